@@ -1,0 +1,40 @@
+# `make help` lists what there is. Everything works in .venv, which is made when it is missing.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+export OMP_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow smoke check clean
+
+help:    ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/installed    ## .venv with the versions of constraints.txt
+
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+demo: .venv/installed    ## a small sweep on the toy corpus, with its table, in under three minutes
+	$(BIN)/python run.py -m model=residual layers=1,2,3 model.hidden_size=64 model.dense_size=128 \
+	    optimizer.lr=0.003 trainer.max_epochs=15 output_dir=outputs/demo
+
+test: .venv/installed    ## the tests
+	$(BIN)/python -m pytest -n 2
+
+test-slow: .venv/installed    ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+smoke: .venv/installed    ## every architecture and decoder trains two steps and is scored, on both toy corpora
+	$(BIN)/python run.py -m 'model=glob(*)' 'decoder=glob(*)' data=toy_en,toy_zh trainer=smoke \
+	    runtime.progress=false output_dir=outputs/smoke
+
+check: .venv/installed    ## formatting, lint, types, and which module may import which
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_house.py
+
+clean:    ## .venv and all outputs
+	rm -rf .venv outputs build dist *.egg-info

@@ -1,0 +1,1 @@
+"""Corpora: reading, checking, converting, encoding and batching. Knows no model."""

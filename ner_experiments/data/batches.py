@@ -1,0 +1,73 @@
+"""Which sentences make a batch: plans that are a pure function of lengths, seed and epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+Plan = list[np.ndarray]
+"""The sentence numbers of each batch, in the order in which the batches come."""
+
+
+class Batching(Protocol):
+    def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
+        """Every sentence once, in an order that `rng` decides."""
+
+
+@dataclass(frozen=True)
+class TokenBudget:
+    """Sentences of nearly equal length, as many as fit into `tokens` with padding; a longer one comes alone.
+
+    Among sentences of one length chance decides, and the first batch is cut short by chance, so that the
+    boundaries move from epoch to epoch.
+    """
+
+    tokens: int
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1:
+            raise ValueError(f"tokens per batch must be at least 1, got {self.tokens}")
+
+    def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
+        order = np.lexsort((rng.random(len(lengths)), lengths))
+        return shuffled(self._cut(order, lengths, rng.uniform(0, self.tokens)), rng)
+
+    def in_order(self, lengths: np.ndarray) -> Plan:
+        """Always the same plan, from short to long: for evaluation."""
+        return self._cut(np.argsort(lengths, kind="stable"), lengths, self.tokens)
+
+    def _cut(self, order: np.ndarray, lengths: np.ndarray, budget: float) -> Plan:
+        batches: Plan = []
+        first = 0
+        for place, longest in enumerate(lengths[order].tolist()):    # sorted: the last is the longest
+            if longest * (place + 1 - first) > budget and place > first:
+                batches.append(order[first:place])
+                first, budget = place, self.tokens
+        return [*batches, order[first:]]
+
+
+@dataclass(frozen=True)
+class SentenceCount:
+    """`sentences` a batch, sorted by length within pools of `pool` batches; a pool of 1 is purely random."""
+
+    sentences: int
+    pool: int = 1
+
+    def __post_init__(self) -> None:
+        if self.sentences < 1 or self.pool < 1:
+            raise ValueError(f"sentences per batch and pool must be at least 1, got {self.sentences}, {self.pool}")
+
+    def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
+        order = rng.permutation(len(lengths))
+        size = self.sentences * self.pool
+        for first in range(0, len(order), size):
+            pool = order[first : first + size]
+            order[first : first + size] = pool[np.argsort(lengths[pool], kind="stable")]
+        return shuffled(np.split(order, range(self.sentences, len(order), self.sentences)), rng)
+
+
+def shuffled(batches: Plan, rng: np.random.Generator) -> Plan:
+    return [batches[number] for number in rng.permutation(len(batches))]
+

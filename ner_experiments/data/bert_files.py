@@ -1,0 +1,183 @@
+"""A BERT in a folder or on the Hugging Face hub: its files, its tokenizer, and its weights.
+
+Needs the extra `bert`: transformers is imported only when one of these functions is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+
+from ner_experiments.data.checksum import sha256
+
+Config = dict[str, Any]
+"""What config.json holds."""
+
+CONFIGS = ("config.json", "bert_config.json")
+VOCABULARIES = ("tokenizer.json", "vocab.txt")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+PARTS = (CONFIGS, VOCABULARIES, WEIGHTS)
+"""A folder has one of each; the first that it has counts."""
+
+SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
+CLASSES = {"bert": ("BertConfig", "BertModel"), "ernie": ("ErnieConfig", "ErnieModel")}
+HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
+
+
+def find(path: str) -> Path:
+    """The folder of that path, or the copy of what the hub has under that name.
+
+    Only if there is no such folder is the network used. ValueError if that fails too, or a file is missing.
+    """
+    folder = Path(path).expanduser()
+    if not folder.is_dir():
+        folder = _from_hub(path)
+    for names in PARTS:
+        _first(folder, names)
+    return folder
+
+
+def checksum(folder: Path) -> str:
+    """SHA-256 over all that decides what the model makes of a text."""
+    names = [*(_first(folder, names).name for names in PARTS), "tokenizer_config.json"]
+    present = [folder / name for name in names if (folder / name).is_file()]
+    return hashlib.sha256("".join(f"{file.name} {sha256(file)}\n" for file in present).encode()).hexdigest()
+
+
+def read_config(folder: Path) -> Config:
+    """ValueError if it is no BERT's. Old folders do not say what they are, and are BERTs."""
+    file = _first(folder, CONFIGS)
+    config = json.loads(file.read_text(encoding="utf-8"))
+    kind = config.setdefault("model_type", "bert")
+    if kind not in CLASSES:
+        raise ValueError(f"{file}: model_type must be {' or '.join(CLASSES)}, got {kind!r}")
+    return config
+
+
+def read_tokenizer(folder: Path) -> str:
+    """The tokenizer as JSON. ValueError if its vocabulary lacks a special piece or does not fit the model."""
+    _transformers()
+    from tokenizers import Tokenizer
+
+    file = _first(folder, VOCABULARIES)
+    tokenizer = Tokenizer.from_file(str(file)) if file.suffix == ".json" else _from_vocabulary(file)
+    missing = [piece for piece in SPECIAL if tokenizer.token_to_id(piece) is None]
+    if missing:
+        raise ValueError(
+            f"{file}: the vocabulary must hold {', '.join(SPECIAL)}; missing: {', '.join(missing)}"
+        )
+    size, vectors = tokenizer.get_vocab_size(), read_config(folder)["vocab_size"]
+    if size > vectors:
+        raise ValueError(f"{file}: {size:,} pieces, but by its config the model has vectors for {vectors:,}")
+    return tokenizer.to_str()
+
+
+def read_model(folder: Path) -> nn.Module:
+    """The model without its pooling layer, in float32. ValueError if the file lacks any of its weights."""
+    classes = _classes(read_config(folder))
+    with _quiet(_transformers()):
+        model, report = classes[1].from_pretrained(
+            folder,
+            config=classes[0](**read_config(folder)),
+            add_pooling_layer=False,
+            dtype=torch.float32,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    if report["missing_keys"]:
+        names = sorted(report["missing_keys"])
+        raise ValueError(
+            f"{_first(folder, WEIGHTS)}: {len(names)} of the model's weights are missing: {names[0]} ..."
+        )
+    return model
+
+
+def untrained(config: Config) -> nn.Module:
+    """The same model with random weights, for others to be loaded into."""
+    make_config, make_model = _classes(config)
+    return make_model(make_config(**config), add_pooling_layer=False)
+
+
+def _classes(config: Config) -> tuple[Any, Any]:
+    name_of_config, name_of_model = CLASSES[config["model_type"]]
+    transformers = _transformers()
+    return getattr(transformers, name_of_config), getattr(transformers, name_of_model)
+
+
+def _transformers() -> ModuleType:
+    try:
+        import transformers
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            "BERT needs the package transformers: pip install 'ner-experiments[bert]'"
+        ) from error
+    return transformers
+
+
+def _first(folder: Path, names: tuple[str, ...]) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise ValueError(f"{folder}: a folder with a BERT must hold {' or '.join(names)}")
+
+
+def _from_hub(name: str) -> Path:
+    _transformers()
+    from huggingface_hub import snapshot_download
+
+    wrong = f"{name}: no such folder, and not to be had under that name on the Hugging Face hub"
+    advice = "give a folder with config.json, vocab.txt and model.safetensors (words.input.path=...)"
+    if not HUB_NAME.fullmatch(name):
+        raise ValueError(f"{name}: no such folder; {advice}")
+    *small, weights = [*CONFIGS, *VOCABULARIES, "tokenizer_config.json", WEIGHTS[0]]
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=[*small, weights]))
+        if not (folder / weights).is_file():
+            folder = Path(snapshot_download(name, allow_patterns=[*small, WEIGHTS[1]]))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{wrong}; {advice}") from error
+    return folder
+
+
+def _from_vocabulary(file: Path) -> Any:
+    """BERT's tokenizer for a vocabulary of one piece per line."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+
+    with open(file, encoding="utf-8") as lines:
+        vocabulary = {line.rstrip("\n"): number for number, line in enumerate(lines)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    settings = file.with_name("tokenizer_config.json")
+    said = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+    lowercase = said.get("do_lower_case", not _has_capitals(vocabulary))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
+
+
+def _has_capitals(vocabulary: Iterable[str]) -> bool:
+    """Then it was made for text that is not lower-cased. The special pieces tell nothing."""
+    return any(piece != piece.lower() for piece in vocabulary if not re.fullmatch(r"\[.+\]", piece))
+
+
+@contextmanager
+def _quiet(transformers: ModuleType) -> Iterator[None]:
+    """Without its progress bar, and without its report on the weights of heads that are not used."""
+    logging = transformers.utils.logging
+    level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bar:
+            logging.enable_progress_bar()

@@ -1,0 +1,156 @@
+"""Column files: one token a line, its word and tag in columns, and a blank line after each sentence.
+
+The formats of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others. From `read_blocks` on, the
+work on lines that all readers share: decoding, line ends, fields, errors with their place.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from ner_experiments.data.sentence import Sentence
+
+Path = str | os.PathLike[str]
+Line = tuple[int, str]
+"""A line's number in its file, from 1, and its text without the line end."""
+
+_DOCSTART = "-DOCSTART-"
+_LONGEST_QUOTE = 80
+
+
+def read_columns(
+    path: Path,
+    *,
+    columns: Mapping[str, int],
+    first_character: bool = False,
+    empty_tag: str | None = None,
+) -> Iterator[Sentence]:
+    """Sentences of a column file, read as they are asked for.
+
+    Fields are separated by single tabs in a line that has one, else by runs of spaces. No other character
+    separates (U+00A0, U+200B, U+3000 belong to tokens), and none begins a comment. A line of only spaces and
+    tabs ends a sentence, and so does a `-DOCSTART-` line, which is no token.
+
+    columns: the index of "word", of "tag", and of what else goes to `Sentence.columns`; -1 is the last.
+    first_character: the word column is a character and its position in its word, of one or two digits
+        (Weibo, second version: `中0`, `国1`). Its first code point is the token: a few are doubled there.
+    empty_tag: what an empty tag means (MSRA: "O").
+
+    Tags are passed on unchecked. ValueError, with file and line: lines of unequal width, an empty word, an
+    empty tag without `empty_tag`, columns that the file does not have, bytes that are no UTF-8 text.
+    """
+    if not {"word", "tag"} <= columns.keys():
+        raise ValueError(f"columns must name at least word and tag, got {', '.join(columns) or 'none'}")
+    width: int | None = None
+    for block in read_blocks(path, _ends_sentence):
+        rows = [split_fields(line) for _, line in block]
+        if width is None:
+            width = _width_for(columns, rows[0], path, block[0])
+        check_width(rows, width, path, block)
+        layers = {name: [row[index] for row in rows] for name, index in columns.items()}
+        words, tags = layers.pop("word"), layers.pop("tag")
+        if "" in words:
+            raise malformed(path, block[words.index("")], "empty word")
+        if first_character:
+            words = [_first_character(word, path, line) for word, line in zip(words, block, strict=True)]
+        if "" in tags:
+            if empty_tag is None:
+                raise malformed(path, block[tags.index("")], "empty tag (set empty_tag to what it means)")
+            tags = [tag or empty_tag for tag in tags]
+        yield Sentence(
+            intern_all(words),
+            intern_all(tags),
+            {name: intern_all(layer) for name, layer in layers.items()},
+            line=block[0][0],
+        )
+
+
+def _ends_sentence(line: str) -> bool:
+    return is_blank(line) or (_DOCSTART in line and _DOCSTART in split_fields(line))
+
+
+def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: Path, line: Line) -> int:
+    width = len(fields)
+    for name, index in columns.items():
+        if not -width <= index < width:
+            raise malformed(path, line, f"no column {index} for {name} among {width} columns")
+    word, tag = columns["word"] % width, columns["tag"] % width
+    if word == tag:  # a file without tags, and tag: -1
+        raise malformed(path, line, f"word and tag are both column {word} of {width}")
+    return width
+
+
+def _first_character(word: str, path: Path, line: Line) -> str:
+    if len(word) < 2 or word[-1] not in "0123456789":
+        raise malformed(path, line, "first_character expects a character and its position, like 中0")
+    return word[0]
+
+
+def read_blocks(path: Path, ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
+    """Runs of lines between those that end a sentence; none is empty."""
+    block: list[Line] = []
+    for number, line in read_lines(path):
+        if not ends_sentence(line):
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def read_lines(path: Path) -> Iterator[Line]:
+    """Lines that end in LF or CRLF, without a byte order mark at the file's start.
+
+    ValueError for bytes that are not UTF-8, for a NUL, and for a carriage return elsewhere: a file whose
+    lines end in CR would pass for a single line.
+    """
+    with open(path, "rb") as file:  # in text a lone CR, or with splitlines U+2028, would end a line too
+        for number, raw in enumerate(file, 1):
+            try:
+                line = raw.decode()
+            except UnicodeDecodeError as error:
+                reason = f"not UTF-8 ({error.reason} at byte {error.start + 1} of the line)"
+                raise malformed(path, (number, raw.decode(errors="replace").rstrip()), reason) from None
+            if number == 1:
+                line = line.removeprefix("\ufeff")
+            line = line.removesuffix("\n").removesuffix("\r")
+            if "\0" in line:
+                raise malformed(path, (number, line), "NUL byte")
+            if "\r" in line:
+                rule = "carriage return inside a line (lines end in LF or CRLF)"
+                raise malformed(path, (number, line), rule)
+            yield number, line
+
+
+def split_fields(line: str) -> list[str]:
+    """Fields between single tabs, possibly empty, if there is a tab; else between runs of spaces."""
+    if "\t" in line:
+        return line.split("\t")
+    fields = line.split(" ")
+    return [field for field in fields if field] if "" in fields else fields
+
+
+def check_width(rows: Sequence[Sequence[str]], width: int, path: Path, block: Sequence[Line]) -> None:
+    """ValueError at the first row that has not `width` fields; the rows are the block's, line by line."""
+    for row, line in zip(rows, block, strict=True):
+        if len(row) != width:
+            raise malformed(path, line, f"expected {width} columns, got {len(row)}")
+
+
+def is_blank(line: str) -> bool:
+    return not line.strip(" \t")
+
+
+def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
+    """One copy in memory of each different string: a corpus repeats a few thousand of them."""
+    return tuple(map(sys.intern, strings))
+
+
+def malformed(path: Path, line: Line, rule: str) -> ValueError:
+    """The error that says where, which rule, and what stands there."""
+    number, text = line
+    quote = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "..."
+    return ValueError(f"{os.fspath(path)}:{number}: {rule}: {quote!r}")

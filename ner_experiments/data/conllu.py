@@ -1,0 +1,52 @@
+"""CoNLL-U, the format of Universal Dependencies, read for its part-of-speech tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from ner_experiments.data.columns import Line, Path, check_width, intern_all, is_blank, malformed, read_blocks
+from ner_experiments.data.sentence import Sentence
+
+_NUM_COLUMNS = 10
+_ID, _FORM = 0, 1
+_TAGS = {"upos": 3, "xpos": 4}
+_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
+
+
+def read_conllu(path: Path, *, tag: Literal["upos", "xpos"] = "xpos") -> Iterator[Sentence]:
+    """Sentences of syntactic words: words 1 and 2 of a range 1-2, not the range, and no empty nodes (8.1).
+
+    The word is FORM. The tag column that was not chosen goes to `Sentence.columns` under its name.
+    ValueError, with file and line: not 10 columns between tabs, words not numbered 1, 2, 3 ..., an empty
+    word, a word without a tag (`_`), bytes that are no UTF-8 text.
+    """
+    if tag not in _TAGS:
+        raise ValueError(f"tag must be one of {', '.join(_TAGS)}, got {tag!r}")
+    (other,) = _TAGS.keys() - {tag}
+    for block in read_blocks(path, is_blank):
+        lines, rows = _words(path, block)
+        if not rows:
+            continue
+        for line, row in zip(lines, rows, strict=True):
+            if not row[_FORM]:
+                raise malformed(path, line, "empty word")
+            if row[_TAGS[tag]] in ("", "_"):
+                raise malformed(path, line, f"word without {tag}")
+        words, tags, others = (
+            intern_all(row[column] for row in rows) for column in (_FORM, _TAGS[tag], _TAGS[other])
+        )
+        yield Sentence(words, tags, {other: others}, line=lines[0][0])
+
+
+def _words(path: Path, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
+    """The lines of a sentence's words, and their fields."""
+    lines = [(number, line) for number, line in block if not line.startswith("#")]
+    rows = [line.split("\t") for _, line in lines]
+    check_width(rows, _NUM_COLUMNS, path, lines)
+    kept = [i for i, row in enumerate(rows) if not _RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
+    for expected, i in enumerate(kept, 1):
+        if rows[i][_ID] != str(expected):
+            raise malformed(path, lines[i], f"expected word {expected}, got {rows[i][_ID]!r}")
+    return [lines[i] for i in kept], [rows[i] for i in kept]

@@ -1,0 +1,189 @@
+"""Corpora: where they come from (`Source`) and how they reach the models (`load`)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import ClassVar, Literal, Protocol
+
+from ner_experiments.data import toy
+from ner_experiments.data.sentence import Corpus, Sentence, Task
+from ner_experiments.data.tags import Scheme, convert, illegal, spans
+
+Splits = dict[str, list[Sentence]]
+"""In the order train, dev, test; a split that the corpus does not have is absent."""
+
+SchemeOrAuto = Scheme | Literal["auto"]
+
+
+class Source(Protocol):
+    """A corpus as its owners give it away, or as a grammar makes it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task(self) -> Task: ...
+
+    @property
+    def scheme(self) -> SchemeOrAuto:
+        """Of the tags that `read` returns; "auto": to be told from them. No matter where `task` is "tags"."""
+        ...
+
+    @property
+    def held_out(self) -> float:
+        """The share of train that `load` makes dev where the corpus has none."""
+        ...
+
+    @property
+    def max_sentences(self) -> int | None:
+        """How many sentences of each split `load` keeps, the first ones; None: all."""
+        ...
+
+    def read(self) -> Splits:
+        """All sentences, their tags as they stand. ValueError: a file missing or malformed, a split empty."""
+        ...
+
+    def checksum(self) -> str:
+        """One SHA-256 over all that `read` reads."""
+        ...
+
+    def unofficial(self) -> list[str] | None:
+        """The splits whose files are not the published ones; None where no checksum of those is known."""
+        ...
+
+    def docstarts(self) -> dict[str, int]:
+        """`-DOCSTART-` lines per split, if there are any: no sentences, but some papers count them."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyCorpus:
+    """The toy language `language`, as many sentences of each split as `sentences` says."""
+
+    name: str
+    language: Literal["en", "zh"]
+    sentences: Mapping[toy.Split, int]
+    max_sentences: int | None = None
+    task: ClassVar[Task] = "mentions"
+    scheme: ClassVar[SchemeOrAuto] = "bioes"
+    held_out: ClassVar[float] = 0.0
+
+    def read(self) -> Splits:
+        for split, count in self.sentences.items():
+            if count < 1:
+                raise ValueError(f"{self.name}: sentences.{split} must be at least 1, got {count}")
+        return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
+
+    def checksum(self) -> str:
+        digest = hashlib.sha256()
+        for split, sentences in self.read().items():
+            for sentence in sentences:
+                digest.update(f"{split} {' '.join(sentence.words)} {' '.join(sentence.tags)}\n".encode())
+        return digest.hexdigest()
+
+    def unofficial(self) -> None:
+        return None
+
+    def docstarts(self) -> dict[str, int]:
+        return {}
+
+
+def load(source: Source) -> Corpus:
+    """Read, hold out dev if there is none, convert, then limit; `Corpus.notes` says what was done.
+
+    Mentions are read as conlleval does (`tags.spans`), and counted before and after all but the limit.
+    ValueError: a file missing or malformed, a split empty, a setting out of range, a mention lost or added.
+    """
+    _check_settings(source)
+    splits, notes = source.read(), []
+    if "train" not in splits:
+        raise ValueError(f"{source.name}: there is no train split, only {', '.join(splits)}")
+    if unofficial := source.unofficial():
+        notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
+    if source.task == "mentions" and source.scheme == "auto":
+        notes.append(f"tags read as {scheme_of(source, splits)}, told from their letters")
+    corpus = splits
+    if "dev" not in splits:
+        corpus, note = _hold_out(source, splits)
+        notes.append(note)
+    if source.task == "mentions":
+        corpus = {split: [_to_bioes(sentence) for sentence in read] for split, read in corpus.items()}
+        _compare(source.name, splits, corpus)
+    if source.max_sentences is not None:
+        corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
+        notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")
+    return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes))
+
+
+def scheme_of(source: Source, splits: Splits) -> Scheme:
+    """The scheme of what `source` read: the one it states, or the one that the tags tell.
+
+    M occurs: bmes. E or S: bioes. Else iob2 if every mention begins with B, and iob1 if not.
+    """
+    scheme = scheme_by_letters(splits) if source.scheme == "auto" else source.scheme
+    if source.scheme == "auto" and scheme == "iob2":
+        sentences = chain.from_iterable(splits.values())
+        return "iob1" if any(illegal(sentence.tags, "iob2") for sentence in sentences) else "iob2"
+    return scheme
+
+
+def scheme_by_letters(splits: Splits) -> Scheme:
+    """As `scheme_of`, but iob2 stands for iob1 as well; what is no tag makes no difference."""
+    tags = {tag for sentences in splits.values() for sentence in sentences for tag in sentence.tags}
+    letters = {tag[0] for tag in tags if tag[1:2] == "-"}
+    return "bmes" if "M" in letters else "bioes" if letters & {"E", "S"} else "iob2"
+
+
+def count_mentions(sentences: Iterable[Sentence]) -> Counter[str]:
+    """Mentions of each type, as conlleval reads them."""
+    return Counter(type_ for sentence in sentences for _, _, type_ in spans(sentence.tags))
+
+
+def _check_settings(source: Source) -> None:
+    share, limit = source.held_out, source.max_sentences
+    if not 0 <= share < 1:
+        raise ValueError(f"{source.name}: held_out must be at least 0 and less than 1, got {share}")
+    if limit is not None and not (isinstance(limit, int) and limit >= 1):
+        raise ValueError(f"{source.name}: max_sentences must be null or a whole number from 1, got {limit!r}")
+
+
+def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
+    """The end of train becomes dev: in one piece, so that its sentences have few neighbours left in train."""
+    train = splits["train"]
+    count = round(len(train) * source.held_out)
+    if not 0 < count < len(train):
+        raise ValueError(
+            f"{source.name}: there is no development set, and held_out={source.held_out} of train's "
+            f"{len(train):,} sentences makes none"
+        )
+    others = {split: sentences for split, sentences in splits.items() if split != "train"}
+    note = (
+        f"dev: the last {count:,} of train's {len(train):,} sentences, as the corpus has no development set"
+    )
+    return {"train": train[:-count], "dev": train[-count:], **others}, note
+
+
+def _to_bioes(sentence: Sentence) -> Sentence:
+    return replace(sentence, tags=convert(sentence.tags, "bioes"))
+
+
+def _compare(name: str, splits: Splits, corpus: Splits) -> None:
+    """ValueError if a split of the files and what became of it do not have as many mentions of each type."""
+    after = {split: _count_beginnings(sentences) for split, sentences in corpus.items()}
+    for split, sentences in splits.items():
+        before = count_mentions(sentences)
+        now = after[split] + (after["dev"] if split == "train" and "dev" not in splits else Counter())
+        if before != now:
+            raise ValueError(
+                f"{name}: {split} has {before.total():,} mentions in its files and {now.total():,} as BIOES "
+                f"(lost: {dict(before - now)}, added: {dict(now - before)})"
+            )
+
+
+def _count_beginnings(sentences: Iterable[Sentence]) -> Counter[str]:
+    """Mentions of each type in legal BIOES tags, counted without the code that converts them."""
+    return Counter(tag[2:] for sentence in sentences for tag in sentence.tags if tag[0] in "BS")

@@ -1,0 +1,195 @@
+"""Corpora in files, one class per format: what most of `conf/data/*.yaml` describe."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
+
+from ner_experiments.data.brackets import read_gold_conll
+from ner_experiments.data.checksum import sha256
+from ner_experiments.data.columns import read_columns
+from ner_experiments.data.conllu import read_conllu
+from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
+from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.data.tags import Scheme, illegal
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files(ABC):
+    """A corpus in files; how to read one is up to the class below that fits.
+
+    files: split -> its file, in `folder` or absolute; null: the corpus has no such split.
+    sha256: split -> checksum of the published file, in hexadecimal.
+    source, licence: what it is, where it comes from and on which terms; told to whom a file is missing.
+    url: where its files may be downloaded from under their names, if the licence is open.
+    held_out, max_sentences: see `Source`.
+    """
+
+    name: str
+    folder: str
+    files: Mapping[str, str | None]
+    sha256: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    licence: str = ""
+    url: str = ""
+    held_out: float = 0.0
+    max_sentences: int | None = None
+
+    @property
+    @abstractmethod
+    def task(self) -> Task: ...
+
+    @property
+    @abstractmethod
+    def scheme(self) -> SchemeOrAuto: ...
+
+    @abstractmethod
+    def sentences(self, path: Path) -> Iterator[Sentence]:
+        """What is in one file."""
+
+    def find(self, file: str) -> list[Path]:
+        """The files that an entry of `files` names; none if it is missing."""
+        path = self.place / file
+        return [path] if path.is_file() else []
+
+    @property
+    def place(self) -> Path:
+        return Path(self.folder).expanduser()
+
+    def paths(self) -> dict[str, list[Path]]:
+        """The files of each split. ValueError if any is missing: which, and how to come by it."""
+        named = {split: file for split, file in self.files.items() if file is not None}
+        if not named:
+            raise ValueError(f"{self.name}: no file is named; set data.files.train, .dev and .test")
+        found = {split: self.find(file) for split, file in named.items()}
+        missing = [named[split] for split, paths in found.items() if not paths]
+        if missing:
+            raise ValueError(self._missing(missing))
+        return found
+
+    def _missing(self, files: Sequence[str]) -> str:
+        message = f"{self.name}: not found in {self.place.absolute()}: {', '.join(files)}"
+        if self.source:
+            message += f". This is {self.source}. Licence: {self.licence}"
+        if self.url:
+            message += f". To download it there: ner-experiments data get {self.name}"
+        elif self.source:
+            message += f". Put it there, or set NER_DATA_DIR to the folder that holds {self.place.name}/"
+        return message
+
+    def read(self) -> Splits:
+        files = {
+            split: [(path, list(self.sentences(path))) for path in paths]
+            for split, paths in self.paths().items()
+        }
+        splits = {
+            split: list(chain.from_iterable(read for _, read in parts)) for split, parts in files.items()
+        }
+        for split, sentences in splits.items():
+            if not sentences:
+                raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
+        if self.task == "mentions":
+            scheme = scheme_by_letters(splits) if self.scheme == "auto" else self.scheme
+            for path, sentences in chain.from_iterable(files.values()):
+                _check_tags(path, sentences, scheme)
+        return splits
+
+    def checksum(self) -> str:
+        """Over the split, name and content of each file; in which folder it lies makes no difference."""
+        digest = hashlib.sha256()
+        for split, paths in self.paths().items():
+            for path in paths:
+                digest.update(f"{split} {path.name} {sha256(path)}\n".encode())
+        return digest.hexdigest()
+
+    def unofficial(self) -> list[str] | None:
+        if not self.sha256:
+            return None
+        return [
+            split
+            for split, paths in self.paths().items()
+            if any(sha256(path) != self.sha256.get(split) for path in paths)
+        ]
+
+    def docstarts(self) -> dict[str, int]:
+        return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnFiles(Files):
+    """Column files; `columns`, `first_character` and `empty_tag` as in `read_columns`."""
+
+    columns: Mapping[str, int]
+    task: Task = "mentions"
+    scheme: SchemeOrAuto = "auto"
+    first_character: bool = False
+    empty_tag: str | None = None
+
+    def __post_init__(self) -> None:
+        for key, value, choices in (
+            ("scheme", self.scheme, ("auto", *get_args(Scheme))),
+            ("task", self.task, get_args(Task)),
+        ):
+            if value not in choices:
+                raise ValueError(f"{self.name}: {key} must be one of {', '.join(choices)}, got {value!r}")
+
+    def sentences(self, path: Path) -> Iterator[Sentence]:
+        return read_columns(
+            path, columns=self.columns, first_character=self.first_character, empty_tag=self.empty_tag
+        )
+
+    def docstarts(self) -> dict[str, int]:
+        counts = {split: sum(map(_count_docstarts, paths)) for split, paths in self.paths().items()}
+        return {split: count for split, count in counts.items() if count}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConlluFiles(Files):
+    """CoNLL-U files, for their part-of-speech tags: xpos or upos."""
+
+    tag: Literal["xpos", "upos"] = "xpos"
+    task: ClassVar[Task] = "tags"
+    scheme: ClassVar[SchemeOrAuto] = "auto"  # nobody asks: the tags are no mentions
+
+    def sentences(self, path: Path) -> Iterator[Sentence]:
+        return read_conllu(path, tag=self.tag)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldConllFiles(Files):
+    """A tree of CoNLL-2012's `*_gold_conll` files; `files` has a pattern for each split (`**`: any depth)."""
+
+    task: ClassVar[Task] = "mentions"
+    scheme: ClassVar[SchemeOrAuto] = "iob2"  # as `read_gold_conll` writes the brackets
+
+    def find(self, file: str) -> list[Path]:
+        return sorted(self.place.glob(file))
+
+    def sentences(self, path: Path) -> Iterator[Sentence]:
+        return read_gold_conll(path)
+
+
+def _check_tags(path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> None:
+    """ValueError at the first tag that has not the form of the scheme's, whatever may stand around it."""
+    faults = {}
+    for tag in {tag for sentence in sentences for tag in sentence.tags}:
+        try:
+            illegal((tag,), scheme)
+        except ValueError as error:
+            faults[tag] = error
+    if faults:
+        for sentence in sentences:
+            for line, tag in enumerate(sentence.tags, sentence.line):
+                if tag in faults:
+                    raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}")
+
+
+def _count_docstarts(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(b"-DOCSTART-" in line.removeprefix(BOM_UTF8).split() for line in file)

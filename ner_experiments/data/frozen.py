@@ -1,0 +1,168 @@
+"""A frozen BERT's vectors, computed once for a text and kept in the cache folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from torch import Tensor, nn
+
+from ner_experiments.data import bert_files
+from ner_experiments.data.batches import TokenBudget
+from ner_experiments.data.encoder import Encoded
+from ner_experiments.data.inputs import Input, State
+from ner_experiments.data.pieces import Pieces
+from ner_experiments.data.rows import Where
+from ner_experiments.data.text import Text
+from ner_experiments.data.windows import spans
+
+# Belongs to each file's name: to be raised when the same model and text come to give other vectors.
+_VERSION = 1
+_BATCH = TokenBudget(4096)
+_DIGEST = hashlib.sha256().digest_size
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """A vector per token, float32 [tokens dim]; only a batch's come into memory and onto the device."""
+
+    table: np.ndarray
+    device: torch.device
+
+    def to(self, device: torch.device) -> OnDisk:
+        return replace(self, device=device)
+
+    def select(self, where: Where) -> tuple[Tensor, Tensor]:
+        rows = torch.from_numpy(self.table[where.tokens[where.mask].cpu().numpy()])
+        # Padding is given its sentence's last token.
+        places = where.mask.flatten().cumsum(0).view_as(where.tokens) - 1
+        return rows.to(self.device), places
+
+
+@dataclass
+class FrozenPieces(Input):
+    """What `FrozenBert` would make of `Pieces`, a vector per token, from a file in the folder `cache`.
+
+    The file belongs to the model's and the text's content and to the two settings, and is checked when it is
+    taken up; a damaged one is replaced. MSRA takes 7 GB with 768 numbers for a token. The vectors are
+    computed on the GPU if there is one.
+    """
+
+    path: str
+    max_length: int
+    overlap: int
+    cache: str
+
+    def __post_init__(self) -> None:
+        self.pieces = Pieces(self.path, self.max_length, self.overlap)
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        self.pieces.fit(train, others)
+        self.model = self.checksum()
+
+    def encode(self, text: Text) -> OnDisk:
+        settings = [_VERSION, self.model, self.max_length, self.overlap, _checksum(text)]
+        name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
+        file, shape = Path(self.cache) / f"{name}.bert.npy", (len(text.tokens), self.pieces.dim)
+        table = _load(file, shape)
+        if table is None:
+            with _new(file, shape) as empty:
+                self._compute(text, empty)
+            table = _load(file, shape)
+            assert table is not None
+        return OnDisk(table, torch.device("cpu"))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"dim": self.pieces.dim}
+
+    def checksum(self) -> str:
+        return self.pieces.checksum()
+
+    def notes(self) -> list[str]:
+        return self.pieces.notes()
+
+    def state(self) -> State:
+        return {"model": self.model, "pieces": self.pieces.state()}
+
+    def restore(self, state: State) -> None:
+        self.model = state["model"]
+        self.pieces.restore(state["pieces"])
+
+    def _compute(self, text: Text, table: np.ndarray) -> None:
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        bert = self._read_model().to(device)
+        split = Encoded(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device)
+        console = Console(stderr=True)
+        plan = _BATCH.in_order(text.lengths)
+        shown = track(plan, "frozen BERT", console=console, transient=True, disable=not console.is_terminal)
+        with torch.inference_mode():
+            for sentences in shown:
+                batch = split.batch(sentences)
+                pieces, mask = batch.inputs["words"]
+                vectors = bert(input_ids=pieces, attention_mask=mask)[0].flatten(0, 1)
+                tokens = spans(text.starts[sentences], text.lengths[sentences])
+                table[tokens] = batch.spread("words", vectors)[batch.mask].cpu().numpy()
+
+    def _read_model(self) -> nn.Module:
+        folder = bert_files.find(self.path)
+        found = bert_files.checksum(folder)
+        if found != self.model:
+            raise ValueError(
+                f"{folder}: not the BERT that the run was trained on, whose checksum is {self.model[:12]}; "
+                f"this one's is {found[:12]}"
+            )
+        return bert_files.read_model(folder)
+
+
+def _checksum(text: Text) -> str:
+    digest = hashlib.sha256(json.dumps(text.forms).encode())
+    digest.update(text.tokens.tobytes())
+    digest.update(text.starts.tobytes())
+    return digest.hexdigest()
+
+
+def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
+    """The vectors, if the file is there and whole: behind them stands their SHA-256."""
+    if not file.exists():
+        return None
+    try:
+        table = np.load(file, mmap_mode="r")
+        with open(file, "rb") as stream:
+            stream.seek(-_DIGEST, os.SEEK_END)
+            digest = stream.read()
+        if table.shape == shape and digest == hashlib.sha256(table.data).digest():
+            return table
+    except (OSError, EOFError, ValueError) as error:
+        _log.debug("%s: %s", file, error)
+    _log.warning("%s: damaged cache of BERT's vectors, made again", file)
+    return None
+
+
+@contextmanager
+def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
+    """A table that takes the place of `file` once it is filled. Several processes may do this at once."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+    try:
+        table = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
+        yield table
+        table.flush()
+        with open(temporary, "ab") as stream:
+            stream.write(hashlib.sha256(table.data).digest())
+        os.replace(temporary, file)
+    finally:
+        temporary.unlink(missing_ok=True)

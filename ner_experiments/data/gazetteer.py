@@ -1,0 +1,112 @@
+"""Gazetteer features (Huang, Xu & Yu 2015, section 4.2): which tokens stand in lists of names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ner_experiments.data.checksum import sha256
+from ner_experiments.data.columns import read_lines
+from ner_experiments.data.inputs import Input, State
+from ner_experiments.data.rows import PerToken
+from ner_experiments.data.text import Text
+
+Name = tuple[str, ...]
+
+
+@dataclass
+class Gazetteer(Input):
+    """Where names of lists stand: for each list a feature B, I, E or S on the tokens of a name. 0 is padding.
+
+    The lists are the files `folder`/*.txt, one for each type of name (PER.txt): one name a line, its tokens
+    separated by spaces, cut as the corpus cuts them (`St. John 's`). A list's names are found from left to
+    right, of those that begin at a token the longest, and the search goes on behind it. So names of one list
+    never overlap, and those of several may. With `lowercase` case makes no difference.
+    """
+
+    folder: str
+    lowercase: bool = False
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        self.names = {kind: set(self._read(path)) for kind, path in self._paths().items()}
+
+    def encode(self, text: Text) -> PerToken:
+        forms = [self._normal(form) for form in text.forms]
+        tokens = [forms[token] for token in text.tokens.tolist()]
+        ids = np.zeros((len(tokens), len(self.names)), dtype=np.int32)
+        for place, names in enumerate(self.names.values()):
+            first = 1 + 4 * place
+            longest = longest_by_beginning(names)
+            for begin, end in zip(text.starts[:-1].tolist(), text.starts[1:].tolist(), strict=True):
+                for start, stop in matches(tokens[begin:end], names, longest):
+                    features = [first, *[first + 1] * (stop - start - 2), first + 2]
+                    ids[begin + start : begin + stop, place] = features if stop - start > 1 else first + 3
+        return PerToken(torch.from_numpy(-np.sort(-ids, axis=1)))  # padding to the right
+
+    def sizes(self) -> dict[str, Any]:
+        return {"num_features": 4 * len(self.names)}
+
+    def checksum(self) -> str:
+        digest = hashlib.sha256()
+        for kind, path in self._paths().items():
+            digest.update(f"{kind} {sha256(path)}\n".encode())
+        return digest.hexdigest()
+
+    def notes(self) -> list[str]:
+        sizes = ", ".join(f"{len(names):,} {kind}" for kind, names in self.names.items())
+        return [f"gazetteer: names by list: {sizes}"]
+
+    def state(self) -> State:
+        return {kind: sorted(map(list, names)) for kind, names in self.names.items()}
+
+    def restore(self, state: State) -> None:
+        self.names = {kind: set(map(tuple, names)) for kind, names in state.items()}
+
+    def _paths(self) -> dict[str, Path]:
+        """The lists by type, in alphabetical order. ValueError if there is none."""
+        folder = Path(self.folder).expanduser()
+        paths = {path.stem: path for path in sorted(folder.glob("*.txt"))}
+        if not paths:
+            raise ValueError(
+                f"gazetteer: no list in {folder.absolute()}; put a file there for each type of name, such as "
+                "PER.txt, with one name a line, or set direct.gazetteer.input.folder"
+            )
+        return paths
+
+    def _read(self, path: Path) -> Iterator[Name]:
+        empty = True
+        for _, line in read_lines(path):
+            name = tuple(self._normal(token) for token in line.split())
+            if name:
+                empty = False
+                yield name
+        if empty:
+            raise ValueError(f"{path}: expected one name a line, found none")
+
+    def _normal(self, token: str) -> str:
+        return token.lower() if self.lowercase else token
+
+
+def longest_by_beginning(names: Iterable[Name]) -> dict[str, int]:
+    """First token -> tokens of the longest name that begins with it."""
+    longest: dict[str, int] = {}
+    for name in names:
+        longest[name[0]] = max(len(name), longest.get(name[0], 0))
+    return longest
+
+
+def matches(tokens: Sequence[str], names: set[Name], longest: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+    """[start, stop) of names from left to right, the longest at each place, none in another."""
+    start = 0
+    while start < len(tokens):
+        most = min(longest.get(tokens[start], 0), len(tokens) - start)
+        size = next((size for size in range(most, 0, -1) if tuple(tokens[start : start + size]) in names), 0)
+        if size:
+            yield start, start + size
+        start += size or 1

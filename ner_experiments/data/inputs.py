@@ -1,0 +1,193 @@
+"""What a model can read off a text: word ids, characters, capitalisation. One class per kind of input.
+
+An input learns its vocabulary from the training text (`fit`), turns any text into rows of numbers
+(`encode`), tells the module that reads it how large it must be (`sizes`), and can be put down as JSON and
+taken up again without the corpus (`state`, `restore`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from ner_experiments.data import vectors
+from ner_experiments.data.rows import PerForm, Rows
+from ner_experiments.data.text import Text
+
+State = dict[str, Any]
+UNKNOWN = 0
+
+
+class Input(Protocol):
+    """The defaults suit an input that has nothing to learn."""
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        """Learn from `train`; `others` only say for which words a pre-trained vector is worth keeping."""
+
+    def encode(self, text: Text) -> Rows:
+        """The text in numbers."""
+        ...
+
+    def sizes(self) -> dict[str, Any]:
+        """The arguments of the module that only the vocabulary knows."""
+        ...
+
+    def checksum(self) -> str:
+        """SHA-256 of what `fit` read besides the corpus; empty if nothing."""
+        return ""
+
+    def notes(self) -> list[str]:
+        """What a reader of the results should know, in plain words."""
+        return []
+
+    def state(self) -> State:
+        """All that `fit` learned, as JSON takes it."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """Undo `state`."""
+
+
+@dataclass
+class RandomWords(Input):
+    """Ids of the training text's words, for vectors that start random. 0 is the unknown word."""
+
+    lowercase: bool = False
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        counts: Counter[str] = Counter()
+        for form, count in zip(train.forms, train.counts().tolist(), strict=True):
+            counts[self._normal(form)] += count
+        self.restore({"words": list(counts), "singletons": [count == 1 for count in counts.values()]})
+
+    def encode(self, text: Text) -> PerForm:
+        return PerForm(torch.tensor([self.ids.get(self._normal(form), UNKNOWN) for form in text.forms]))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"num_words": len(self.ids) + 1, "singletons": torch.tensor([False, *self.singletons])}
+
+    def state(self) -> State:
+        return {"words": list(self.ids), "singletons": self.singletons}
+
+    def restore(self, state: State) -> None:
+        self.ids: dict[str, int] = {word: number for number, word in enumerate(state["words"], start=1)}
+        self.singletons: list[bool] = state["singletons"]
+
+    def _normal(self, form: str) -> str:
+        return form.lower() if self.lowercase else form
+
+
+@dataclass
+class PretrainedWords(Input):
+    """Ids of the words that have a pre-trained vector or stand in the training text. 0 is the unknown word.
+
+    Of the file's words only those that the corpus holds are kept. A word is looked up as it stands, then
+    lower-cased, then with its digits as 0; words that end at the same vector share one id. A training word
+    without a vector gets an id of its own, and a random vector.
+    """
+
+    path: str
+    cache: str
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        counts = dict(zip(train.forms, train.counts().tolist(), strict=True))
+        forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
+        loaded = vectors.load_vectors(Path(self.path), forms, cache=Path(self.cache))
+        found = len(loaded.matrix)
+        self.ids: dict[str, int] = {}
+        for form, row in zip(forms, loaded.rows.tolist(), strict=True):
+            if row >= 0:
+                self.ids[form] = row + 1
+        unseen = [form for form in forms if form in counts and form not in self.ids]
+        self.ids |= {form: number for number, form in enumerate(unseen, start=found + 1)}
+        self.num_found = found
+        self.singletons = [counts[form] == 1 for form in unseen]
+        self.matrix = np.asarray(loaded.matrix)
+        self.dim = int(self.matrix.shape[1])
+        self._notes = [vectors.coverage_line(loaded)]
+        self._checksum = loaded.checksum
+
+    def encode(self, text: Text) -> PerForm:
+        return PerForm(torch.tensor([self.ids.get(form, UNKNOWN) for form in text.forms]))
+
+    def sizes(self) -> dict[str, Any]:
+        unseen = len(self.singletons)
+        table = torch.zeros(1 + self.num_found + unseen, self.dim)
+        table[1 : 1 + self.num_found] = torch.from_numpy(np.array(self.matrix))
+        found = torch.zeros(len(table), dtype=torch.bool)
+        found[1 : 1 + self.num_found] = True
+        singletons = torch.tensor([False] * (1 + self.num_found) + self.singletons)
+        return {"vectors": table, "found": found, "singletons": singletons}
+
+    def checksum(self) -> str:
+        return self._checksum
+
+    def notes(self) -> list[str]:
+        return self._notes
+
+    def state(self) -> State:
+        return {"ids": self.ids, "found": self.num_found, "singletons": self.singletons, "dim": self.dim}
+
+    def restore(self, state: State) -> None:
+        self.ids, self.num_found = state["ids"], state["found"]
+        self.singletons, self.dim = state["singletons"], state["dim"]
+        self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)    # the weights bring the vectors
+        self._notes, self._checksum = [], ""
+
+
+@dataclass
+class Characters(Input):
+    """Character ids of each form, cut at `max_length` characters. 0 is padding, 1 an unknown character.
+
+    Only what the character module sees is cut: the token stays, and so does its tag.
+    """
+
+    max_length: int = 50
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        self.restore({"characters": sorted({character for form in train.forms for character in form})})
+
+    def encode(self, text: Text) -> PerForm:
+        longest = min(self.max_length, max(map(len, text.forms)))
+        rows = np.zeros((len(text.forms), longest), dtype=np.int32)
+        for row, form in zip(rows, text.forms, strict=True):
+            ids = [self.ids.get(character, 1) for character in form[:longest]]
+            row[: len(ids)] = ids
+        return PerForm(torch.from_numpy(rows))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"num_chars": len(self.ids) + 2}
+
+    def state(self) -> State:
+        return {"characters": list(self.ids)}
+
+    def restore(self, state: State) -> None:
+        self.ids = {character: number for number, character in enumerate(state["characters"], start=2)}
+
+
+@dataclass
+class Case(Input):
+    """Capitalisation of each form: 0 upper, 1 upper-initial, 2 lower, 3 mixed (Li, Fu & Ma 2020, section 2)."""
+
+
+    def encode(self, text: Text) -> PerForm:
+        return PerForm(torch.tensor([self._case(form) for form in text.forms]))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"num_values": 4}
+
+    @staticmethod
+    def _case(form: str) -> int:
+        if form.isupper():
+            return 0
+        if form.islower():
+            return 2
+        if form[:1].isupper() and not any(character.isupper() for character in form[1:]):
+            return 1
+        return 3

@@ -1,0 +1,121 @@
+"""The inputs of Li, Fu & Ma (2020), section 3.1; what the paper leaves open is as in their released code."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ner_experiments.data.checksum import sha256
+from ner_experiments.data.inputs import UNKNOWN, Input, State
+from ner_experiments.data.rows import PerForm
+from ner_experiments.data.text import Text
+from ner_experiments.data.vector_files import read_vectors
+
+TYPES = (string.ascii_uppercase, string.ascii_lowercase, string.digits, string.punctuation)
+CHARACTERS = "".join(TYPES)
+
+
+@dataclass
+class TypedCharacters(Input):
+    """Ids of the first `max_length` characters of each form. Types are upper, lower, digit and punctuation.
+
+    0 is padding and 1 any character but the 94 visible ones of ASCII; those two have no type. So the set is
+    fixed, as released (there nine punctuation marks are missing), and what is not ASCII shares a vector in
+    train already. Only what the character module sees is cut.
+    """
+
+    max_length: int = 20
+
+    def encode(self, text: Text) -> PerForm:
+        ids = {character: number for number, character in enumerate(CHARACTERS, start=2)}
+        rows = np.zeros((len(text.forms), self.max_length), dtype=np.int32)
+        for row, form in zip(rows, text.forms, strict=True):
+            beginning = form[: self.max_length]
+            row[: len(beginning)] = [ids.get(character, 1) for character in beginning]
+        return PerForm(torch.from_numpy(rows))
+
+    def sizes(self) -> dict[str, Any]:
+        typed = [[character in of_type for of_type in TYPES] for character in CHARACTERS]
+        return {"length": self.max_length, "types": torch.tensor([[False] * len(TYPES)] * 2 + typed)}
+
+
+@dataclass
+class WordsWithCase(Input):
+    """Ids of the words that have a pre-trained vector. Their rows are [vector ; case]; 0 is the unknown word.
+
+    Without a vector a word has no case either: the vector of the unknown word stands for both. Words are
+    looked up as they stand. With `back_off` those that are not found are looked up lower-cased; a file whose
+    words are all lower-cased, such as GloVe 6B, needs it, since all that is capitalised were unknown else.
+    A word found by its lower-cased form keeps its own case. Only words that the corpus holds are kept.
+    """
+
+    path: str
+    back_off: bool
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
+        found, dim = read_vectors(self._file(), {key.encode() for form in forms for key in self._keys(form)})
+        rows = {}
+        exact = 0
+        for form in forms:
+            key = next((key for key in self._keys(form) if key.encode() in found), None)
+            if key is not None:
+                rows[form] = np.concatenate([found[key.encode()], one_hot_case(form)])
+                exact += key == form
+        self.ids = {form: number for number, form in enumerate(rows, start=1)}
+        self.table = np.stack([np.zeros(dim + 4, dtype=np.float32), *rows.values()])
+        self._notes = [
+            f"{len(rows):,} of {len(forms):,} words ({len(rows) / len(forms):.1%}) have a pre-trained "
+            f"vector: {exact:,} as they are, {len(rows) - exact:,} lower-cased; "
+            "the others share a trained one."
+        ]
+
+    def encode(self, text: Text) -> PerForm:
+        return PerForm(torch.tensor([self.ids.get(form, UNKNOWN) for form in text.forms]))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"vectors": torch.tensor(self.table)}
+
+    def checksum(self) -> str:
+        return sha256(self._file())
+
+    def notes(self) -> list[str]:
+        return self._notes
+
+    def state(self) -> State:
+        return {"words": list(self.ids), "width": self.table.shape[1]}
+
+    def restore(self, state: State) -> None:
+        self.ids = {form: number for number, form in enumerate(state["words"], start=1)}
+        self.table = np.zeros(
+            (len(self.ids) + 1, state["width"]), dtype=np.float32
+        )  # the weights bring the rows
+        self._notes = []
+
+    def _keys(self, form: str) -> list[str]:
+        """What to look a form up as, in order."""
+        return [form, form.lower()] if self.back_off else [form]
+
+    def _file(self) -> Path:
+        path = Path(self.path)
+        if not path.is_file():
+            raise ValueError(
+                f"{path}: no such file of word vectors; give the path of one that you have "
+                "(words.input.path=...), or set NER_DATA_DIR to the folder that holds your copies"
+            )
+        return path
+
+
+def one_hot_case(form: str) -> np.ndarray:
+    """Upper, upper-initial, lower, other; float32 [4].
+
+    As released, a word such as `McDonald` is upper-initial: what follows the first letter does not matter.
+    """
+    kinds = [form.isupper(), form[:1].isupper(), form.islower(), True]
+    return np.eye(4, dtype=np.float32)[kinds.index(True)]

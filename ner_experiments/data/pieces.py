@@ -1,0 +1,133 @@
+"""BERT's sub-word pieces of a text, the first of which stands for its token."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ner_experiments.data import bert_files
+from ner_experiments.data.inputs import Input, State
+from ner_experiments.data.text import Text
+from ner_experiments.data.windows import Cut, PerWindow, cut, spans
+
+
+@dataclass
+class Pieces(Input):
+    """The pieces of each token as BERT's tokenizer makes them; the first stands for the token.
+
+    Devlin et al. (2019), section 5.3. A token of which the tokenizer leaves nothing, such as a zero-width
+    space, is [UNK]. A sentence of more than `max_length` pieces, [CLS] and [SEP] included, is read in windows
+    of that length, which share `overlap` pieces or more; a token's vector is taken from the window in which
+    its first piece is farthest from both ends. So no token is ever cut off.
+
+    path: a folder, or a name on the Hugging Face hub. See `bert_files.find`.
+    """
+
+    path: str
+    max_length: int
+    overlap: int
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        folder = bert_files.find(self.path)
+        config = bert_files.read_config(folder)
+        longest = config["max_position_embeddings"]
+        if not 3 <= self.max_length <= longest:
+            raise ValueError(f"max_length must be from 3 to the model's {longest}, got {self.max_length}")
+        if not 0 <= self.overlap < self.max_length - 2:
+            raise ValueError(f"overlap must be from 0 to max_length - 3, got {self.overlap}")
+        self._take(config, bert_files.read_tokenizer(folder))
+        self.folder: Path | None = folder
+        self._notes = self._count([train, *others])
+
+    def encode(self, text: Text) -> PerWindow:
+        pieces, starts = self._pieces(text)
+        sentences = starts[text.starts]
+        windows = cut(np.diff(sentences), self.max_length - 2, self.overlap)
+        flat, begins = self._framed(pieces, sentences, windows)
+        which, positions = windows.places(starts[:-1] - np.repeat(sentences[:-1], text.lengths), text.lengths)
+        arrays = {
+            "pieces": flat.astype(np.int32),
+            "starts": begins,
+            "lengths": windows.lengths + 2,
+            "first": windows.first,
+            "counts": windows.counts,
+            "windows": which,
+            "positions": positions + 1,  # after [CLS]
+        }
+        return PerWindow(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+
+    def sizes(self) -> dict[str, Any]:
+        if self.folder is None:
+            bert = bert_files.untrained(self.config)  # the run's weights are loaded into it
+        else:
+            bert = bert_files.read_model(self.folder)
+        return {"bert": bert, "dim": self.dim}
+
+    def checksum(self) -> str:
+        return bert_files.checksum(bert_files.find(self.path))
+
+    def notes(self) -> list[str]:
+        return self._notes
+
+    def state(self) -> State:
+        return {"config": self.config, "tokenizer": self.tokenizer.to_str()}
+
+    def restore(self, state: State) -> None:
+        self.folder = None
+        self._take(state["config"], state["tokenizer"])
+        self._notes = []
+
+    def _take(self, config: bert_files.Config, tokenizer: str) -> None:
+        from tokenizers import Tokenizer
+
+        self.config, self.dim = config, config["hidden_size"]
+        self.tokenizer = Tokenizer.from_str(tokenizer)
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+        self.tokenizer.encode_special_tokens = True  # a token "[SEP]" of the text is three characters or more
+        vocabulary = self.tokenizer.get_vocab()
+        self._cls, self._sep, self._unknown = (vocabulary[piece] for piece in bert_files.SPECIAL)
+
+    def _of_forms(self, text: Text) -> list[list[int]]:
+        """The tokenizer looks at each word by itself, so that each form need be cut only once."""
+        forms = [[form] for form in text.forms]
+        made = self.tokenizer.encode_batch(forms, is_pretokenized=True, add_special_tokens=False)
+        return [encoding.ids or [self._unknown] for encoding in made]
+
+    def _pieces(self, text: Text) -> tuple[np.ndarray, np.ndarray]:
+        """All pieces of the text; those of token t are `starts[t]:starts[t + 1]`."""
+        forms = self._of_forms(text)
+        lengths = np.array([len(pieces) for pieces in forms])
+        flat = np.array([piece for pieces in forms for piece in pieces])
+        begins = np.cumsum(lengths) - lengths
+        pieces = flat[spans(begins[text.tokens], lengths[text.tokens])]
+        return pieces, np.cumsum([0, *lengths[text.tokens]])
+
+    def _framed(
+        self, pieces: np.ndarray, sentences: np.ndarray, windows: Cut
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Each window's pieces between [CLS] and [SEP], one window after another, and where each starts."""
+        lengths = windows.lengths + 2
+        ends = np.cumsum(lengths)
+        flat = np.full(ends[-1], self._sep)
+        flat[ends - lengths] = self._cls
+        sources = np.repeat(sentences[:-1], windows.counts) + windows.starts
+        flat[spans(ends - lengths + 1, windows.lengths)] = pieces[spans(sources, windows.lengths)]
+        return flat, ends - lengths
+
+    def _count(self, texts: list[Text]) -> list[str]:
+        sentences = tokens = unknown = long = 0
+        for text in texts:
+            pieces, starts = self._pieces(text)
+            sentences, tokens = sentences + len(text.lengths), tokens + len(text.tokens)
+            unknown += int((pieces[starts[:-1]] == self._unknown).sum())
+            long += int((np.diff(starts[text.starts]) > self.max_length - 2).sum())
+        return [
+            f"{unknown:,} of {tokens:,} tokens ({unknown / tokens:.2%}) begin with BERT's [UNK]; "
+            f"{long:,} of {sentences:,} sentences have over {self.max_length} pieces and are read in windows."
+        ]

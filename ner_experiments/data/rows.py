@@ -1,0 +1,66 @@
+"""What an input makes of a text, ready to be gathered: rows of numbers, and which of them a batch needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Where:
+    """A batch's place in its text. Padding repeats the first token of its sentence.
+
+    Row `form_places[b, t]` of `forms` is the surface form of token t in sentence b, and `tokens[b, t]` the
+    number of the token in the text; `forms` holds each distinct form of the batch once.
+    """
+
+    sentences: Tensor
+    tokens: Tensor
+    mask: Tensor
+    forms: Tensor
+    form_places: Tensor
+
+
+class Rows(Protocol):
+    def to(self, device: torch.device) -> Rows: ...
+
+    def select(self, where: Where) -> tuple[Any, Tensor]:
+        """What the module of the input is called with, and the places [batch time] of its output's rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class PerForm:
+    """[forms] or [forms width]: computed once for each distinct form of a batch. Padding is 0, on the right."""
+
+    table: Tensor
+
+    def to(self, device: torch.device) -> PerForm:
+        return PerForm(self.table.to(device))
+
+    def select(self, where: Where) -> tuple[Tensor, Tensor]:
+        return trimmed(self.table[where.forms]), where.form_places
+
+
+@dataclass(frozen=True)
+class PerToken:
+    """[tokens] or [tokens width]: what depends on the sentence as well. Padding is 0, on the right."""
+
+    table: Tensor
+
+    def to(self, device: torch.device) -> PerToken:
+        return PerToken(self.table.to(device))
+
+    def select(self, where: Where) -> tuple[Tensor, Tensor]:
+        places = torch.arange(where.tokens.numel(), device=where.tokens.device).view_as(where.tokens)
+        return trimmed(self.table[where.tokens.flatten()]), places
+
+
+def trimmed(rows: Tensor) -> Tensor:
+    """Without the columns that are padding in every row."""
+    if rows.ndim == 1:
+        return rows
+    return rows[:, : max(1, int((rows != 0).sum(1).max()))]

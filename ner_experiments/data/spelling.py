@@ -1,0 +1,127 @@
+"""Spelling features of Huang, Xu & Yu (2015), section 4.2.1: what a word looks like, as feature ids."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ner_experiments.data.inputs import Input, State
+from ner_experiments.data.rows import PerForm
+from ner_experiments.data.text import Text
+
+AFFIXES = range(2, 6)
+_REPEATED = re.compile(r"(.)\1+", re.DOTALL)
+
+
+@dataclass
+class Spelling(Input):
+    """Ids of each form's `spelling_features`, those that train has `min_count` times at least. 0 is padding.
+
+    Features that train does not have are left out.
+    """
+
+    min_count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.min_count < 1:
+            raise ValueError(f"spelling: min_count must be at least 1, got {self.min_count}")
+
+    def fit(self, train: Text, others: Iterable[Text]) -> None:
+        counts: Counter[str] = Counter()
+        for form, count in zip(train.forms, train.counts().tolist(), strict=True):
+            for feature in spelling_features(form):
+                counts[feature] += count
+        self.restore({"features": [name for name, count in counts.items() if count >= self.min_count]})
+
+    def encode(self, text: Text) -> PerForm:
+        found = [
+            [self.ids[feature] for feature in spelling_features(form) if feature in self.ids]
+            for form in text.forms
+        ]
+        rows = np.zeros((len(found), max(1, *map(len, found))), dtype=np.int32)
+        for row, ids in zip(rows, found, strict=True):
+            row[: len(ids)] = ids
+        return PerForm(torch.from_numpy(rows))
+
+    def sizes(self) -> dict[str, Any]:
+        return {"num_features": len(self.ids)}
+
+    def notes(self) -> list[str]:
+        return [f"spelling: {len(self.ids):,} features"]
+
+    def state(self) -> State:
+        return {"features": list(self.ids)}
+
+    def restore(self, state: State) -> None:
+        self.ids = {feature: number for number, feature in enumerate(state["features"], start=1)}
+
+
+def spelling_features(form: str) -> Iterator[str]:
+    """The twelve kinds of the paper's list and the lower-cased word. Of `D56y-3`, in the paper's order:
+
+        word d56y-3
+        initial capital
+        non-initial capital, all capitals, all lower: no
+        letters and digits
+        punctuation
+        prefix D5, D56, D56y, D56y-; suffix -3, y-3, 6y-3, 56y-3
+        apostrophe: no
+        letters Dy
+        others 56-3
+        pattern A00a-0
+        summary A0a-0
+
+    Readings: `all capitals` and `all lower` speak of the letters, so `I.B.M.` is all capitals; punctuation is
+    any punctuation or symbol of Unicode; affixes keep their case, may hold any character, and may be the
+    whole word; apostrophe is a word's end in 's (or ’s). `letters` and `others` are left out where empty.
+    """
+    yield f"word {form.lower()}"
+    yield from (name for name, holds in _PROPERTIES.items() if holds(form))
+    for size in AFFIXES:
+        if size <= len(form):
+            yield f"prefix {form[:size]}"
+            yield f"suffix {form[-size:]}"
+    letters = "".join(filter(str.isalpha, form))
+    others = "".join(character for character in form if not character.isalpha())
+    if letters:
+        yield f"letters {letters}"
+    if others:
+        yield f"others {others}"
+    shape = pattern(form)
+    yield f"pattern {shape}"
+    yield "summary " + _REPEATED.sub(r"\1", shape)
+
+
+def pattern(form: str) -> str:
+    """Capital letters as A, lower-case ones as a, digits as 0; all else, such as `-` or 中, as it is."""
+    return "".join(map(_class_of, form))
+
+
+def _class_of(character: str) -> str:
+    if character.isupper():
+        return "A"
+    if character.islower():
+        return "a"
+    return "0" if character.isdigit() else character
+
+
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character)[0] in "PS"
+
+
+_PROPERTIES: dict[str, Callable[[str], bool]] = {
+    "initial capital": lambda form: form[0].isupper(),
+    "all capitals": str.isupper,
+    "all lower": str.islower,
+    "non-initial capital": lambda form: any(map(str.isupper, form[1:])),
+    "letters and digits": lambda form: any(map(str.isalpha, form)) and any(map(str.isdigit, form)),
+    "punctuation": lambda form: any(map(_is_punctuation, form)),
+    "apostrophe": lambda form: form.endswith(("'s", "’s")),
+}

@@ -1,0 +1,139 @@
+"""Some words' vectors out of a large file, in one pass: GloVe text, word2vec text or binary, also gzipped."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import itertools
+import zlib
+from collections.abc import Iterable, Set
+from pathlib import Path
+from typing import IO, cast
+
+import numpy as np
+
+Rows = dict[bytes, np.ndarray]
+"""The vector, in float32, of each key that was found."""
+
+_BLOCK = 1 << 20
+_LONGEST_QUOTE = 60
+_GZIP = b"\x1f\x8b"
+
+
+def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[Rows, int]:
+    """The vectors of the wanted keys (words in UTF-8), and the width of the file's vectors.
+
+    The format is known by content: gzip by its first bytes, word2vec by a first line `count width`, binary
+    by a first vector that is not written in ASCII. Binary numbers are little-endian float32. In text a key
+    may hold spaces (`. . .` in GloVe 840B): the last `width` fields are the numbers. Without a header the
+    first line gives the width, so its word must not hold spaces.
+
+    Of a word that comes twice the first vector counts, as in gensim. Keys are compared as bytes: one that is
+    not UTF-8 matches no word. Other words' lines are neither parsed nor checked.
+
+    ValueError, with file and line (binary: the vector's number): an empty or cut-off file, a first line that
+    is none, and in a wanted line a wrong number of numbers, or one that is none or not finite.
+    """
+    with open(path, "rb", buffering=0) as file:
+        compressed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        raw = cast(io.RawIOBase, gzip.GzipFile(fileobj=file)) if compressed else file
+        try:
+            with io.BufferedReader(raw, _BLOCK) as stream:
+                return _read(stream, path, wanted)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: damaged or cut-off gzip data: {error}") from None
+
+
+def _read(stream: io.BufferedReader[io.RawIOBase], path: Path, wanted: Set[bytes]) -> tuple[Rows, int]:
+    first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
+    if not first:
+        raise ValueError(f"{path}: the file is empty")
+    fields = first.split()
+    if len(fields) == 2 and all(map(bytes.isdigit, fields)):
+        count, width = map(int, fields)
+        if not (count and width):
+            raise ValueError(f"{path}:1: expected a header of two positive numbers, got {count} {width}")
+        if _begins_text(stream.peek(), width):
+            return _read_text(stream, path, wanted, width, 2, count), width
+        return _read_binary(stream, path, wanted, count, width), width
+    width = len(fields) - 1
+    if width < 1 or first.partition(b" ")[0] != fields[0] or not all(map(_is_number, fields[1:])):
+        raise ValueError(
+            f"{path}:1: expected a word and its numbers, separated by spaces, or a header 'count width', "
+            f"got {first[:_LONGEST_QUOTE]!r}"
+        )
+    return _read_text(itertools.chain([first], stream), path, wanted, width, 1, None), width
+
+
+def _begins_text(sample: bytes, width: int) -> bool:
+    """Whether what follows the first word, to the end of its line, can be that many numbers in writing."""
+    rest = sample.partition(b"\n")[0].partition(b" ")[2]
+    return len(rest) >= 2 * width - 1 and all(byte in b"\t\r" or 32 <= byte < 127 for byte in rest)
+
+
+def _read_text(
+    lines: Iterable[bytes], path: Path, wanted: Set[bytes], width: int, start: int, count: int | None
+) -> Rows:
+    beginnings = {key.partition(b" ")[0] for key in wanted}
+    rows: Rows = {}
+    number = start - 1
+    for number, line in enumerate(lines, start):
+        # Most lines end here, at the price of one search: only a corpus' words are parsed.
+        if line[: line.find(b" ")] in beginnings:
+            fields = line.split()
+            key, inner = b" ".join(fields[:-width]), fields[1:-width]
+            if key in wanted:
+                if key not in rows:
+                    rows[key] = _parse(fields[-width:], f"{path}:{number}")
+            elif len(fields) <= width or (inner and all(map(_is_number, inner))):
+                raise ValueError(f"{path}:{number}: expected {width} numbers, got {len(fields) - 1}")
+    if count is not None and number - start + 1 < count:
+        raise ValueError(f"{path}: cut off: the header says {count} vectors, found {number - start + 1}")
+    return rows
+
+
+def _parse(fields: list[bytes], place: str) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):
+            vector = np.fromiter(map(float, fields), np.float32, len(fields))
+    except ValueError:
+        wrong = next(field for field in fields if not _is_number(field))
+        raise ValueError(f"{place}: not a number: {wrong.decode(errors='replace')!r}") from None
+    return _finite(vector, place)
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _finite(vector: np.ndarray, place: str) -> np.ndarray:
+    if not np.isfinite(vector).all():
+        worst = vector[~np.isfinite(vector)][0]
+        raise ValueError(f"{place}: not a finite float32 number: {worst}")
+    return vector
+
+
+def _read_binary(stream: IO[bytes], path: Path, wanted: Set[bytes], count: int, width: int) -> Rows:
+    rows: Rows = {}
+    size = 4 * width
+    buffer, start = b"", 0
+    for number in range(1, count + 1):
+        space = buffer.find(b" ", start)
+        while space < 0 or len(buffer) <= space + size:
+            block = stream.read(_BLOCK)
+            if not block:
+                raise ValueError(f"{path}: cut off in vector {number} of {count}")
+            buffer, start = buffer[start:] + block, 0
+            space = buffer.find(b" ")
+        # The original tool ends each vector with a newline, others do not.
+        key = buffer[start:space].lstrip(b"\n")
+        if key in wanted and key not in rows:
+            vector = np.frombuffer(buffer, "<f4", width, space + 1).astype(np.float32)
+            rows[key] = _finite(vector, f"{path}: vector {number}")
+        start = space + 1 + size
+    return rows

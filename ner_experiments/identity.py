@@ -1,0 +1,42 @@
+"""Which settings make a run what it is: its name on disk, and what a table may count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+NOT_THE_EXPERIMENT = ("seed", "runtime", "logger", "data_dir", "output_dir", "cache_dir")
+KNOBS = ("layers",)
+"""They act only where another setting takes them up, and count there."""
+PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256")
+"""Of data and inputs: where a file lies is not what it holds, and its checksum counts instead."""
+
+
+def identity(cfg: DictConfig, checksum: str) -> str:
+    """64 hexadecimal digits; equal if and only if two runs differ in nothing but the seed and where they ran.
+
+    `checksum` stands for the contents of every file that was read.
+    """
+    settings = OmegaConf.to_container(cfg, resolve=True)
+    assert isinstance(settings, dict)
+    for name in (*NOT_THE_EXPERIMENT, *KNOBS):
+        settings.pop(name, None)
+    parts = [*settings.values(), *settings["direct"].values()]
+    for reader in (settings["data"], *(part["input"] for part in parts if "input" in part)):
+        for name in PLACES:
+            reader.pop(name, None)
+    text = json.dumps([settings, checksum], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def run_folder(cfg: DictConfig, name: str) -> Path:
+    """output_dir/DATA-MODEL-DECODER-IDENTITY/seed-SEED; nothing in it depends on the clock."""
+    parts = [cfg.data.name, kind(cfg.model), kind(cfg.decoder), name[:12]]
+    return Path(cfg.output_dir) / "-".join(parts) / f"seed-{cfg.seed}"
+
+
+def kind(part: DictConfig) -> str:
+    return part._target_.rsplit(".", 1)[-1].lower()

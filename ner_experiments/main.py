@@ -1,0 +1,86 @@
+"""The command line: `ner-experiments COMMAND ...`. Imports only Hydra until there is work to do."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import CompactHydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from ner_experiments import settings
+
+USAGE = """usage: ner-experiments COMMAND ...
+
+  train [OVERRIDE ...]          one experiment, or with -m a sweep; `python run.py` is the same
+  data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
+  data check --format conll|conllu FILE ... [--json]
+  data get NAME                 downloads a corpus whose licence allows it
+
+`ner-experiments COMMAND --help` says more."""
+
+
+def cli(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit status."""
+    command, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if command in ("-h", "--help"):
+        print(USAGE)
+        return 0
+    commands: dict[str, Callable[[list[str]], int]] = {"train": train, "data": data}
+    if command not in commands:
+        message = f"ner-experiments: no command {command!r}{settings.nearest(command, commands)}"
+        print(message, file=sys.stderr)
+        return 2
+    return commands[command](rest)
+
+
+def train(arguments: list[str]) -> int:
+    """Hands over to Hydra, which composes the config, or each one of a sweep, and calls `job` with it."""
+    options = get_args_parser().parse_args(arguments)
+    if not (options.help or options.hydra_help or options.cfg or options.info):
+        try:
+            settings.check(options.overrides, sweep=options.multirun)
+        except ValueError as error:
+            print(f"{error}\nNothing was started.", file=sys.stderr)
+            return 1
+    sys.argv = ["run.py", *arguments]
+    hydra.main(version_base=settings.HYDRA, config_path=str(settings.CONF), config_name=settings.ROOT)(job)()
+    return 0
+
+
+def job(cfg: DictConfig) -> dict[str, Any]:
+    """One experiment. What the user caused is reported in a line, all else with its traceback."""
+    from ner_experiments.summary import show_run
+    from ner_experiments.train import train
+
+    try:
+        result = train(cfg)
+    except (ValueError, OSError) as error:
+        raise RefusedError(" ".join([str(error), *getattr(error, "__notes__", [])])) from error
+    if HydraConfig.get().mode is RunMode.RUN:
+        show_run(result)
+    return result
+
+
+class RefusedError(CompactHydraException):
+    """Hydra prints these without a traceback."""
+
+
+def data(arguments: list[str]) -> int:
+    from ner_experiments.data import check
+
+    return check.main(arguments, open_source)
+
+
+def open_source(name: str) -> Any:
+    """The corpus that conf/data/NAME.yaml describes; ValueError for a name that has none."""
+    from hydra.utils import instantiate
+
+    settings.check([f"data={name}"])
+    with settings.conf():
+        return instantiate(hydra.compose(settings.ROOT, overrides=[f"data={name}"]).data)

@@ -1,0 +1,110 @@
+"""Att-BiLSTM of Li, Fu & Ma (2020), section 3.6, and its parts one by one (table 5)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ner_experiments.models.baseline import BaselineBiLSTM
+from ner_experiments.modules.checks import check_sizes
+
+
+class SelfAttention(nn.Module):
+    """C^i = alpha^i H W^{vi}, where alpha^i = softmax(H W^{qi} (H W^{ki})^T / sqrt(d_c)), for each head i.
+
+    No biases and no output projection. Each W starts Glorot-uniform, as released.
+    """
+
+    def __init__(self, *, input_size: int, num_heads: int, head_size: int):
+        super().__init__()
+        check_sizes(num_heads=num_heads, head_size=head_size)
+        self.num_heads = num_heads
+        self.head_size = head_size
+        self.output_size = num_heads * head_size
+        self.query = nn.Linear(input_size, self.output_size, bias=False)
+        self.key = nn.Linear(input_size, self.output_size, bias=False)
+        self.value = nn.Linear(input_size, self.output_size, bias=False)
+        for projection in (self.query, self.key, self.value):
+            for one_head in torch.split(projection.weight, head_size):
+                nn.init.xavier_uniform_(one_head)
+
+    def forward(
+        self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> tuple[Float[Tensor, "batch time out"], Float[Tensor, "batch heads time time"]]:
+        """C^1 || ... || C^m, and alpha[b, i, t, s]: how much t attends to s, 0 where s is padding.
+
+        The rows of padded t mean nothing.
+        """
+        query, key, value = (
+            projection(h).unflatten(2, (self.num_heads, self.head_size)).transpose(1, 2)
+            for projection in (self.query, self.key, self.value)
+        )
+        is_token = torch.arange(h.shape[1], device=h.device) < lengths[:, None]
+        scores = query @ key.transpose(2, 3) / self.head_size**0.5
+        weights = scores.masked_fill(~is_token[:, None, None], -torch.inf).softmax(3)
+        return (weights @ value).transpose(1, 2).flatten(2), weights
+
+
+class AttBiLSTM(nn.Module):
+    """H || C^1 || ... || C^m: the states of `BaselineBiLSTM`, and what each head of attention makes of them.
+
+    A forward hook on `attention` sees its weights, the heat maps of figure 2, in whatever the model is run.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_size: int,
+        num_layers: int,
+        hidden_size: int,
+        num_heads: int,
+        head_size: int,
+        dropout: float,
+    ):
+        super().__init__()
+        self.bilstm = BaselineBiLSTM(
+            input_size=input_size, num_layers=num_layers, hidden_size=hidden_size, dropout=dropout
+        )
+        states = self.bilstm.output_size
+        self.attention = SelfAttention(input_size=states, num_heads=num_heads, head_size=head_size)
+        self.output_size = states + self.attention.output_size
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]:
+        h = self.bilstm(x, lengths)
+        contexts, _ = self.attention(h, lengths)
+        return torch.cat([h, contexts], dim=-1)
+
+    def parts(self) -> dict[str, slice]:
+        """Where each part stands in the output: H, C (all contexts), C1 ... Cm, the columns of table 5."""
+        states, size = self.bilstm.output_size, self.attention.head_size
+        heads = {
+            f"C{head + 1}": slice(states + head * size, states + (head + 1) * size)
+            for head in range(self.attention.num_heads)
+        }
+        return {"H": slice(states), "C": slice(states, self.output_size), **heads}
+
+
+@contextmanager
+def only(part: str, *, of: AttBiLSTM) -> Iterator[None]:
+    """Within it the model's output is 0 but for one of its `parts()`, as in the ablation of table 5.
+
+    ValueError if there is no such part.
+    """
+    parts = of.parts()
+    if part not in parts:
+        raise ValueError(f"part must be one of {', '.join(parts)}, got {part!r}")
+
+    def zero_the_others(_: nn.Module, __: object, output: Tensor) -> Tensor:
+        kept = torch.zeros_like(output)
+        kept[..., parts[part]] = output[..., parts[part]]
+        return kept
+
+    handle = of.register_forward_hook(zero_the_others)
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -1,0 +1,67 @@
+"""The parallel BiLSTMs of Zukov-Gregoric, Bachrach & Coope (2018), and how their states are pooled."""
+
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ner_experiments.modules.units import BiLSTMUnits, Init
+
+
+class Concat(nn.Module):
+    """h_t = [h_{1,t} ; h_{2,t} ; ... ; h_{K,t}] (section 3)."""
+
+    def __init__(self, num_units: int, state_size: int):
+        super().__init__()
+        self.output_size = num_units * state_size
+
+    def forward(self, states: Float[Tensor, "batch time units size"]) -> Float[Tensor, "batch time out"]:
+        return states.flatten(2)
+
+
+class Mean(nn.Module):
+    """h_t = (h_{1,t} + h_{2,t} + ... + h_{K,t}) / K (table 5): as wide as one unit."""
+
+    def __init__(self, num_units: int, state_size: int):
+        super().__init__()
+        self.output_size = state_size
+
+    def forward(self, states: Float[Tensor, "batch time units size"]) -> Float[Tensor, "batch time size"]:
+        return states.mean(2)
+
+
+class ParallelBiLSTM(nn.Module):
+    """h_t = [h_{1,t} ; ... ; h_{K,t}], where h_k = BiLSTM_k(x): small units instead of one large one.
+
+    Zukov-Gregoric et al. (2018), section 3. `pool(num_units, state_size)` has `output_size`; `dropout` and
+    `init` are told in `BiLSTMUnits`. Reading: `unit_size` is per direction, so table 3 has 2 x 1024 states.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_size: int,
+        num_units: int,
+        unit_size: int,
+        dropout: float,
+        pool: type[Concat] | type[Mean] = Concat,
+        init: Init = nn.init.xavier_uniform_,
+    ):
+        super().__init__()
+        self.units = BiLSTMUnits(
+            input_size=input_size, num_units=num_units, unit_size=unit_size, dropout=dropout, init=init
+        )
+        self.pool = pool(num_units, 2 * unit_size)
+        self.output_size = self.pool.output_size
+
+    @property
+    def num_weights(self) -> int:
+        """The paper's count of parameters, without biases: 4(nm + n^2) per unit and direction (2.1)."""
+        return self.units.input_weights.numel() + self.units.recurrent_weights.numel()
+
+    def recurrent_candidates(self) -> Float[Tensor, "directions units size"]:
+        """What `OrthogonalityPenalty` keeps apart."""
+        return self.units.recurrent_candidates()
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]:
+        return self.pool(self.units(x, lengths))

@@ -1,0 +1,82 @@
+"""Other residual structures, types A, B and D of Yang & Xu (2020), figure 4 and table 11.
+
+Type C is `ResidualBiLSTM` without dense layer, norm, activation and dropout (`conf/model/residual_c.yaml`).
+Readings: in each the sums begin with the first layer's output, since the input has another width; and as C is
+said to have no dropout, the others have none (`dropout: 0.0` in conf/; it is on the input of every layer).
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ner_experiments.models.residual import local_residual
+from ner_experiments.modules.recurrent import BiRNN, UniRNN, reverse, stack
+
+
+class TypeA(nn.Module):
+    """r^l = r^{l-1} + BiLSTM(r^{l-1}), as in ResNets and in Tran et al. (2017): the sum of all layers."""
+
+    def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):
+        super().__init__()
+        self.output_size = 2 * hidden_size
+        self.blocks = stack(
+            BiRNN, input_size=input_size, num_layers=num_layers, hidden_size=hidden_size, dropout=dropout
+        )
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]:
+        first, *others = self.blocks
+        r = first(x, lengths)
+        for block in others:
+            r = r + block(r, lengths)
+        return r
+
+
+class TypeB(nn.Module):
+    """u^l = u^{l-1} + r^{l-1}, r^l = BiLSTM(u^l): the addition of type A moved before the BiLSTM.
+
+    u^2 = r^1, so that the input of a layer is the sum of all outputs below it, and the top is not in a sum.
+    """
+
+    def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):
+        super().__init__()
+        self.output_size = 2 * hidden_size
+        self.blocks = stack(
+            BiRNN, input_size=input_size, num_layers=num_layers, hidden_size=hidden_size, dropout=dropout
+        )
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]:
+        first, *others = self.blocks
+        r = first(x, lengths)
+        u = torch.zeros_like(r)
+        for block in others:
+            u = u + r
+            r = block(u, lengths)
+        return r
+
+
+class TypeD(nn.Module):
+    """Type C in each direction by itself, the two concatenated at the top.
+
+    They never meet below the output, so this model has the XOR limit of Li et al. (2020), section 3.3.
+    """
+
+    def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):
+        super().__init__()
+        self.output_size = 2 * hidden_size
+        self.left_to_right = stack(
+            UniRNN, input_size=input_size, num_layers=num_layers, hidden_size=hidden_size, dropout=dropout
+        )
+        self.right_to_left = stack(
+            UniRNN, input_size=input_size, num_layers=num_layers, hidden_size=hidden_size, dropout=dropout
+        )
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]:
+        ahead = local_residual(self.left_to_right, x, lengths)
+        back = local_residual(self.right_to_left, reverse(x, lengths), lengths)
+        return torch.cat([ahead, reverse(back, lengths)], dim=-1)

@@ -1,0 +1,1 @@
+"""What architectures share: recurrent layers, the CRF, dropout, characters, words."""

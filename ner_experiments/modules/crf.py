@@ -1,0 +1,90 @@
+"""The linear-chain conditional random field: loss, Viterbi decoding and posterior marginals."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ner_experiments.modules.checks import check_sizes
+from ner_experiments.modules.decoding import (
+    Allowed,
+    HardConstraints,
+    Transitions,
+    centred,
+    check_inputs,
+    viterbi,
+)
+from ner_experiments.modules.forward_backward import log_partition, posterior
+
+
+class CRF(nn.Module):
+    """p(y | x) is proportional to exp(sum_{i=1..n} f[i, y_i] + sum_{i=0..n} A[y_i, y_{i+1}]).
+
+    Yang & Xu (2020), eq. 9 and 10; Lample et al. (2016). y_0 and y_{n+1} stand for the start and the end of
+    the sentence; their transitions are `start` and `end`. `transitions[i, j]` is the score of tag j after
+    tag i. All three begin uniform in [-0.1, 0.1].
+
+    With `constrained`, the tag sequences that `allowed` does not permit have probability 0 in the loss, in
+    decoding and in the marginals. Gold tags must then be permitted: the loss does not look, since a GPU would
+    have to be waited for, and is some 1e30 if they are not.
+
+    Masks are True for real tokens, which come first; each sentence has one at least. Scores and tags may hold
+    anything at padding. Computes in float32 at least, under autocast too.
+    """
+
+    def __init__(self, *, num_tags: int, allowed: Allowed | None = None, constrained: bool = False):
+        super().__init__()
+        check_sizes(num_tags=num_tags)
+        self.num_tags = num_tags
+        self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
+        self.start = nn.Parameter(torch.empty(num_tags))
+        self.end = nn.Parameter(torch.empty(num_tags))
+        self.constraints = HardConstraints(num_tags=num_tags, allowed=allowed) if constrained else None
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -0.1, 0.1)
+
+    def loss(
+        self,
+        scores: Float[Tensor, "batch time tags"],
+        tags: Int[Tensor, "batch time"],
+        mask: Bool[Tensor, "batch time"],
+    ) -> Float[Tensor, ""]:
+        """-log p(tags | scores), the mean over the sentences of the batch."""
+        check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
+        scores = centred(scores, mask)
+        transitions = self._transitions(scores.dtype)
+        partition = log_partition(scores, mask, transitions)
+        return (partition - sequence_score(scores, tags, mask, transitions)).mean()
+
+    def decode(
+        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
+    ) -> Int[Tensor, "batch time"]:
+        """The most probable tags, 0 where mask is False; of equals, as `viterbi` says."""
+        check_inputs(scores, num_tags=self.num_tags, mask=mask)
+        scores = centred(scores, mask)
+        return viterbi(scores, mask, self._transitions(scores.dtype))
+
+    def marginals(
+        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch time tags"]:
+        """p(y_i = tag | scores) of each token, 0 where mask is False; differentiable."""
+        check_inputs(scores, num_tags=self.num_tags, mask=mask)
+        scores = centred(scores, mask)
+        return posterior(scores, mask, self._transitions(scores.dtype)).marginals
+
+    def _transitions(self, dtype: torch.dtype) -> Transitions:
+        transitions = Transitions(self.start.to(dtype), self.transitions.to(dtype), self.end.to(dtype))
+        return transitions if self.constraints is None else self.constraints(transitions)
+
+
+def sequence_score(
+    scores: Float[Tensor, "batch time tags"],
+    tags: Int[Tensor, "batch time"],
+    mask: Bool[Tensor, "batch time"],
+    transitions: Transitions,
+) -> Float[Tensor, " batch"]:
+    """The sum of the scores and transitions that each sentence's tags select."""
+    tags = tags.masked_fill(~mask, 0)
+    last = tags.gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1)
+    emitted = scores.gather(2, tags.unsqueeze(2)).squeeze(2).masked_fill(~mask, 0)
+    passed = transitions.pairs[tags[:, :-1], tags[:, 1:]].masked_fill(~mask[:, 1:], 0)
+    return emitted.sum(1) + passed.sum(1) + transitions.start[tags[:, 0]] + transitions.end[last]

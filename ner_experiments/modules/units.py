@@ -1,0 +1,97 @@
+"""K recurrent units that read one input and know nothing of each other, run together."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from ner_experiments.modules.checks import check_rates, check_sizes
+from ner_experiments.modules.recurrent import reverse
+
+Init = Callable[[Float[Tensor, "size in"]], object]
+"""Fills one matrix in place."""
+
+
+def lstm_uniform_(matrix: Float[Tensor, "size in"]) -> None:
+    """As PyTorch starts its LSTM: uniform within 1 / sqrt(size), whatever the matrix reads."""
+    bound = len(matrix) ** -0.5
+    nn.init.uniform_(matrix, -bound, bound)
+
+
+class BiLSTMUnits(nn.Module):
+    """[h_fwd ; h_bwd] of K BiLSTMs of `unit_size` n per direction, with no weights from one to another.
+
+    Zukov-Gregoric et al. (2018), sections 2.1 and 3. In each unit and direction, with x of size m,
+    i, f, o = sigmoid(W h_{t-1} + U x_t + b) and g = tanh(W h_{t-1} + U x_t + b), each with its own W, U, b;
+    c_t = f c_{t-1} + i g, h_t = o tanh(c_t). The weights' rows are the gates in PyTorch's order, i f g o.
+    A gate has one bias; PyTorch's LSTM has two, of which only the sum counts.
+
+    `init` fills the n x n and n x m matrix of each gate; fan in is what it reads (n or m), fan out is n.
+    Readings: the paper speaks of a layer's parameters, not of which matrices; biases, of which it does not
+    speak, start at 0, that of the forget gate too.
+
+    `dropout` is variational (Gal & Ghahramani 2016): W reads h_{t-1} times a mask that is drawn once for each
+    sentence, unit and direction, and is the same at all time steps and for all four gates. Reading of
+    "between the hidden states"; neither x, nor c, nor the output is masked.
+
+    All units and both directions take a time step in one batched product, which pays for many small units;
+    for one or two large ones PyTorch's own LSTM is faster. Under autocast c stays in the weights' precision.
+    """
+
+    def __init__(
+        self,
+        *,
+        input_size: int,
+        num_units: int,
+        unit_size: int,
+        dropout: float,
+        init: Init = nn.init.xavier_uniform_,
+    ):
+        super().__init__()
+        check_sizes(num_units=num_units, unit_size=unit_size)
+        check_rates(dropout=dropout)
+        self.input_weights = nn.Parameter(torch.empty(2, num_units, 4 * unit_size, input_size))
+        self.recurrent_weights = nn.Parameter(torch.empty(2, num_units, 4 * unit_size, unit_size))
+        self.biases = nn.Parameter(torch.zeros(2, num_units, 4 * unit_size))
+        self.dropout = nn.Dropout(dropout)
+        with torch.no_grad():
+            for weights in (self.input_weights, self.recurrent_weights):
+                for matrix in weights.view(-1, unit_size, weights.shape[-1]):
+                    init(matrix)
+
+    def recurrent_candidates(self) -> Float[Tensor, "directions units size"]:
+        """vec(W_c) of each unit: the weights from h_{t-1} to the candidate g of the cell update."""
+        _, _, candidate, _ = self.recurrent_weights.chunk(4, dim=2)
+        return candidate.flatten(2)
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time units out"]:
+        ahead, back = self._states(self._read(torch.stack([x, reverse(x, lengths)])))
+        return torch.cat([ahead, reverse(back.flatten(2), lengths).view_as(back)], dim=-1)
+
+    def _read(
+        self, x: Float[Tensor, "directions batch time in"]
+    ) -> Float[Tensor, "directions batch time units gates"]:
+        """U x + b, which does not wait for the time step before."""
+        biases, weights = self.biases.flatten(1)[:, None], self.input_weights.flatten(1, 2)
+        gates = torch.baddbmm(biases, x.flatten(1, 2), weights.mT)
+        return gates.view(*x.shape[:3], *self.biases.shape[1:])
+
+    def _states(
+        self, read: Float[Tensor, "directions batch time units gates"]
+    ) -> Float[Tensor, "directions batch time units size"]:
+        directions, batch, _, units, _ = read.shape
+        weights = self.recurrent_weights.flatten(0, 1).mT
+        h = c = weights.new_zeros(directions * units, batch, weights.shape[1])
+        mask = self.dropout(torch.ones_like(h))
+        states = []
+        # unbind: the gradient of read[:, :, t] would be as large as read, at each step
+        for now in read.unbind(2):
+            gates = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, weights)
+            i, f, g, o = gates.chunk(4, dim=-1)
+            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+            h = o.sigmoid() * c.tanh()
+            states.append(h.view(directions, units, batch, -1).transpose(1, 2))
+        return torch.stack(states, dim=2)

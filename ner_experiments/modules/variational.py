@@ -1,0 +1,42 @@
+"""The LSTM layer of Li, Fu & Ma (2020): both directions at once, with variational dropout."""
+
+from functools import partial
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from ner_experiments.modules.dropout import VariationalDropout
+from ner_experiments.modules.units import BiLSTMUnits
+
+
+class VariationalLSTMs(nn.Module):
+    """Two LSTMs, each of which reads its own vectors from left to right: `x[0]` and `x[1]`.
+
+    Dropout (Gal & Ghahramani 2016) is on what an LSTM reads and on the h that it carries over, not on c nor
+    on what it gives, as released. Each has a mask for every sentence; the released code has one for a batch.
+    All weights of an LSTM start Glorot-uniform as one matrix, and its forget gate with bias 1, as released.
+    """
+
+    def __init__(self, *, input_size: int, hidden_size: int, dropout: float):
+        super().__init__()
+        self.output_size = hidden_size
+        self.dropout = VariationalDropout(dropout)
+        bound = (6 / (input_size + hidden_size + 4 * hidden_size)) ** 0.5
+        self.units = BiLSTMUnits(
+            input_size=input_size,
+            num_units=1,
+            unit_size=hidden_size,
+            dropout=dropout,
+            init=partial(nn.init.uniform_, a=-bound, b=bound),
+        )
+        with torch.no_grad():
+            _, forget, _, _ = self.units.biases.chunk(4, dim=2)
+            forget.fill_(1)
+
+    def forward(
+        self, x: Float[Tensor, "directions batch time in"]
+    ) -> Float[Tensor, "directions batch time out"]:
+        """The hidden states; what follows a sentence does not change those of its tokens."""
+        read = self.dropout(x.flatten(0, 1)).view_as(x)
+        return self.units._states(self.units._read(read)).squeeze(3)

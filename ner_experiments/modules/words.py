@@ -1,0 +1,96 @@
+"""Word vectors, one per distinct form of a batch: from scratch or from a file. Id 0 is the unknown word."""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from ner_experiments.modules.checks import check_sizes
+
+
+def uniform_vectors(num: int, dim: int) -> Float[Tensor, "{num} {dim}"]:
+    """Initial embeddings, uniform in +-sqrt(3 / dim): variance 1 / dim, norm near 1 (Ma & Hovy 2016, 3.1)."""
+    check_sizes(dim=dim)
+    bound = (3 / dim) ** 0.5
+    return torch.empty(num, dim).uniform_(-bound, bound)
+
+
+class SingletonReplacement(nn.Module):
+    """In training, turns words seen once in train into the unknown word, so that its vector is trained too.
+
+    Lample et al. (2016), section 4.1, with probability 0.5. One draw per form of the batch, for all its
+    tokens there; as a singleton is one token of train, that is a draw per token and epoch.
+    """
+
+    singletons: Tensor
+
+    def __init__(self, *, singletons: Bool[Tensor, " num_words"], probability: float):
+        super().__init__()
+        if not 0 <= probability <= 1:
+            raise ValueError(f"replace_singletons must lie in [0, 1], got {probability}")
+        self.probability = probability
+        self.register_buffer("singletons", singletons)
+
+    def forward(self, ids: Int[Tensor, " forms"]) -> Int[Tensor, " forms"]:
+        if not self.training or self.probability == 0:
+            return ids
+        drawn = torch.rand(ids.shape, device=ids.device) < self.probability
+        return ids.masked_fill(drawn & self.singletons[ids], 0)
+
+    def extra_repr(self) -> str:
+        return f"probability={self.probability}"
+
+
+class RandomEmbedding(nn.Module):
+    """Vectors trained from scratch, from `uniform_vectors`; the unknown word's by `SingletonReplacement`."""
+
+    def __init__(
+        self, *, num_words: int, dim: int, singletons: Bool[Tensor, " {num_words}"], replace_singletons: float
+    ):
+        super().__init__()
+        self.output_size = dim
+        self.replace = SingletonReplacement(singletons=singletons, probability=replace_singletons)
+        self.vectors = nn.Parameter(uniform_vectors(num_words, dim))
+
+    def forward(self, ids: Int[Tensor, " forms"]) -> Float[Tensor, "forms size"]:
+        return nn.functional.embedding(self.replace(ids), self.vectors)
+
+
+class PretrainedEmbedding(nn.Module):
+    """Vectors read from a file, and one trained vector for the unknown word.
+
+    `found` says which rows of `vectors` come from the file; row 0 never does, and the other rows' numbers are
+    not used. Trainable: every word has a vector of its own and all are tuned; those not found start from
+    `uniform_vectors`. Frozen: the file's vectors stay as they are, saved with the weights, and all words not
+    found share the unknown word's vector.
+    """
+
+    vectors: Tensor
+    has_vector: Tensor
+
+    def __init__(
+        self,
+        *,
+        vectors: Float[Tensor, "num_words dim"],
+        found: Bool[Tensor, " num_words"],
+        singletons: Bool[Tensor, " num_words"],
+        replace_singletons: float,
+        trainable: bool,
+    ):
+        super().__init__()
+        assert not found[0], "row 0 is the unknown word and cannot come from the file"
+        num_words, self.output_size = vectors.shape
+        self.replace = SingletonReplacement(singletons=singletons, probability=replace_singletons)
+        self.unknown = nn.Parameter(uniform_vectors(1, self.output_size)[0])
+        if trainable:
+            self.register_buffer("has_vector", torch.arange(num_words) > 0)
+            initial = torch.where(found[:, None], vectors, uniform_vectors(num_words, self.output_size))
+            self.vectors = nn.Parameter(initial)
+        else:
+            self.register_buffer("has_vector", found)
+            self.register_buffer("vectors", vectors)
+
+    def forward(self, ids: Int[Tensor, " forms"]) -> Float[Tensor, "forms size"]:
+        ids = self.replace(ids)
+        return torch.where(
+            self.has_vector[ids, None], nn.functional.embedding(ids, self.vectors), self.unknown
+        )

@@ -1,0 +1,94 @@
+"""What a run leaves behind: metrics.json, predictions to be scored by anyone, and where it was made."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import resource
+import subprocess
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.data.tags import encode, strict_spans
+
+LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Whole or not at all."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    temporary.replace(path)
+
+
+def write_predictions(
+    path: Path, task: Task, sentences: Sequence[Sentence], predicted: Iterable[Sequence[str]]
+) -> None:
+    """Token, gold and predicted tag, one space between: ready for conlleval.
+
+    Mentions are written as IOB2. Spaces in a token become U+2423, so that every line has three fields.
+    """
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for sentence, tags in zip(sentences, predicted, strict=True):
+            columns = [sentence.tags, tags] if task == "tags" else [iob2(sentence.tags), iob2(tags)]
+            for word, gold, guess in zip(sentence.words, *columns, strict=True):
+                file.write(f"{word.replace(' ', '␣')} {gold} {guess}\n")
+            file.write("\n")
+
+
+def iob2(tags: Sequence[str]) -> tuple[str, ...]:
+    """The strict mentions of BIOES tags, so that conlleval finds what the metric counted."""
+    return encode(strict_spans(tags), len(tags), "iob2")
+
+
+def machine(device: torch.device) -> dict[str, Any]:
+    """What a figure in seconds depends on, and which code ran."""
+    return {
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in LIBRARIES},
+        "commit": commit(),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
+        "threads": torch.get_num_threads(),
+    }
+
+
+def commit() -> str | None:
+    """Of the source tree, with "+" where it has been changed since; None outside a checkout."""
+    source = Path(__file__).parent
+    command = ["git", "-C", str(source), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
+    tracked = ["git", "-C", str(source), "ls-files", "--error-unmatch", Path(__file__).name]
+    try:
+        subprocess.run(tracked, capture_output=True, check=True)
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def reset_peak_memory() -> None:
+    """Starts a new measurement, so that the second job of a process is not charged with the first one's."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:    # not Linux: the peak is then that of the whole process
+        pass
+
+
+def peak_memory(device: torch.device) -> dict[str, int]:
+    """Bytes in main memory, and on the device where there is one."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        peak = {"main": 1024 * int(line.split()[1])}
+    else:
+        peak = {"main": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    if device.type == "cuda":
+        peak["device"] = torch.cuda.max_memory_allocated(device)
+    return peak

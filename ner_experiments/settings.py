@@ -1,0 +1,132 @@
+"""Refuses a setting that is misspelt or of the wrong type before anything is started.
+
+Hydra lets `+trainer.max_epoch=3` add a key that nobody reads, and `layers=three` put a word where a number
+stood. Here each override is held against the same choices (`model=...`, `data=...`) with their own defaults:
+its key must be there already, and its value be of the default's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args, get_type_hints
+
+from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+
+PACKAGE = Path(__file__).parent
+CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
+"""In an installed package conf/ lies inside it, in a checkout beside it."""
+
+HYDRA = "1.3"
+ROOT = "config"
+KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list"}
+
+
+def conf() -> initialize_config_dir:
+    """Hydra with the suite's conf/, for as long as a `with` lasts."""
+    return initialize_config_dir(str(CONF), version_base=HYDRA)
+
+
+def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
+    """ValueError for the first override that names no setting, or gives it a value of the wrong type.
+
+    In a sweep each job is checked that the values make.
+    """
+    with conf():
+        parsed = OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
+        jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0] if sweep else [overrides]
+        for job in jobs:
+            check_job(OverridesParser.create(config_loader=loader()).parse_overrides(list(job)))
+
+
+def check_job(overrides: Sequence[Override]) -> None:
+    parsed = [item for item in overrides if not is_for_hydra(item)]
+    choices = [item for item in parsed if options(item.key_or_group)]
+    for item in choices:
+        check_choice(item)
+    defaults = with_choices(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
+    for item in parsed:
+        if item not in choices:
+            check_value(item, defaults)
+
+
+def is_for_hydra(item: Override) -> bool:
+    return item.key_or_group.split(".")[0].split("/")[0] == "hydra"
+
+
+def check_choice(item: Override) -> None:
+    group, choice = item.key_or_group, item.value()
+    if choice not in options(group):
+        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{nearest(str(choice), options(group))}")
+
+
+def check_value(item: Override, defaults: DictConfig) -> None:
+    key, known = item.key_or_group, list(keys(defaults))
+    if key not in known:
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{nearest(key, [*known, *groups()])}")
+    value = item.value()
+    if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
+        return
+    allowed = kinds(defaults, key)
+    if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
+        expected = " or ".join(KINDS[kind] for kind in allowed if kind in KINDS)
+        raise ValueError(f"{item.input_line}: {key} must be {expected}, got {item.get_value_string()}")
+
+
+def kinds(defaults: DictConfig, key: str) -> tuple[type, ...]:
+    """The types that a setting may have: its default's, or where that is null those of the parameter it feeds."""
+    place, _, name = key.rpartition(".")
+    node = OmegaConf.select(defaults, place) if place else defaults
+    if OmegaConf.is_missing(node, name):
+        return ()
+    default = node[name]
+    if default is not None:
+        plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
+        return (str, int, float) if isinstance(plain, str) else (type(plain),)
+    if "_target_" not in node:
+        return ()
+    hints = get_type_hints(get_object(node._target_).__init__)
+    return tuple(kind for kind in get_args(hints[name]) if kind in (*KINDS, NoneType))
+
+
+def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
+    """Every setting by its dotted name, the inner nodes too."""
+    for name in node:
+        yield f"{prefix}{name}"
+        child = node._get_node(name)
+        if isinstance(child, DictConfig) and not child._is_missing() and not child._is_interpolation():
+            yield from keys(child, f"{prefix}{name}.")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
+
+
+@cache
+def with_choices(choices: tuple[str, ...]) -> DictConfig:
+    return compose(ROOT, overrides=list(choices))
+
+
+def options(group: str) -> list[str]:
+    return loader().get_group_options(group)
+
+
+def groups() -> list[str]:
+    return [group for group in loader().list_groups("") if group != "hydra"]
+
+
+def loader() -> Any:
+    return GlobalHydra.instance().config_loader()

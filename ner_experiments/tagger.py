@@ -1,0 +1,87 @@
+"""The tagger: embed -> encode -> score -> decode, and what Lightning needs to train and score it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from ner_experiments.data.encoder import Batch
+from ner_experiments.metrics import SpanF1, TagAccuracy
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+
+class Tagger(LightningModule):
+    """Word vectors of all inputs side by side, an encoder, one linear layer to tag scores, and a decoder.
+
+    What `direct` makes of its inputs is added to the scores (Huang, Xu & Yu 2015, section 3.3). Both kinds of
+    input are named as in the batch. Dev and test are scored by the same metric, anew each time.
+    """
+
+    def __init__(
+        self,
+        *,
+        inputs: dict[str, nn.Module],
+        direct: dict[str, nn.Module],
+        model: nn.Module,
+        decoder: nn.Module,
+        num_tags: int,
+        metric: SpanF1 | TagAccuracy,
+        penalty: Callable[[nn.Module], Tensor] | None,
+        optimizer: MakeOptimizer,
+    ) -> None:
+        super().__init__()
+        self.inputs = nn.ModuleDict(inputs)
+        self.direct = nn.ModuleDict(direct)
+        self.model = model
+        self.output = nn.Linear(model.output_size, num_tags)
+        self.decoder = decoder
+        self.metric = metric
+        self.penalty = penalty
+        self.make_optimizer = optimizer
+
+    def forward(self, batch: Batch) -> Float[Tensor, "batch time tags"]:
+        """Scores of every tag at every token."""
+        vectors = [batch.spread(name, module(batch.inputs[name])) for name, module in self.inputs.items()]
+        scores = self.output(self.model(torch.cat(vectors, dim=-1), batch.lengths))
+        for name, module in self.direct.items():
+            scores = scores + batch.spread(name, module(batch.inputs[name]))
+        return scores
+
+    def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
+        loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
+        if self.penalty is not None:
+            loss = loss + self.penalty(self.model)
+        self.log("train/loss", loss, on_step=False, on_epoch=True, batch_size=len(batch.lengths))
+        return loss
+
+    def validation_step(self, batch: Batch, _: int) -> Int[Tensor, "batch time"]:
+        predicted = self.decoder.decode(self(batch), batch.mask)
+        self.metric.update(predicted, batch.tags, batch.mask)
+        return predicted
+
+    def test_step(self, batch: Batch, number: int) -> Int[Tensor, "batch time"]:
+        return self.validation_step(batch, number)
+
+    def on_validation_epoch_start(self) -> None:
+        self.metric.reset()
+
+    def on_test_epoch_start(self) -> None:
+        self.metric.reset()
+
+    def on_validation_epoch_end(self) -> None:
+        self.report = self.metric.compute()
+        self.log(f"dev/{self.metric.headline}", self.report[self.metric.headline])
+
+    def on_test_epoch_end(self) -> None:
+        self.report = self.metric.compute()
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return self.make_optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+
+    def transfer_batch_to_device(self, batch: Batch, *_: Any) -> Batch:
+        """Batches are gathered on the device already."""
+        return batch

@@ -1,0 +1,18 @@
+"""Shapes are checked wherever the modules name them; every test is seeded; one thread."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import jaxtyping
+import pytest
+
+SHAPED = ("modules", "models", "metrics", "tagger")
+jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "beartype.beartype")
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    import torch
+
+    torch.manual_seed(0)

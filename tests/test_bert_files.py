@@ -1,0 +1,205 @@
+"""Folders with a BERT, new and old, what is wrong with one, and the hub."""
+
+import json
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+import huggingface_hub
+from safetensors.torch import load_file, save_file
+from tiny_bert import (
+    SPECIAL,
+    VOCABULARY,
+    batch,
+    fitted,
+    random_text,
+    save,
+    save_old,
+    sentences,
+    vectors,
+    write_vocabulary,
+)
+from transformers import ErnieConfig, ErnieModel
+
+from ner_experiments.data import bert_files
+from ner_experiments.data.pieces import Pieces
+from ner_experiments.modules.bert import Bert
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*address: object) -> None:
+        raise AssertionError(f"the network was asked for {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return save(tmp_path / "tiny")
+
+
+def output(path: str) -> torch.Tensor:
+    text = random_text(20, 3)
+    input = fitted(Pieces(path=path, max_length=40, overlap=10), text)
+    return vectors(Bert(**input.sizes()).eval(), batch(input, text))
+
+
+def pieces_of(folder: Path, word: str) -> list[str]:
+    text = sentences([word])
+    ids = batch(fitted(Pieces(str(folder), 40, 10), text), text).inputs["words"].pieces[0].tolist()
+    vocabulary = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    return [vocabulary[piece] for piece in ids[1:-1]]
+
+
+def edit(file: Path, **settings: object) -> None:
+    file.write_text(json.dumps(json.loads(file.read_text()) | settings))
+
+
+def test_a_folder_as_of_2018_is_the_same_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    old = save_old(tmp_path / "old")
+    expected = output(str(old / "new"))
+    assert expected.std() > 0.1
+    capfd.readouterr()
+    assert torch.equal(output(str(old)), expected)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_ernie_is_read_as_what_it_is(folder: Path) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config = {name: value for name, value in config.items() if name != "model_type"}
+    torch.manual_seed(0)
+    ernie = ErnieModel(ErnieConfig(**config, use_task_id=True)).eval()
+    ernie.save_pretrained(folder)
+    ours = Bert(bert=bert_files.read_model(folder), dim=32).eval()
+    ids = torch.tensor([[2, 7, 8, 3]])
+    expected = ernie(ids).last_hidden_state[0]
+    torch.testing.assert_close(ours((ids, torch.ones(1, 4, dtype=torch.bool))), expected)
+
+
+def test_half_precision_weights_are_read_as_single(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    half = {name: weight.half() for name, weight in weights.items()}
+    save_file(half, folder / "model.safetensors", {"format": "pt"})
+    edit(folder / "config.json", dtype="float16")
+    dtypes = {weight.dtype for weight in bert_files.read_model(folder).parameters()}
+    assert dtypes == {torch.float32}
+
+
+def test_without_word_on_it_a_vocabulary_with_capitals_is_cased(folder: Path) -> None:
+    assert pieces_of(folder, "ABÜ") == ["[UNK]"]
+    assert pieces_of(folder, "Ü") == ["Ü"]
+    write_vocabulary(folder, [piece for piece in VOCABULARY if piece != "Ü"])
+    assert pieces_of(folder, "CaB") == ["cab"]
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
+    assert pieces_of(folder, "CaB") == ["[UNK]"]
+    write_vocabulary(folder, VOCABULARY)
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    assert pieces_of(folder, "CaB") == ["cab"]
+
+
+def test_the_checksum_is_of_what_is_read_and_not_of_where(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "copy")
+    (tmp_path / "copy" / "README.md").write_text("another file")
+    checksums = [bert_files.checksum(folder), bert_files.checksum(tmp_path / "copy")]
+    assert checksums[0] == checksums[1]
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    checksums.append(bert_files.checksum(folder))
+    edit(folder / "config.json", hidden_act="relu")
+    checksums.append(bert_files.checksum(folder))
+    write_vocabulary(folder, [*VOCABULARY[:-1], "cad"])
+    checksums.append(bert_files.checksum(folder))
+    shutil.copy(save(tmp_path / "other", seed=1) / "model.safetensors", folder)
+    checksums.append(bert_files.checksum(folder))
+    assert len(set(checksums[1:])) == 5
+
+
+def test_a_name_is_looked_up_in_the_local_copy_of_the_hub(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "hub" / "models--someone--tiny-bert"
+    shutil.copytree(folder, repository / "snapshots" / ("a" * 40))
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text("a" * 40)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    assert torch.equal(output("someone/tiny-bert"), output(str(folder)))
+
+
+ADVICE = "give a folder with config.json, vocab.txt and model.safetensors (words.input.path=...)"
+
+
+@pytest.mark.parametrize("name", ["someone/no-such-bert", "no-such-bert"])
+def test_a_name_that_is_not_to_be_had_says_both(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        bert_files.find(name)
+    expected = f"{name}: no such folder, and not to be had under that name on the Hugging Face hub; {ADVICE}"
+    assert str(error.value) == expected
+
+
+@pytest.mark.parametrize("path", ["{tmp}/none", "../none", "~/none/at/all", "a/b/c"])
+def test_a_path_that_is_no_name_is_not_looked_up(path: str, tmp_path: Path) -> None:
+    path = path.format(tmp=tmp_path)
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        bert_files.find(path)
+    assert str(error.value) == f"{path}: no such folder; {ADVICE}"
+
+
+@pytest.mark.parametrize(
+    ("file", "names"),
+    [
+        ("config.json", "config.json or bert_config.json"),
+        ("vocab.txt", "tokenizer.json or vocab.txt"),
+        ("model.safetensors", "model.safetensors or pytorch_model.bin"),
+    ],
+)
+def test_a_folder_that_lacks_a_file_says_which(folder: Path, file: str, names: str) -> None:
+    (folder / file).unlink()
+    with pytest.raises(ValueError, match=f"tiny: a folder with a BERT must hold {names}$"):
+        output(str(folder))
+
+
+def test_a_model_of_another_kind_is_refused(folder: Path) -> None:
+    edit(folder / "config.json", model_type="roberta")
+    with pytest.raises(ValueError, match=r"config\.json: model_type must be bert or ernie, got 'roberta'$"):
+        output(str(folder))
+
+
+def test_a_vocabulary_without_the_special_pieces_is_refused(folder: Path) -> None:
+    write_vocabulary(folder, ["[PAD]", "[UNK]", *VOCABULARY[len(SPECIAL) :]])
+    message = r"vocab.txt: the vocabulary must hold \[CLS\], \[SEP\], \[UNK\]; missing: \[CLS\], \[SEP\]$"
+    with pytest.raises(ValueError, match=message):
+        output(str(folder))
+
+
+def test_a_vocabulary_larger_than_the_model_is_refused(folder: Path) -> None:
+    write_vocabulary(folder, [*VOCABULARY, "more"])
+    size = len(VOCABULARY)
+    message = f"vocab.txt: {size + 1} pieces, but by its config the model has vectors for {size}$"
+    with pytest.raises(ValueError, match=message):
+        output(str(folder))
+
+
+def test_missing_weights_are_not_made_up(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    lost = "encoder.layer.1.output.dense.weight"
+    del weights[lost]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    message = f"model.safetensors: 1 of the model's weights are missing: {lost} ...$"
+    with pytest.raises(ValueError, match=message):
+        output(str(folder))
+
+
+def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    message = r"^BERT needs the package transformers: pip install 'ner-experiments\[bert\]'$"
+    with pytest.raises(ValueError, match=message):
+        output(str(folder))

@@ -1,0 +1,260 @@
+"""From sentences to batches: against one sentence and one token at a time, in plain Python."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ner_experiments.data.encoder import Batch, Encoder
+from ner_experiments.data.inputs import Case, Characters, Input, PretrainedWords, RandomWords
+from ner_experiments.data.rows import PerToken
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.data.tags import encode
+from ner_experiments.data.text import Text
+
+CPU = torch.device("cpu")
+LONGEST = 4  # characters
+seeded = settings(derandomize=True, deadline=None, max_examples=60)
+
+
+def beginnings(sentence: Sentence) -> list[list[int]]:
+    """At each token, the lengths of the words up to it."""
+    return [list(map(len, sentence.words[: place + 1])) for place in range(len(sentence))]
+
+
+@dataclass
+class WordLengths(Input):
+    """`beginnings`: what depends on the sentence."""
+
+    def encode(self, text: Text) -> PerToken:
+        longest = max(map(len, text.sentences))
+        rows = [row + [0] * (longest - len(row)) for s in text.sentences for row in beginnings(s)]
+        return PerToken(torch.tensor(rows))
+
+    def sizes(self) -> dict[str, Any]:
+        return {}
+
+
+words = st.text(alphabet="abBZß中é'-19\u2028\U0001f600", min_size=1, max_size=6)
+tags = st.sampled_from(["O", "S-A", "S-creative-work", "S-PER.NOM"])
+sentences = st.lists(st.tuples(words, tags), min_size=1, max_size=6).map(
+    lambda pairs: Sentence(*(tuple(column) for column in zip(*pairs, strict=True)))
+)
+texts = st.lists(sentences, min_size=1, max_size=6)
+
+
+def sentence(text: str) -> Sentence:
+    return Sentence(tuple(text.split()), ("O",) * len(text.split()))
+
+
+def inputs() -> dict[str, Input]:
+    return {
+        "words": RandomWords(),
+        "lower": RandomWords(lowercase=True),
+        "chars": Characters(max_length=LONGEST),
+        "lengths": WordLengths(),
+    }
+
+
+def fitted(train: Sequence[Sentence], others: Sequence[Sentence] = (), **inputs: Input) -> Encoder:
+    encoder = Encoder(inputs)
+    encoder.fit(Corpus("mine", "mentions", {"train": list(train), "dev": list(others)}, checksum=""))
+    return encoder
+
+
+def naive(train: Sequence[Sentence], sentence: Sentence, name: str) -> list[Any]:
+    """What the input makes of each token, unpadded."""
+    seen = [word for s in train for word in s.words]
+    if name in ("words", "lower"):
+        normal = str.lower if name == "lower" else str
+        known = list(dict.fromkeys(map(normal, seen)))
+        return [known.index(normal(w)) + 1 if normal(w) in known else 0 for w in sentence.words]
+    if name == "chars":
+        known = sorted(set("".join(seen)))
+        return [[known.index(c) + 2 if c in known else 1 for c in w[:LONGEST]] for w in sentence.words]
+    return beginnings(sentence)
+
+
+@seeded
+@given(texts, texts, st.data())
+def test_a_batch_is_its_sentences_one_by_one(
+    train: list[Sentence], dev: list[Sentence], data: st.DataObject
+) -> None:
+    encoder = fitted(train, dev, **inputs())
+    numbers = data.draw(st.lists(st.sampled_from(range(len(dev))), min_size=1, unique=True))
+    batch = encoder.encode(dev, CPU).batch(np.array(numbers))
+    chosen = [dev[number] for number in numbers]
+    assert batch.sentences.tolist() == numbers
+    assert batch.lengths.tolist() == [len(s) for s in chosen]
+    longest = max(map(len, chosen))
+    assert batch.mask.tolist() == [[place < len(s) for place in range(longest)] for s in chosen]
+    ids = [[encoder.labels.index(tag) for tag in s.tags] + [0] * (longest - len(s)) for s in chosen]
+    assert batch.tags.tolist() == ids
+    for name in encoder.inputs:
+        assert_rows(batch, name, [naive(train, s, name) for s in chosen])
+    forms = {word for s in chosen for word in s.words}
+    assert len(batch.inputs["words"]) == len(batch.inputs["chars"]) == len(forms)  # each is computed once
+
+
+def assert_rows(batch: Batch, name: str, expected: list[list[Any]]) -> None:
+    rows = batch.inputs[name]
+    spread = batch.spread(name, rows)
+    if rows.ndim == 2:
+        width = max(len(row) for sentence in expected for row in sentence)
+        assert rows.shape[1] == width, f"{name}: wider than its longest row"
+        expected = [[row + [0] * (width - len(row)) for row in sentence] for sentence in expected]
+    for found, sentence in zip(spread.tolist(), expected, strict=True):
+        assert found[: len(sentence)] == sentence, name
+    values = {json.dumps(row) for sentence in expected for row in sentence}
+    assert {json.dumps(row) for row in rows.tolist()} == values, f"{name}: rows of other sentences"
+
+
+# Labels
+
+
+def test_labels_are_all_four_tags_of_every_type_of_every_split() -> None:
+    splits = {
+        "train": [Sentence(("a", "b"), ("B-PER", "E-PER"))],
+        "dev": [Sentence(("a",), ("O",))],
+        "test": [Sentence(("a", "b"), ("S-creative-work", "S-LOC"))],
+    }
+    encoder = Encoder({})
+    encoder.fit(Corpus("mine", "mentions", splits, checksum=""))
+    kinds = ("LOC", "PER", "creative-work")
+    assert encoder.labels == ("O", *(f"{prefix}-{kind}" for kind in kinds for prefix in "BIES"))
+    written = [Sentence(("w",) * 4, encode([(0, 3, "LOC"), (3, 4, "creative-work")], 4, "bioes"))]
+    batch = encoder.encode(written, CPU).batch(np.array([0]))
+    assert [encoder.labels[tag] for tag in batch.tags[0]] == list(written[0].tags)
+
+
+def test_labels_of_parts_of_speech_are_the_tags_as_they_are() -> None:
+    splits = {"train": [Sentence(("a", "b"), ("VB", "B-X"))], "test": [Sentence(("c",), ("NN",))]}
+    encoder = Encoder({})
+    encoder.fit(Corpus("mine", "tags", splits, checksum=""))
+    assert encoder.labels == ("B-X", "NN", "VB")
+    assert encoder.encode(splits["test"], CPU).batch(np.array([0])).tags.tolist() == [[1]]
+
+
+# Put down as JSON and taken up again
+
+
+@seeded
+@given(texts, texts)
+def test_a_restored_encoder_reads_new_text_alike(train: list[Sentence], new: list[Sentence]) -> None:
+    encoder, restored = fitted(train, new, **inputs()), Encoder(inputs())
+    restored.restore(json.loads(json.dumps(encoder.state())))
+    assert (restored.labels, restored.task) == (encoder.labels, encoder.task)
+    first, second = (e.encode(new, CPU).batch(np.arange(len(new))) for e in (encoder, restored))
+    assert torch.equal(first.tags, second.tags)
+    for name, input in encoder.inputs.items():
+        assert torch.equal(first.inputs[name], second.inputs[name]), name
+        assert torch.equal(first.places[name], second.places[name]), name
+        assert_equal(input.sizes(), restored.inputs[name].sizes())
+
+
+def assert_equal(sizes: dict[str, Any], others: dict[str, Any]) -> None:
+    ours, theirs = ({name: np.asarray(x).tolist() for name, x in s.items()} for s in (sizes, others))
+    assert ours == theirs
+
+
+# Inputs, one by one
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_singletons_are_the_words_seen_once_in_train(lowercase: bool) -> None:
+    train = [sentence("The cat the dog"), sentence("dog Cat cat A")]
+    sizes = (
+        fitted(train, [sentence("new new A")], words=RandomWords(lowercase=lowercase)).inputs["words"].sizes()
+    )
+    seen = [word.lower() if lowercase else word for s in train for word in s.words]
+    assert sizes["num_words"] == len(set(seen)) + 1
+    expected = [count == 1 for count in Counter(seen).values()]
+    assert sizes["singletons"].tolist() == [False, *expected]  # the unknown word is none
+
+
+def test_characters_beyond_the_limit_change_nothing() -> None:
+    train = [sentence("abcdef abcdxy ab")]
+    encoder = fitted(train, chars=Characters(max_length=4))
+    rows = encoder.encode(train, CPU).batch(np.array([0]))
+    assert rows.spread("chars", rows.inputs["chars"]).tolist() == [[[2, 3, 4, 5]] * 2 + [[2, 3, 0, 0]]]
+    assert encoder.inputs["chars"].sizes() == {"num_chars": 2 + len("abcdefxy")}
+    longer = encoder.encode([sentence("abcd" * 100 + " ?a")], CPU).batch(np.array([0]))
+    assert longer.spread("chars", longer.inputs["chars"]).tolist() == [[[2, 3, 4, 5], [1, 2, 0, 0]]]
+
+
+@pytest.mark.parametrize(
+    ("forms", "kind"),
+    [
+        ("USA U.S. I A1 ÉTÉ F-16", 0),
+        ("Ada Ada's X-ray Été R2d", 1),
+        ("hello 1990s x-ray été ß", 2),
+        ("McDonald iPhone O'Brien aB 123 . 中 -Ada", 3),
+    ],
+)
+def test_case(forms: str, kind: int) -> None:
+    encoded = fitted([sentence(forms)], features=Case()).encode([sentence(forms)], CPU)
+    batch = encoded.batch(np.array([0]))
+    assert batch.spread("features", batch.inputs["features"]).tolist() == [[kind] * len(forms.split())]
+
+
+VECTORS = {"the": [1.0, 2.0], "Ada": [3.0, 4.0], "ada": [5.0, 6.0], "0000": [7.0, 8.0], "d00-x": [9.0, 10.0]}
+
+
+@pytest.fixture
+def pretrained(tmp_path: Path) -> PretrainedWords:
+    lines = [f"{word} {x} {y}\n" for word, (x, y) in {**VECTORS, "unused": (0.0, 0.0)}.items()]
+    (tmp_path / "vectors.txt").write_text("".join(lines), encoding="utf-8")
+    return PretrainedWords(path=str(tmp_path / "vectors.txt"), cache=str(tmp_path / "cache"))
+
+
+def test_pretrained_words_are_looked_up_with_back_off(pretrained: PretrainedWords) -> None:
+    train = [sentence("The zork 1815 Ada twice twice"), sentence("THE the")]
+    dev = [sentence("ADA D12-X 2026 blick zork 1815 nowhere")]
+    encoder = fitted(train, dev, words=pretrained)
+    sizes = pretrained.sizes()
+
+    def vectors_of(text: str) -> list[Any]:
+        batch = encoder.encode([sentence(text)], CPU).batch(np.array([0]))
+        ids = batch.spread("words", batch.inputs["words"])[0]
+        return [sizes["vectors"][id].tolist() if sizes["found"][id] else int(id) for id in ids]
+
+    expected = [VECTORS[key] for key in ("the", "the", "the", "Ada", "ada", "0000", "0000", "d00-x")]
+    assert vectors_of("The THE the Ada ADA 1815 2026 D12-X") == expected
+    found = sizes["found"].nonzero().flatten().tolist()
+    assert found == [1, 2, 3, 4, 5]  # one row for each vector that a word of the corpus ends at
+    assert vectors_of("zork twice blick nowhere") == [6, 7, 0, 0]  # of its own, only if train has it
+    assert sizes["singletons"].tolist() == [*[False] * 6, True, False]
+    (note,) = encoder.notes()
+    assert note.startswith("8 of 12 words (66.7%) have a pre-trained vector: 2 (16.7%) as they are")
+
+
+def test_restored_pretrained_words_need_no_file(pretrained: PretrainedWords, tmp_path: Path) -> None:
+    train = [sentence("The zork 1815 Ada"), sentence("THE the twice twice")]
+    encoder = fitted(train, words=pretrained)
+    restored = Encoder({"words": PretrainedWords(path=str(tmp_path / "gone"), cache=str(tmp_path / "gone"))})
+    restored.restore(json.loads(json.dumps(encoder.state())))
+    new = [sentence("zork unheard The 1815 twice")]
+    first, second = (e.encode(new, CPU).batch(np.array([0])) for e in (encoder, restored))
+    assert torch.equal(first.inputs["words"], second.inputs["words"])
+    ours, theirs = pretrained.sizes(), restored.inputs["words"].sizes()
+    assert ours["vectors"].shape == theirs["vectors"].shape
+    assert (theirs["vectors"] == 0).all()  # the weights bring the vectors
+    assert_equal({**ours, "vectors": 0}, {**theirs, "vectors": 0})
+    assert restored.notes() == []
+
+
+def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWords) -> None:
+    file, checksums = Path(pretrained.path), []
+    for old, new in (("", ""), ("unused 0.0", "unused 1.0"), ("the 1.0", "the 1.5")):
+        file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+        checksums += fitted([sentence("the zork")], chars=Characters(), words=pretrained).checksums()
+    assert len(checksums) == 3
+    assert checksums[0] == checksums[1] != checksums[2]

@@ -1,0 +1,61 @@
+"""Which part may import which (the table in CONTRIBUTING terms: data knows no model, modules know no config)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "ner_experiments"
+FORBIDDEN = {
+    "data": ("hydra", "omegaconf", "ner_experiments.models", "ner_experiments.modules", "ner_experiments.train"),
+    "modules": ("hydra", "omegaconf", "lightning", "ner_experiments.data", "ner_experiments.models"),
+    "models": ("hydra", "omegaconf", "lightning", "ner_experiments.data"),
+    "xor": ("hydra", "omegaconf", "lightning", "ner_experiments.data"),
+}
+ONLY_IN = {
+    "hydra": {"main", "train", "identity", "settings", "summary"},
+    "omegaconf": {"main", "train", "identity", "settings", "summary"},
+    "lightning": {"train", "tagger", "callbacks", "loggers", "datamodule"},
+}
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            names.add(node.module or "")
+    return names
+
+
+def starts_with(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(f"{prefix}.")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    part = path.relative_to(PACKAGE).parts[0]
+    forbidden = list(FORBIDDEN.get(part, ()))
+    forbidden += [library for library, places in ONLY_IN.items() if path.stem not in places]
+    wrong = {name for name in imported(path) for prefix in forbidden if starts_with(name, prefix)}
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_says_what_it_is_and_stays_small(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree)
+    assert text.count("\n") <= 250
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno - node.lineno < 45, f"{node.name} is too long"
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE.parent / "conf").rglob("*.yaml")), ids=lambda path: path.stem)
+def test_a_config_says_what_it_is(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[lines[0] == "# @package _global_"].startswith("# ")

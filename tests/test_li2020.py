@@ -1,0 +1,279 @@
+"""The models of Li, Fu & Ma (2020) against the paper's equations, written out in `li2020_equations`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from li2020_equations import Equations, Masks, attention
+from torch import Tensor, nn
+
+from ner_experiments.models.attention import AttBiLSTM, SelfAttention, only
+from ner_experiments.modules.dropout import VariationalDropout
+from ner_experiments.modules.variational import VariationalLSTMs
+
+CONF = Path(__file__).parents[1] / "conf"
+INPUT, HIDDEN, HEADS, HEAD = 5, 3, 2, 4
+LENGTHS = torch.tensor([4, 1, 3])
+REAL = torch.arange(6) < LENGTHS[:, None]
+MODELS = ["baseline", "cross", "attention"]
+
+
+def build(name: str, *overrides: str, input_size: int = INPUT) -> nn.Module:
+    with initialize_config_dir(str(CONF), version_base=None):
+        cfg = compose(overrides=[f"+model={name}", "+layers=2", *overrides])
+    return instantiate(cfg.model)(input_size=input_size)
+
+
+def build_small(name: str, *overrides: str, input_size: int = INPUT) -> nn.Module:
+    """In float64, every parameter random: as they start, no bias would show."""
+    heads = [f"model.num_heads={HEADS}", f"model.head_size={HEAD}"] if name == "attention" else []
+    small = [f"model.hidden_size={HIDDEN}", *heads, *overrides]
+    model = build(name, *small, input_size=input_size).double().eval()
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -0.9, 0.9)
+    return model
+
+
+def batch() -> Tensor:
+    torch.manual_seed(1)
+    return torch.randn(len(LENGTHS), REAL.shape[1], INPUT, dtype=torch.float64)
+
+
+@contextmanager
+def masks_of(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+    """What each dropout multiplied with, [LSTMs and sentences, size], filled in by a run of the model."""
+    found: dict[str, Tensor] = {}
+
+    def noting(name: str):
+        def note(module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
+            factors = (output / args[0]).detach()
+            found[name] = factors[:, 0] if isinstance(module, VariationalDropout) else factors.flatten(0, 1)
+
+        return note
+
+    modules = {n: m for n, m in model.named_modules() if isinstance(m, VariationalDropout | nn.Dropout)}
+    handles = [module.register_forward_hook(noting(name)) for name, module in modules.items()]
+    yield found
+    for handle in handles:
+        handle.remove()
+
+
+def expected(name: str, model: nn.Module, x: Tensor, masks: dict[str, Tensor], num_layers: int) -> Tensor:
+    """The equations' output for the real tokens of the batch."""
+    p = dict(model.named_parameters())
+    if name == "attention":
+        p |= dict(model.bilstm.named_parameters())
+        masks = {mask.removeprefix("bilstm."): rows for mask, rows in masks.items()}
+    outputs = []
+    for sentence, length in enumerate(LENGTHS.tolist()):
+        equations = Equations(p, Masks(masks), sentence, len(LENGTHS), num_layers)
+        states = (equations.cross if name == "cross" else equations.baseline)([*x[sentence, :length]])
+        if name == "attention":
+            contexts, _ = attention(dict(model.attention.named_parameters()), states, HEADS, HEAD)
+            states = equations.joined(states, contexts)
+        outputs += states
+    return torch.stack(outputs)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("training", [False, True], ids=["evaluation", "training"])
+@pytest.mark.parametrize("name", MODELS)
+def test_outputs_and_gradients_are_those_of_the_equations(name: str, training: bool, layers: int):
+    model, x = build_small(name, f"layers={layers}").train(training), batch().requires_grad_()
+    with masks_of(model) as masks:
+        ours = model(x, LENGTHS)[REAL]
+    assert len(masks) == 2 * layers + 1
+    assert {round(kept, 9) for rows in masks.values() for kept in rows.flatten().tolist()} <= (
+        {0, round(1 / 0.65, 9)} if training else {1}
+    )
+    theirs = expected(name, model, x, masks, layers)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+    weight = torch.randn_like(theirs)
+    gradients = [torch.autograd.grad((y * weight).sum(), [x, *model.parameters()]) for y in (ours, theirs)]
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-10)
+
+
+def test_attention_of_each_head_and_token_is_that_of_the_equations():
+    torch.manual_seed(2)
+    module = SelfAttention(input_size=7, num_heads=HEADS, head_size=HEAD).double()
+    h = 3 * torch.randn(len(LENGTHS), REAL.shape[1], 7, dtype=torch.float64)
+    contexts, weights = module(h, LENGTHS)
+    for sentence, length in enumerate(LENGTHS.tolist()):
+        vectors, alphas = attention(dict(module.named_parameters()), [*h[sentence, :length]], HEADS, HEAD)
+        torch.testing.assert_close(contexts[sentence, :length], torch.stack(vectors), rtol=0, atol=1e-10)
+        for head, rows in zip(weights[sentence], alphas, strict=True):
+            torch.testing.assert_close(head[:length, :length], torch.stack(rows), rtol=0, atol=1e-10)
+    torch.testing.assert_close(weights.sum(3), torch.ones_like(weights[..., 0]))
+    assert not weights.masked_select(~REAL[:, None, None]).any()
+
+
+def second_difference(name: str, layers: int) -> float:
+    """s(p1, f1) - s(p1, f2) - s(p2, f1) + s(p2, f2) of random scores of a token: largest, relative to s."""
+    model = build_small(name, f"layers={layers}")
+    torch.manual_seed(3)
+    pasts = [torch.randn(length, INPUT, dtype=torch.float64) for length in (1, 3)]
+    token = torch.randn(1, INPUT, dtype=torch.float64)
+    futures = [torch.randn(length, INPUT, dtype=torch.float64) for length in (2, 1)]
+    scores = nn.Linear(model.output_size, 4).double()
+    s = []
+    for past in pasts:
+        for future in futures:
+            x = torch.cat([past, token, future])
+            s.append(scores(model(x[None], torch.tensor([len(x)])))[0, len(past)])
+    return ((s[0] - s[1] - s[2] + s[3]).abs().max() / torch.stack(s).abs().max()).item()
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+def test_no_weights_of_baseline_can_tag_an_xor_of_past_and_future(layers: int):
+    assert second_difference("baseline", layers) < 1e-14
+
+
+@pytest.mark.parametrize("name", ["cross", "attention"])
+def test_cross_and_attention_are_no_sum_over_past_and_future(name: str):
+    assert second_difference(name, 2) > 1e-3
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_each_sentence_and_each_lstm_draws_masks_of_its_own(name: str):
+    model, sentences = build_small(name, "model.hidden_size=20", input_size=20).train(), 100
+    x = torch.randn(sentences, 2, 20, dtype=torch.float64)
+    with masks_of(model) as masks:
+        model(x, torch.full((sentences,), 2))
+    for place, rows in masks.items():
+        assert len(rows) == (2 if "layers" in place else 1) * sentences
+        assert len(rows.unique(dim=0)) > 0.98 * len(rows)
+        deviation = (0.35 / 0.65 / rows.numel()) ** 0.5
+        assert rows.mean().item() == pytest.approx(1, abs=5 * deviation)
+
+
+def test_each_direction_reads_from_its_own_end():
+    model, x = build_small("baseline"), batch()
+    changed = x.clone()
+    changed[0, 2] += 1  # the third of four tokens
+    differ = (model(x, LENGTHS) != model(changed, LENGTHS))[0, :4].split(HIDDEN, dim=-1)
+    assert [half.any(dim=-1).nonzero().flatten().tolist() for half in differ] == [[2, 3], [0, 1, 2]]
+
+
+def test_an_lstm_without_dropout_is_the_stock_one():
+    ours = VariationalLSTMs(input_size=INPUT, hidden_size=HIDDEN, dropout=0.0).double()
+    x = torch.randn(2, 3, 6, INPUT, dtype=torch.float64)
+    for read, states, *weights in zip(x, ours(x), *(part[:, 0] for part in ours.parameters()), strict=True):
+        stock = nn.LSTM(INPUT, HIDDEN, batch_first=True).double()
+        names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+        stock.load_state_dict(dict(zip(names, [*weights, torch.zeros(4 * HIDDEN)], strict=True)))
+        torch.testing.assert_close(states, stock(read)[0], rtol=0, atol=1e-12)
+
+
+def lstm(size: int, hidden: int) -> int:
+    return 2 * 4 * hidden * (size + hidden + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("baseline", lstm(100, 100)),
+        ("cross", lstm(200, 100)),
+        ("attention", lstm(100, 100) + 3 * 5 * 200 * 40),
+    ],
+)
+def test_number_of_parameters_in_the_setting_of_the_paper(name: str, more: int):
+    with torch.device("meta"):
+        model = build(name)
+    assert sum(p.numel() for p in model.parameters()) == lstm(INPUT, 100) + more
+    assert model.output_size == (400 if name == "attention" else 200)
+
+
+def test_weights_start_as_in_the_released_code():
+    model = build("attention")
+    for layer, size in zip(model.bilstm.layers, (INPUT, 100), strict=True):
+        bound = (6 / (size + 100 + 400)) ** 0.5
+        for weights in (layer.units.input_weights, layer.units.recurrent_weights):
+            assert 0.98 * bound < weights.abs().max() <= bound
+        assert [gate.unique().tolist() for gate in layer.units.biases.chunk(4, 2)] == [[0], [1], [0], [0]]
+    bound = (6 / (200 + 40)) ** 0.5
+    for projection in (model.attention.query, model.attention.key, model.attention.value):
+        assert projection.bias is None
+        assert 0.99 * bound < projection.weight.abs().max() <= bound
+
+
+def table_5(model: nn.Module, x: Tensor) -> tuple[nn.Linear, Tensor, dict[str, Tensor]]:
+    """An output layer, the scores, and the scores with one part alone."""
+    torch.manual_seed(5)
+    output = nn.Linear(model.output_size, 3).double()
+    alone = {}
+    for part in model.parts():
+        with only(part, of=model):
+            alone[part] = output(model(x, LENGTHS))
+    return output, output(model(x, LENGTHS)), alone
+
+
+def test_a_part_alone_scores_as_if_the_others_were_zero():
+    model, x = build_small("attention"), batch()
+    output, scores, alone = table_5(model, x)
+    states = model.bilstm(x, LENGTHS)
+    contexts, _ = model.attention(states, LENGTHS)
+    first, second = contexts.split(HEAD, dim=2)
+    vectors = {"H": states, "C": contexts, "C1": first, "C2": second}
+    columns = {"H": range(0, 6), "C": range(6, 14), "C1": range(6, 10), "C2": range(10, 14)}
+    assert [*alone] == [*vectors]
+    for part, vector in vectors.items():
+        by_hand = vector @ output.weight[:, [*columns[part]]].T + output.bias
+        torch.testing.assert_close(alone[part], by_hand, rtol=0, atol=1e-12)
+    whole = alone["H"] + alone["C1"] + alone["C2"] - 2 * output.bias
+    torch.testing.assert_close(scores, whole, rtol=0, atol=1e-12)
+
+
+def test_the_model_is_whole_again_after_a_part_alone():
+    model, x = build_small("attention"), batch()
+    before, names = model(x, LENGTHS), [*model.state_dict()]
+    with only("C1", of=model):
+        assert [*model.state_dict()] == names
+    assert torch.equal(model(x, LENGTHS), before)
+    with pytest.raises(ZeroDivisionError), only("C1", of=model):
+        _ = 1 / 0
+    assert torch.equal(model(x, LENGTHS), before)
+
+
+def test_a_part_that_is_none_is_named():
+    model = build_small("attention")
+    with (
+        pytest.raises(ValueError, match=r"^part must be one of H, C, C1, C2, got 'C3'$"),
+        only("C3", of=model),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "override", "message"),
+    [
+        (name, override, message)
+        for name in MODELS
+        for override, message in [
+            ("layers=0", "num_layers must be at least 1, got 0"),
+            ("model.hidden_size=0", "hidden_size must be at least 1, got 0"),
+            ("model.dropout=1.0", "dropout must be at least 0 and below 1, got 1.0"),
+        ]
+    ]
+    + [
+        ("attention", "model.num_heads=0", "num_heads must be at least 1, got 0"),
+        ("attention", "model.head_size=-1", "head_size must be at least 1, got -1"),
+    ],
+)
+def test_a_wrong_hyper_parameter_is_named(name: str, override: str, message: str):
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        build(name, override)
+
+
+def test_the_figures_of_an_attention_map_come_by_a_hook():
+    model, x = build_small("attention"), batch()
+    seen: list[Tensor] = []
+    assert isinstance(model, AttBiLSTM)
+    model.attention.register_forward_hook(lambda _, __, output: seen.append(output[1]))
+    model(x, LENGTHS)
+    _, weights = model.attention(model.bilstm(x, LENGTHS), LENGTHS)
+    assert torch.equal(seen[0], weights)

@@ -1,0 +1,250 @@
+"""Pre-trained vectors: the back-off, what is kept, the cache, and real vectors."""
+
+import hashlib
+import json
+import logging
+import os
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ner_experiments.data import vectors as vectors_module
+from ner_experiments.data.checksum import sha256
+from ner_experiments.data.vectors import Vectors, coverage_line, load_vectors
+
+DATA = os.environ.get("NER_DATA_DIR")
+
+Table = dict[str, list[float]]
+
+
+def text(table: Table, *, header: bool = False) -> bytes:
+    width = len(next(iter(table.values())))
+    lines = [f"{len(table)} {width}"] if header else []
+    lines += [" ".join([word, *map(str, numbers)]) for word, numbers in table.items()]
+    return "".join(line + "\n" for line in lines).encode()
+
+
+def load(tmp_path: Path, content: bytes, words: list[str]) -> Vectors:
+    path = tmp_path / "vectors"
+    path.write_bytes(content)
+    return load_vectors(path, words, cache=tmp_path / "cache")
+
+
+def as_table(vectors: Vectors, words: list[str]) -> Table:
+    """What a user sees: the vector of each known word."""
+    pairs = zip(words, vectors.rows, strict=True)
+    return {word: vectors.matrix[row].tolist() for word, row in pairs if row >= 0}
+
+
+def test_back_off_goes_exact_lower_digits_then_both(tmp_path):
+    table = {"Ab": [1.0], "ab": [2.0], "cd": [3.0], "Mk0": [4.0], "mk0": [5.0], "mk7": [6.0], "b-00": [7.0]}
+    cases = {
+        "Ab": (1.0, "exact"),  # rather than ab
+        "AB": (2.0, "lower"),
+        "CD": (3.0, "lower"),
+        "Mk7": (6.0, "lower"),  # rather than Mk0
+        "Mk8": (4.0, "digits"),  # rather than mk0
+        "MK8": (5.0, "digits"),
+        "B-41": (7.0, "digits"),
+        "b-４１": (7.0, "digits"),  # full-width digits, as Chinese text has them
+        "zz": (None, "unknown"),
+    }
+    words = list(cases)
+    vectors = load(tmp_path, text(table, header=True), words)
+    assert as_table(vectors, words) == {word: [value] for word, (value, _) in cases.items() if value}
+    steps = [step for _, step in cases.values()]
+    assert vectors.steps == {step: steps.count(step) for step in ("exact", "lower", "digits", "unknown")}
+
+
+def test_words_share_rows_and_only_used_vectors_are_kept(tmp_path):
+    table = {"THE": [1.0, 1.0], "the": [2.0, 2.0], "00": [3.0, 3.0], "x": [4.0, 4.0], "unused": [5.0, 5.0]}
+    vectors = load(tmp_path, text(table), ["x", "12", "The", "THE", "the", "34", "tHE", "?", "x"])
+    assert vectors.rows.tolist() == [0, 1, 2, 3, 2, 1, 2, -1, 0]
+    assert vectors.matrix.tolist() == [[4.0, 4.0], [3.0, 3.0], [2.0, 2.0], [1.0, 1.0]]
+    assert (vectors.matrix.dtype, vectors.rows.dtype) == (np.float32, np.int64)
+
+
+def test_nothing_found_and_nothing_asked(tmp_path):
+    vectors = load(tmp_path, text({"a": [1.0, 2.0, 3.0]}), ["b"])
+    assert (vectors.matrix.shape, vectors.rows.tolist()) == ((0, 3), [-1])
+    assert "0 of 1 words (0.0%)" in coverage_line(vectors)
+    assert coverage_line(load(tmp_path, text({"a": [1.0, 2.0]}), [])).startswith("0 of 0 words (0.0%)")
+
+
+def test_coverage_in_words(tmp_path):
+    table = {"a": [1.0, 2.0], "b": [1.0, 3.0], "c0": [1.0, 4.0]}
+    assert coverage_line(load(tmp_path, text(table), ["a", "A", "B", "c5", "d", "e", "f", "g"])) == (
+        "4 of 8 words (50.0%) have a pre-trained vector: 1 (12.5%) as they are, 2 (25.0%) lower-cased, "
+        "1 (12.5%) with digits as 0; 4 (50.0%) are unknown."
+    )
+
+
+def cached_files(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "cache").iterdir())
+
+
+def test_a_second_load_maps_the_cache_and_does_not_open_the_file(tmp_path, monkeypatch):
+    words = ["a", "B", "x"]
+    first = load(tmp_path, text({"a": [1.0, 2.0], "b": [3.0, 4.0]}), words)
+    monkeypatch.setattr(vectors_module, "read_vectors", lambda *_: pytest.fail("the file was read again"))
+    again = load_vectors(tmp_path / "vectors", words, cache=tmp_path / "cache")
+    assert as_table(again, words) == as_table(first, words) == {"a": [1.0, 2.0], "B": [3.0, 4.0]}
+    assert (again.steps, again.checksum) == (first.steps, first.checksum)
+    for array in (again.matrix, again.rows):
+        assert isinstance(array, np.memmap)
+        assert not array.flags.writeable
+    assert len(cached_files(tmp_path)) == 3
+
+
+def test_a_changed_file_or_other_words_are_read_anew(tmp_path):
+    words = ["a", "b"]
+    first = load(tmp_path, text({"a": [1.0, 2.0], "b": [3.0, 4.0]}), words)
+    changed = load(tmp_path, text({"a": [1.0, 2.0], "b": [3.0, 5.0]}), words)
+    assert as_table(changed, words) == {"a": [1.0, 2.0], "b": [3.0, 5.0]}
+    assert changed.checksum != first.checksum
+    assert as_table(first, words)["b"] == [3.0, 4.0]
+    for others in (["b", "a"], ["ab"], ["a", "b", "c"], []):
+        vectors = load_vectors(tmp_path / "vectors", others, cache=tmp_path / "cache")
+        assert as_table(vectors, others) == {w: v for w, v in as_table(changed, words).items() if w in others}
+
+
+def test_two_files_share_a_cache_folder(tmp_path):
+    for number in (1.0, 2.0):
+        path = tmp_path / f"{number}"
+        path.write_bytes(text({"a": [number, number]}))
+        os.utime(path, ns=(10**18, 10**18))
+    for number in (1.0, 2.0):
+        vectors = load_vectors(tmp_path / f"{number}", ["a"], cache=tmp_path / "cache")
+        assert vectors.matrix.tolist() == [[number, number]]
+
+
+def test_the_checksum_tells_what_was_kept_not_where_it_came_from(tmp_path):
+    table = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    checksums = set()
+    for name, content in {"x": text(table), "y": text({"c": [5.0, 6.0]} | table, header=True)}.items():
+        (tmp_path / name).write_bytes(content)
+        checksums.add(load_vectors(tmp_path / name, ["a", "b"], cache=tmp_path / "cache").checksum)
+    assert len(checksums) == 1
+
+
+DAMAGES = {
+    "empty": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "one-bit": lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
+    "first-bytes": lambda content: b"[]" + content[2:],
+    "other": lambda content: b"[1, 2]",
+    "missing": None,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("index", [0, 1, 2], ids=["summary", "matrix", "rows"])
+def test_a_damaged_cache_is_made_again(tmp_path, damage, index, caplog):
+    words, table = ["a", "b", "x"], {"a": [1.0, 2.0], "b": [3.0, 4.0]}
+    first = load(tmp_path, text(table), words)
+    files = cached_files(tmp_path)
+    whole = [file.read_bytes() for file in files]
+    wanted, damaged = as_table(first, words), files[index]
+    del first
+    if damage == "missing":
+        damaged.unlink()
+    else:
+        damaged.write_bytes(DAMAGES[damage](whole[index]))
+    with caplog.at_level(logging.WARNING):
+        again = load_vectors(tmp_path / "vectors", words, cache=tmp_path / "cache")
+    assert as_table(again, words) == wanted
+    assert [file.read_bytes() for file in cached_files(tmp_path)] == whole
+    messages = [record.getMessage() for record in caplog.records]
+    if (damage, index) == ("missing", 0):  # as after a process that was stopped before the end
+        assert messages == []
+    else:
+        entry = files[0].with_suffix("")
+        assert messages == [f"{entry}.*: damaged cache of word vectors, made again"]
+
+
+def test_a_count_that_was_changed_in_the_summary_is_noticed(tmp_path):
+    first = load(tmp_path, text({"a": [1.0, 2.0]}), ["a"])
+    summary = cached_files(tmp_path)[0]
+    content = json.loads(summary.read_bytes())
+    summary.write_text(json.dumps(content | {"steps": content["steps"] | {"exact": 7}}))
+    assert load_vectors(tmp_path / "vectors", ["a"], cache=tmp_path / "cache").steps == first.steps
+
+
+def test_many_writers_at_once_leave_one_whole_cache(tmp_path):
+    table = {f"word{n}": [n + 0.5] * 30 for n in range(500)}
+    words = list(table)
+    (tmp_path / "vectors").write_bytes(text(table))
+    results: list[Table] = []
+    start = threading.Barrier(6)
+
+    def work() -> None:
+        start.wait()
+        results.append(as_table(load_vectors(tmp_path / "vectors", words, cache=tmp_path / "cache"), words))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [table] * 6
+    assert len(cached_files(tmp_path)) == 3
+
+
+def test_a_file_with_an_error_leaves_no_cache(tmp_path):
+    with pytest.raises(ValueError, match="vectors:2: expected 2 numbers, got 1"):
+        load(tmp_path, b"a 1 2\nb 3\n", ["b"])
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def full_disk(file, array):
+        file.write(b"half")
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "save", full_disk)
+        with pytest.raises(OSError, match="no space left"):
+            load(tmp_path, text({"a": [1.0, 2.0]}), ["a"])
+    assert cached_files(tmp_path) == []
+    assert load(tmp_path, text({"a": [1.0, 2.0]}), ["a"]).rows.tolist() == [0]
+
+
+def test_a_missing_file_says_how_to_give_one(tmp_path):
+    path = tmp_path / "none.txt"
+    with pytest.raises(ValueError, match="no such file") as error:
+        load_vectors(path, ["a"], cache=tmp_path / "cache")
+    assert str(error.value) == (
+        f"{path}: no such file of word vectors; give the path of one that you have (words.input.path=...), "
+        "or set NER_DATA_DIR to the folder that holds your copies"
+    )
+
+
+def test_sha256_of_a_file(tmp_path):
+    content = bytes(range(256)) * 5000
+    (tmp_path / "file").write_bytes(content)
+    assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
+
+
+@pytest.mark.skipif(DATA is None, reason="NER_DATA_DIR is not set")
+def test_glove_covers_what_10_000_words_can_cover_of_conll_2003(tmp_path):
+    folder = Path(DATA or "")
+    path = folder / "glove" / "glove.6B.50d.10k.txt"
+    lines = (folder / "conll2003" / "eng.train").read_text(encoding="utf-8").split("\n")
+    tokens = [line.split(" ")[0] for line in lines if line and not line.startswith("-DOCSTART-")]
+    words = list(dict.fromkeys(tokens))
+    vectors = load_vectors(path, words, cache=tmp_path)
+    rows = [line.split(" ") for line in path.read_text(encoding="utf-8").split("\n") if line]
+    parsed = {word: [float(number) for number in numbers] for word, *numbers in rows}
+    assert len(parsed) == 10_000
+    expected = {w: parsed.get(w, parsed.get(w.lower())) for w in words}
+    for word, numbers in as_table(vectors, words).items():
+        if expected[word] is not None:
+            assert np.allclose(numbers, expected[word], rtol=1e-6)
+    known = dict(zip(words, vectors.rows >= 0, strict=True))
+    assert all(known[word] for word in words if expected[word] is not None)
+    assert 0.7 < sum(known[token] for token in tokens) / len(tokens) < 0.95
+    assert vectors.steps["exact"] > 5000
+    assert vectors.steps["lower"] > 2000
+    assert sum(vectors.steps.values()) == len(words)
