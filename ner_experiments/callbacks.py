@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
-from torch import Tensor
 
 from ner_experiments.data.encoder import Batch
 
@@ -90,9 +89,12 @@ class Predictions(Callback):
         self.tags.clear()
 
     def on_validation_batch_end(
-        self, trainer: Trainer, module: Any, outputs: Tensor, batch: Batch, *_: int
+        self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int, loader: int = 0
     ) -> None:
         rows = zip(batch.sentences.tolist(), batch.lengths.tolist(), outputs.tolist(), strict=True)
         self.tags.update({sentence: tags[:length] for sentence, length, tags in rows})
 
-    on_test_batch_end = on_validation_batch_end
+    def on_test_batch_end(
+        self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int, loader: int = 0
+    ) -> None:
+        self.on_validation_batch_end(trainer, module, outputs, batch, number, loader)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 NOT_THE_EXPERIMENT = ("seed", "runtime", "logger", "data_dir", "output_dir", "cache_dir")
-KNOBS = ("layers",)
+KNOBS = ("layers", "paper")
 """They act only where another setting takes them up, and count there."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256")
 """Of data and inputs: where a file lies is not what it holds, and its checksum counts instead."""
@@ -24,12 +26,20 @@ def identity(cfg: DictConfig, checksum: str) -> str:
     assert isinstance(settings, dict)
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
         settings.pop(name, None)
-    parts = [*settings.values(), *settings["direct"].values()]
-    for reader in (settings["data"], *(part["input"] for part in parts if "input" in part)):
+    for reader in (settings["data"], *inputs(settings)):
         for name in PLACES:
             reader.pop(name, None)
     text = json.dumps([settings, checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
+    """What reads the text, wherever it is set: words.input, direct.spelling.input, first.words.input."""
+    for name, value in part.items():
+        if name == "input":
+            yield value
+        elif isinstance(value, dict):
+            yield from inputs(value)
 
 
 def run_folder(cfg: DictConfig, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Loggers besides log.csv. Each is made by a function with the same arguments, and closed when the run ends."""
+"""Loggers besides log.csv, each made by a function with the same arguments and closed when the run ends."""
 
 from __future__ import annotations
 
@@ -26,9 +26,7 @@ def tensorboard(*, folder: Path, group: str, name: str, config: dict[str, Any]) 
 
 
 @contextmanager
-def wandb(
-    *, folder: Path, group: str, name: str, config: dict[str, Any], project: str
-) -> Iterator[Logger]:
+def wandb(*, folder: Path, group: str, name: str, config: dict[str, Any], project: str) -> Iterator[Logger]:
     """One W&B run per job; runs that differ only in the seed share a group.
 
     Without an account or a network the run is kept in the folder, and `wandb sync` sends it later.
@@ -46,7 +44,7 @@ def wandb(
     try:
         yield logger
     finally:
-        run.finish()    # else the next job of the sweep would go on in this run
+        run.finish()  # else the next job of the sweep would go on in this run
 
 
 def wandb_is_reachable(seconds: float = 3.0) -> bool:

@@ -32,6 +32,12 @@ class SpanF1(Metric):
 
     headline = "f1"
     full_state_update = False
+    correct: Tensor
+    predicted: Tensor
+    gold: Tensor
+    illegal: Tensor
+    prefixes: Tensor
+    kinds: Tensor
 
     def __init__(self, labels: Sequence[str]) -> None:
         super().__init__()
@@ -85,7 +91,7 @@ class SpanF1(Metric):
         Tags are cut into runs in which B or I is followed by I or E of its type. A run is a mention if it is
         one S, or goes from B to E: what lies between can then only be I.
         """
-        outside, begin, inside, end, single = range(5)
+        begin, inside, end, single = range(1, 5)
         prefix, kind = self.prefixes[tags], self.kinds[tags]
         opens = (prefix == begin) | (prefix == inside)
         closes = (prefix == inside) | (prefix == end)
@@ -105,6 +111,8 @@ class TagAccuracy(Metric):
 
     headline = "accuracy"
     full_state_update = False
+    correct: Tensor
+    gold: Tensor
 
     def __init__(self, labels: Sequence[str]) -> None:
         super().__init__()

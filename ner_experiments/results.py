@@ -7,12 +7,15 @@ import os
 import platform
 import resource
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import encode, strict_spans
@@ -23,7 +26,7 @@ LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
 def write_json(path: Path, content: Any) -> None:
     """Whole or not at all."""
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     temporary.replace(path)
 
 
@@ -32,14 +35,14 @@ def write_predictions(
 ) -> None:
     """Token, gold and predicted tag, one space between: ready for conlleval.
 
-    Mentions are written as IOB2. Spaces in a token become U+2423, so that every line has three fields.
+    Mentions are written as IOB2. Spaces in a token or tag become U+2423: every line has three fields.
     """
     path.parent.mkdir(exist_ok=True)
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for sentence, tags in zip(sentences, predicted, strict=True):
             columns = [sentence.tags, tags] if task == "tags" else [iob2(sentence.tags), iob2(tags)]
-            for word, gold, guess in zip(sentence.words, *columns, strict=True):
-                file.write(f"{word.replace(' ', '␣')} {gold} {guess}\n")
+            for fields in zip(sentence.words, *columns, strict=True):
+                file.write(" ".join(field.replace(" ", "␣") for field in fields) + "\n")
             file.write("\n")
 
 
@@ -59,6 +62,29 @@ def machine(device: torch.device) -> dict[str, Any]:
     }
 
 
+def count_parameters(tagger: nn.Module) -> dict[str, Any]:
+    """What is trained: in all, per part, and the encoder's weights without biases.
+
+    The last is the paper's count of Zukov-Gregoric et al. (2018): 4(nm + n^2) per LSTM and direction.
+    """
+    parts: Counter[str] = Counter()
+    weights = 0
+    for name, parameter in tagger.named_parameters():
+        part = ".".join(name.split(".")[: 2 if name.startswith(("inputs.", "direct.")) else 1])
+        if parameter.requires_grad:
+            parts[part.removeprefix("inputs.")] += parameter.numel()
+            weights += parameter.numel() * (part == "model" and "bias" not in name)
+    return {"parameters": parts.total(), "parameters_of": dict(parts), "model_weights": weights}
+
+
+def describe(counts: dict[str, Any]) -> str:
+    """`count_parameters` in a line."""
+    parts = ", ".join(f"{name} {number:,}" for name, number in counts["parameters_of"].items())
+    return (
+        f"{counts['parameters']:,} parameters ({parts}; {counts['model_weights']:,} of the model no biases)"
+    )
+
+
 def commit() -> str | None:
     """Of the source tree, with "+" where it has been changed since; None outside a checkout."""
     source = Path(__file__).parent
@@ -75,10 +101,8 @@ def reset_peak_memory() -> None:
     """Starts a new measurement, so that the second job of a process is not charged with the first one's."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    try:
+    with suppress(OSError):  # not Linux: the peak is then that of the whole process
         Path("/proc/self/clear_refs").write_text("5")
-    except OSError:    # not Linux: the peak is then that of the whole process
-        pass
 
 
 def peak_memory(device: torch.device) -> dict[str, int]:

@@ -66,7 +66,9 @@ def is_for_hydra(item: Override) -> bool:
 def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
-        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{nearest(str(choice), options(group))}")
+        raise ValueError(
+            f"{item.input_line}: {group} has no {choice!r}{nearest(str(choice), options(group))}"
+        )
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
@@ -83,7 +85,7 @@ def check_value(item: Override, defaults: DictConfig) -> None:
 
 
 def kinds(defaults: DictConfig, key: str) -> tuple[type, ...]:
-    """The types that a setting may have: its default's, or where that is null those of the parameter it feeds."""
+    """The types a setting may have: its default's, or if that is null those of the parameter it feeds."""
     place, _, name = key.rpartition(".")
     node = OmegaConf.select(defaults, place) if place else defaults
     if OmegaConf.is_missing(node, name):
@@ -100,7 +102,7 @@ def kinds(defaults: DictConfig, key: str) -> tuple[type, ...]:
 
 def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
     """Every setting by its dotted name, the inner nodes too."""
-    for name in node:
+    for name in map(str, node):
         yield f"{prefix}{name}"
         child = node._get_node(name)
         if isinstance(child, DictConfig) and not child._is_missing() and not child._is_interpolation():

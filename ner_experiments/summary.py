@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +19,7 @@ HEADLINES = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 
 def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
     """Prints the finished rows and the failed jobs; returns how many failed."""
-    console = console or Console()
+    console = console or make_console()
     failed = [job for job in jobs if job.status is not JobStatus.COMPLETED]
     finished = [job for job in jobs if job.status is JobStatus.COMPLETED]
     label = labels(jobs)
@@ -32,15 +33,22 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
     if failed:
         console.print(f"\n{len(failed)} of {len(jobs)} jobs failed:")
     for job in failed:
-        console.print(f"  {' '.join(overrides(job))}\n    {reason(job._return_value)}", markup=False, soft_wrap=True)
+        console.print(
+            f"  {' '.join(overrides(job))}\n    {reason(job._return_value)}", markup=False, soft_wrap=True
+        )
     return len(failed)
 
 
 def show_run(result: dict[str, Any], console: Console | None = None) -> None:
     """The same for a single run."""
-    console = console or Console()
+    console = console or make_console()
     console.print(results_table({"": [result]}, title=""))
     console.print(result["folder"], markup=False, soft_wrap=True)
+
+
+def make_console() -> Console:
+    """As wide as the terminal; in a file wide enough for long rows."""
+    return Console() if sys.stdout.isatty() else Console(width=120)
 
 
 def results_table(rows: dict[str, list[dict[str, Any]]], *, title: str) -> Table:
@@ -50,9 +58,9 @@ def results_table(rows: dict[str, list[dict[str, Any]]], *, title: str) -> Table
     """
     names = sorted({HEADLINES[run["task"]][1] for runs in rows.values() for run in runs})
     score = "/".join(names)
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("", overflow="fold")
-    for heading in ("seeds", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds"):
+    for heading in ("runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, runs in rows.items():
         key = HEADLINES[runs[0]["task"]][0]
@@ -77,7 +85,8 @@ def labels(jobs: Sequence[JobReturn]) -> dict[int, str]:
     """What sets each job apart from the others, but for the seed."""
     shared = set.intersection(*(set(overrides(job)) for job in jobs))
     return {
-        id(job): " ".join(item for item in overrides(job) if item not in shared and not is_seed(item)) or "all"
+        id(job): " ".join(item for item in overrides(job) if item not in shared and not is_seed(item))
+        or "all"
         for job in jobs
     }
 

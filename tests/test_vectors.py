@@ -216,7 +216,7 @@ def test_a_missing_file_says_how_to_give_one(tmp_path):
     with pytest.raises(ValueError, match="no such file") as error:
         load_vectors(path, ["a"], cache=tmp_path / "cache")
     assert str(error.value) == (
-        f"{path}: no such file of word vectors; give the path of one that you have (words.input.path=...), "
+        f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
         "or set NER_DATA_DIR to the folder that holds your copies"
     )
 

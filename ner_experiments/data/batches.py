@@ -41,7 +41,7 @@ class TokenBudget:
     def _cut(self, order: np.ndarray, lengths: np.ndarray, budget: float) -> Plan:
         batches: Plan = []
         first = 0
-        for place, longest in enumerate(lengths[order].tolist()):    # sorted: the last is the longest
+        for place, longest in enumerate(lengths[order].tolist()):  # sorted: the last is the longest
             if longest * (place + 1 - first) > budget and place > first:
                 batches.append(order[first:place])
                 first, budget = place, self.tokens
@@ -57,7 +57,9 @@ class SentenceCount:
 
     def __post_init__(self) -> None:
         if self.sentences < 1 or self.pool < 1:
-            raise ValueError(f"sentences per batch and pool must be at least 1, got {self.sentences}, {self.pool}")
+            raise ValueError(
+                f"sentences per batch and pool must be at least 1, got {self.sentences}, {self.pool}"
+            )
 
     def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
         order = rng.permutation(len(lengths))
@@ -68,6 +70,32 @@ class SentenceCount:
         return shuffled(np.split(order, range(self.sentences, len(order), self.sentences)), rng)
 
 
+@dataclass(frozen=True)
+class TokenTotal:
+    """Sentences in random order, as many as have `tokens` in all without padding; a longer one comes alone.
+
+    Huang, Xu & Yu (2015), section 3: "Batch size of 100 [...] means to include sentences whose total length
+    is no greater than 100". Reading: each epoch draws them anew. `TokenBudget` pads less, but puts sentences
+    of one length together.
+    """
+
+    tokens: int
+
+    def __post_init__(self) -> None:
+        if self.tokens < 1:
+            raise ValueError(f"tokens per batch must be at least 1, got {self.tokens}")
+
+    def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
+        order = rng.permutation(len(lengths))
+        batches: Plan = []
+        first = total = 0
+        for place, length in enumerate(lengths[order].tolist()):
+            if total + length > self.tokens and place > first:
+                batches.append(order[first:place])
+                first, total = place, 0
+            total += length
+        return [*batches, order[first:]]
+
+
 def shuffled(batches: Plan, rng: np.random.Generator) -> Plan:
     return [batches[number] for number in rng.permutation(len(batches))]
-

@@ -64,30 +64,40 @@ def read_config(folder: Path) -> Config:
 
 
 def read_tokenizer(folder: Path) -> str:
-    """The tokenizer as JSON. ValueError if its vocabulary lacks a special piece or does not fit the model."""
+    """The tokenizer as JSON. ValueError if its vocabulary lacks a special piece or does not fit the model.
+
+    It lower-cases if the folder says so, and also if the vocabulary has small letters and no capital: such as
+    that of Google's Chinese BERT, whose copy on the hub says otherwise, so that "A" would be [UNK].
+    """
     _transformers()
     from tokenizers import Tokenizer
+    from tokenizers.normalizers import BertNormalizer
 
     file = _first(folder, VOCABULARIES)
     tokenizer = Tokenizer.from_file(str(file)) if file.suffix == ".json" else _from_vocabulary(file)
-    missing = [piece for piece in SPECIAL if tokenizer.token_to_id(piece) is None]
-    if missing:
+    vocabulary = tokenizer.get_vocab()
+    if missing := [piece for piece in SPECIAL if piece not in vocabulary]:
         raise ValueError(
-            f"{file}: the vocabulary must hold {', '.join(SPECIAL)}; missing: {', '.join(missing)}"
+            f"{file}: the vocabulary must hold {', '.join(SPECIAL)}; it lacks {', '.join(missing)}"
         )
-    size, vectors = tokenizer.get_vocab_size(), read_config(folder)["vocab_size"]
-    if size > vectors:
-        raise ValueError(f"{file}: {size:,} pieces, but by its config the model has vectors for {vectors:,}")
+    vectors = read_config(folder)["vocab_size"]
+    if len(vocabulary) > vectors:
+        raise ValueError(
+            f"{file}: {len(vocabulary):,} pieces, but by its config the model has vectors for {vectors:,}"
+        )
+    if _is_small(vocabulary) and isinstance(tokenizer.normalizer, BertNormalizer):
+        tokenizer.normalizer.lowercase = True
     return tokenizer.to_str()
 
 
 def read_model(folder: Path) -> nn.Module:
     """The model without its pooling layer, in float32. ValueError if the file lacks any of its weights."""
-    classes = _classes(read_config(folder))
+    config = read_config(folder)
+    make_config, make_model = _classes(config)
     with _quiet(_transformers()):
-        model, report = classes[1].from_pretrained(
+        model, report = make_model.from_pretrained(
             folder,
-            config=classes[0](**read_config(folder)),
+            config=make_config(**config),
             add_pooling_layer=False,
             dtype=torch.float32,
             local_files_only=True,
@@ -134,7 +144,6 @@ def _from_hub(name: str) -> Path:
     _transformers()
     from huggingface_hub import snapshot_download
 
-    wrong = f"{name}: no such folder, and not to be had under that name on the Hugging Face hub"
     advice = "give a folder with config.json, vocab.txt and model.safetensors (words.input.path=...)"
     if not HUB_NAME.fullmatch(name):
         raise ValueError(f"{name}: no such folder; {advice}")
@@ -144,7 +153,9 @@ def _from_hub(name: str) -> Path:
         if not (folder / weights).is_file():
             folder = Path(snapshot_download(name, allow_patterns=[*small, WEIGHTS[1]]))
     except (OSError, ValueError) as error:
-        raise ValueError(f"{wrong}; {advice}") from error
+        raise ValueError(
+            f"{name}: no such folder, and not to be had under that name on the Hugging Face hub; {advice}"
+        ) from error
     return folder
 
 
@@ -154,18 +165,18 @@ def _from_vocabulary(file: Path) -> Any:
 
     with open(file, encoding="utf-8") as lines:
         vocabulary = {line.rstrip("\n"): number for number, line in enumerate(lines)}
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     settings = file.with_name("tokenizer_config.json")
     said = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
-    lowercase = said.get("do_lower_case", not _has_capitals(vocabulary))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=said.get("do_lower_case", False))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 
-def _has_capitals(vocabulary: Iterable[str]) -> bool:
-    """Then it was made for text that is not lower-cased. The special pieces tell nothing."""
-    return any(piece != piece.lower() for piece in vocabulary if not re.fullmatch(r"\[.+\]", piece))
+def _is_small(vocabulary: Iterable[str]) -> bool:
+    """Small letters and no capitals. The special pieces tell nothing."""
+    letters = "".join(piece for piece in vocabulary if not re.fullmatch(r"\[.+\]", piece))
+    return letters.islower()
 
 
 @contextmanager

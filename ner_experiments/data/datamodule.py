@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
-import torch
-from lightning.pytorch import LightningDataModule
+from lightning.pytorch import LightningDataModule, Trainer
 
 from ner_experiments.data.batches import Batching, Plan, TokenBudget
 from ner_experiments.data.encoder import Batch, Encoded, Encoder
@@ -62,6 +61,6 @@ class CorpusModule(LightningDataModule):
         return Batches(encoded, EVALUATION.in_order(encoded.lengths))
 
     @property
-    def _trainer(self):
+    def _trainer(self) -> Trainer:
         assert self.trainer is not None
         return self.trainer

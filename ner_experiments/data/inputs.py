@@ -137,7 +137,7 @@ class PretrainedWords(Input):
     def restore(self, state: State) -> None:
         self.ids, self.num_found = state["ids"], state["found"]
         self.singletons, self.dim = state["singletons"], state["dim"]
-        self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)    # the weights bring the vectors
+        self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)  # the weights bring the vectors
         self._notes, self._checksum = [], ""
 
 
@@ -149,6 +149,10 @@ class Characters(Input):
     """
 
     max_length: int = 50
+
+    def __post_init__(self) -> None:
+        if self.max_length < 1:
+            raise ValueError(f"chars: max_length must be at least 1, got {self.max_length}")
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
         self.restore({"characters": sorted({character for form in train.forms for character in form})})
@@ -173,8 +177,7 @@ class Characters(Input):
 
 @dataclass
 class Case(Input):
-    """Capitalisation of each form: 0 upper, 1 upper-initial, 2 lower, 3 mixed (Li, Fu & Ma 2020, section 2)."""
-
+    """Capitalisation of each form: 0 upper, 1 upper-initial, 2 lower, 3 mixed (Li, Fu & Ma 2020, 3.1)."""
 
     def encode(self, text: Text) -> PerForm:
         return PerForm(torch.tensor([self._case(form) for form in text.forms]))

@@ -93,9 +93,8 @@ class WordsWithCase(Input):
 
     def restore(self, state: State) -> None:
         self.ids = {form: number for number, form in enumerate(state["words"], start=1)}
-        self.table = np.zeros(
-            (len(self.ids) + 1, state["width"]), dtype=np.float32
-        )  # the weights bring the rows
+        # the weights bring the rows
+        self.table = np.zeros((len(self.ids) + 1, state["width"]), dtype=np.float32)
         self._notes = []
 
     def _keys(self, form: str) -> list[str]:

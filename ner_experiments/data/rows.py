@@ -34,7 +34,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class PerForm:
-    """[forms] or [forms width]: computed once for each distinct form of a batch. Padding is 0, on the right."""
+    """[forms] or [forms width]: computed once for each form of a batch. Padding is 0, on the right."""
 
     table: Tensor
 

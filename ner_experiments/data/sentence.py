@@ -11,7 +11,7 @@ Task = Literal["mentions", "tags"]
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Tokens and their tags, as long as each other; `columns` holds further layers (pos, chunk), as long too."""
+    """Tokens and their tags, one each; `columns` holds further layers (pos, chunk), one each too."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]

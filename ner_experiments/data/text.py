@@ -12,7 +12,7 @@ from ner_experiments.data.sentence import Sentence
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """`forms[tokens[i]]` is the surface form of token i; sentence s holds tokens `starts[s]:starts[s + 1]`."""
+    """`forms[tokens[i]]` is token i as it stands; sentence s holds tokens `starts[s]:starts[s + 1]`."""
 
     forms: list[str]
     tokens: np.ndarray

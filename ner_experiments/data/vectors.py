@@ -52,7 +52,7 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     """
     if not path.exists():
         raise ValueError(
-            f"{path}: no such file of word vectors; give the path of one that you have (words.input.path=...), "
+            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
             "or set NER_DATA_DIR to the folder that holds your copies"
         )
     entry = cache / _cache_name(path, words)

@@ -34,7 +34,7 @@ class UniRNN(nn.Module):
 
     def __init__(self, *, input_size: int, hidden_size: int, cell: Cell = nn.LSTM):
         super().__init__()
-        check_sizes(hidden_size=hidden_size)
+        check_sizes(input_size=input_size, hidden_size=hidden_size)
         self.output_size = hidden_size
         self.cell = cell(input_size, hidden_size, batch_first=True)
 

@@ -49,7 +49,7 @@ class BiLSTMUnits(nn.Module):
         init: Init = nn.init.xavier_uniform_,
     ):
         super().__init__()
-        check_sizes(num_units=num_units, unit_size=unit_size)
+        check_sizes(input_size=input_size, num_units=num_units, unit_size=unit_size)
         check_rates(dropout=dropout)
         self.input_weights = nn.Parameter(torch.empty(2, num_units, 4 * unit_size, input_size))
         self.recurrent_weights = nn.Parameter(torch.empty(2, num_units, 4 * unit_size, unit_size))
@@ -68,8 +68,14 @@ class BiLSTMUnits(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time units out"]:
-        ahead, back = self._states(self._read(torch.stack([x, reverse(x, lengths)])))
+        ahead, back = self.states(torch.stack([x, reverse(x, lengths)]))
         return torch.cat([ahead, reverse(back.flatten(2), lengths).view_as(back)], dim=-1)
+
+    def states(
+        self, x: Float[Tensor, "directions batch time in"]
+    ) -> Float[Tensor, "directions batch time units size"]:
+        """Each direction reads its own vectors from left to right."""
+        return self._carry(self._read(x))
 
     def _read(
         self, x: Float[Tensor, "directions batch time in"]
@@ -79,7 +85,7 @@ class BiLSTMUnits(nn.Module):
         gates = torch.baddbmm(biases, x.flatten(1, 2), weights.mT)
         return gates.view(*x.shape[:3], *self.biases.shape[1:])
 
-    def _states(
+    def _carry(
         self, read: Float[Tensor, "directions batch time units gates"]
     ) -> Float[Tensor, "directions batch time units size"]:
         directions, batch, _, units, _ = read.shape

@@ -39,4 +39,4 @@ class VariationalLSTMs(nn.Module):
     ) -> Float[Tensor, "directions batch time out"]:
         """The hidden states; what follows a sentence does not change those of its tokens."""
         read = self.dropout(x.flatten(0, 1)).view_as(x)
-        return self.units._states(self.units._read(read)).squeeze(3)
+        return self.units.states(read).squeeze(3)

@@ -12,7 +12,7 @@ from hydra.core.utils import JobReturn
 
 @dataclass
 class RowsSweeperConfig:
-    _target_: str = "hydra_plugins.ner_experiments.RowsSweeper"
+    _target_: str = "hydra_plugins.rows_sweeper.RowsSweeper"
 
 
 ConfigStore.instance().store(group="hydra/sweeper", name="rows", node=RowsSweeperConfig)

@@ -1,0 +1,147 @@
+"""A whole experiment in one process: chosen by dev alone, repeatable, loadable without running anything."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+import torch
+from omegaconf import DictConfig, OmegaConf
+from safetensors.torch import load_file
+
+from ner_experiments import settings, train
+from ner_experiments.data.corpus import load as load_corpus
+from ner_experiments.data.sentence import Corpus
+
+SMALL = [
+    "model.hidden_size=16",
+    "chars.module.num_filters=5",
+    "data.max_sentences=100",
+    "trainer.max_epochs=4",
+    "optimizer.lr=0.01",
+    "batches.tokens=200",
+    "runtime.progress=false",
+]
+
+
+def configure(*overrides: str) -> DictConfig:
+    with settings.conf():
+        return hydra.compose(settings.ROOT, overrides=[*SMALL, *overrides])
+
+
+def weights(result: dict[str, Any]) -> dict[str, torch.Tensor]:
+    return load_file(Path(result["folder"]) / "model.safetensors")
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return train.train(configure(f"output_dir={tmp_path_factory.mktemp('outputs')}"))
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
+    trained: dict[str, Any], tmp_path: Path
+) -> None:
+    again = train.train(configure(f"output_dir={tmp_path}"))
+    other = train.train(configure(f"output_dir={tmp_path}", "seed=2"))
+    assert same(weights(trained), weights(again))
+    assert not same(weights(trained), weights(other))
+    assert Path(again["folder"]).parent == Path(other["folder"]).parent
+
+
+def test_the_labels_of_test_change_neither_weights_nor_choice(
+    trained: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def poisoned(source: Any) -> Corpus:
+        corpus = load_corpus(source)
+        test = [replace(sentence, tags=("S-PER",) * len(sentence)) for sentence in corpus.splits["test"]]
+        return replace(corpus, splits={**corpus.splits, "test": test})
+
+    monkeypatch.setattr(train, "load_corpus", poisoned)
+    result = train.train(configure(f"output_dir={tmp_path}"))
+    assert same(weights(trained), weights(result))
+    assert result["best_epoch"] == trained["best_epoch"]
+    assert result["dev"] == trained["dev"]
+    assert result["test"]["gold"] > trained["test"]["gold"]
+
+
+def test_the_best_epoch_is_restored_not_the_last(tmp_path: Path) -> None:
+    """A learning rate that ruins the model: an early epoch is the best, and its score is reported."""
+    overrides = [
+        f"output_dir={tmp_path}",
+        "trainer.max_epochs=6",
+        "optimizer.lr=0.3",
+        "trainer.gradient_clip=0",
+    ]
+    result = train.train(configure(*overrides))
+    rows = (Path(result["folder"]) / "log.csv").read_text().splitlines()
+    column = rows[0].split(",").index("dev_f1")
+    scores = [float(row.split(",")[column]) for row in rows[1:]]
+    assert scores[-1] < max(scores)
+    assert result["dev"]["f1"] == max(scores)
+    assert result["best_epoch"] == 1 + scores.index(max(scores))
+
+
+def test_early_stopping_waits_for_its_patience(tmp_path: Path) -> None:
+    overrides = ["optimizer.lr=0", "trainer.max_epochs=9", "trainer.patience=2"]
+    assert train.train(configure(f"output_dir={tmp_path}", *overrides))["epochs"] == 3
+
+
+def test_a_loaded_run_decodes_as_it_did(trained: dict[str, Any]) -> None:
+    folder = Path(trained["folder"])
+    tagger, encoder = train.load(folder)
+    corpus = load_corpus(hydra.utils.instantiate(configure().data))
+    encoded = encoder.encode(corpus.splits["test"], torch.device("cpu"))
+    tagger.metric.reset()
+    for number in range(len(encoded)):
+        batch = encoded.batch(torch.tensor([number]).numpy())
+        with torch.inference_mode():
+            tagger.metric.update(tagger.decoder.decode(tagger(batch), batch.mask), batch.tags, batch.mask)
+    assert tagger.metric.compute() == trained["test"]
+
+
+def test_a_run_folder_that_names_foreign_code_is_refused(trained: dict[str, Any], tmp_path: Path) -> None:
+    cfg = OmegaConf.load(Path(trained["folder"]) / "config.yaml")
+    cfg.model._target_ = "os.system"
+    OmegaConf.save(cfg, tmp_path / "config.yaml")
+    with pytest.raises(ValueError, match=r"config.yaml: .* got 'os.system'"):
+        train.load(tmp_path)
+
+
+def test_a_run_folder_that_names_a_foreign_class_is_refused(tmp_path: Path) -> None:
+    cfg = configure("model=residual")
+    cfg.model.cell.path = "subprocess.Popen"
+    OmegaConf.save(cfg, tmp_path / "config.yaml", resolve=True)
+    with pytest.raises(ValueError, match=r"config.yaml: .* got 'subprocess.Popen'"):
+        train.load(tmp_path)
+
+
+def test_pos_tags_are_scored_by_accuracy(tmp_path: Path) -> None:
+    lines = "".join(f"{word}\t{tag}\n" for word, tag in (("a", "DET"), ("cat", "NOUN"), ("sat", "VERB")))
+    for split in ("train", "dev", "test"):
+        (tmp_path / split).write_text((lines + "\n") * 20)
+    files = [f"data.files.{split}={tmp_path}/{split}" for split in ("train", "dev", "test")]
+    overrides = ["data=conll", "data.task=tags", *files, f"output_dir={tmp_path}/outputs"]
+    result = train.train(configure(*overrides))
+    assert result["test"]["accuracy"] == 1.0
+    assert result["test"]["types"]["NOUN"] == {"accuracy": 1.0, "correct": 20, "gold": 20}
+
+
+def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
+    (tmp_path / "train").write_text("Ann B-PER\nsat O\n\n" * 30)
+    overrides = ["data=conll", f"data.files.train={tmp_path}/train", f"output_dir={tmp_path}/outputs"]
+    result = train.train(configure(*overrides))
+    assert "test" not in result
+    assert any("development set" in note for note in result["data"]["notes"])
+
+
+def test_what_was_measured_says_where(trained: dict[str, Any]) -> None:
+    metrics = json.loads((Path(trained["folder"]) / "metrics.json").read_text())
+    assert metrics["versions"]["torch"] == torch.__version__
+    assert metrics["data"]["name"] == "toy_en"
+    assert metrics["tokens_per_second"] > 0
