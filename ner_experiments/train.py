@@ -1,4 +1,4 @@
-"""The only place where config becomes objects: `train` runs an experiment into a folder, `load` reads it."""
+"""One experiment: trains, lets dev choose, scores, and leaves all of it in the folder of the run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file, save_file
 
+from ner_experiments.build import build, make_encoder
 from ner_experiments.callbacks import EpochLog, Predictions
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
-from ner_experiments.data.tags import allowed_transitions
 from ner_experiments.identity import identity, run_folder
-from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.results import (
     count_parameters,
     describe,
@@ -40,60 +39,16 @@ from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
 
-DENSE = ("words", "chars", "features")
-METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
-TRUSTED = ("ner_experiments.", "torch.")
-"""All that the config of a run may name when the run is loaded."""
-GET_CLASS = "hydra.utils.get_class"
-
-
-def make_encoder(cfg: DictConfig) -> Encoder:
-    """The inputs that the config names, nothing learned yet."""
-    return Encoder({name: instantiate(part.input) for name, part in readers(cfg).items()})
-
-
-def readers(cfg: DictConfig) -> dict[str, DictConfig]:
-    """The parts of the config that read the text: dense inputs, then sparse ones for the tag scores."""
-    return {name: cfg[name] for name in DENSE if cfg[name]} | dict(cfg.direct)
-
-
-def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
-    """Completes each part with what config cannot know: vocabulary sizes and the width of the part before."""
-    num_tags = len(encoder.labels)
-    inputs = {
-        name: instantiate(cfg[name].module)(**encoder.inputs[name].sizes()) for name in DENSE if cfg[name]
-    }
-    sparse = takes_sparse_gradients(cfg)
-    direct = {
-        name: instantiate(part.module)(num_tags=num_tags, sparse=sparse, **encoder.inputs[name].sizes())
-        for name, part in cfg.direct.items()
-    }
-    allowed = allowed_transitions(encoder.labels) if encoder.task == "mentions" else None
-    return Tagger(
-        inputs=inputs,
-        direct=direct,
-        model=instantiate(cfg.model)(input_size=sum(module.output_size for module in inputs.values())),
-        decoder=instantiate(cfg.decoder)(num_tags=num_tags, allowed=allowed),
-        num_tags=num_tags,
-        metric=METRICS[encoder.task](encoder.labels),
-        penalty=instantiate(cfg.penalty) if cfg.penalty else None,
-        optimizer=instantiate(cfg.optimizer),
-    )
-
-
-def takes_sparse_gradients(cfg: DictConfig) -> bool:
-    """A step then costs what its features cost, not what all features do; the result is the same."""
-    plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
-    return plain_sgd and not cfg.trainer.gradient_clip and cfg.runtime.devices == 1
-
 
 def train(cfg: DictConfig) -> dict[str, Any]:
     """Runs the experiment, or finds that it was run; returns what metrics.json holds, and its folder."""
+    start = train(first_step(cfg)) if cfg.first else None
     with traceback_in(run_folder(cfg, identity(cfg, checksum=""))):
         corpus = load_corpus(instantiate(cfg.data))
         encoder = make_encoder(cfg)
         encoder.fit(corpus)
-        name = identity(cfg, ":".join([corpus.checksum, *encoder.checksums()]))
+        before = [start["identity"]] if start else []
+        name = identity(cfg, ":".join([corpus.checksum, *encoder.checksums(), *before]))
     folder = run_folder(cfg, name)
     finished = folder / "metrics.json"
     if finished.exists():
@@ -102,9 +57,25 @@ def train(cfg: DictConfig) -> dict[str, Any]:
     with traceback_in(folder):
         folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
-        result = {"identity": name, "seed": cfg.seed, **run(cfg, corpus, encoder, folder)}
+        result = {"identity": name, "seed": cfg.seed, **run(cfg, corpus, encoder, folder, start)}
     write_json(finished, result)
     return {"folder": str(folder), **result}
+
+
+def first_step(cfg: DictConfig) -> DictConfig:
+    """The run whose weights this one starts from: as this one, but for the parts that `first` holds."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    return OmegaConf.create(settings | settings["first"] | {"first": {}})
+
+
+def start_from(folder: Path, tagger: Tagger) -> None:
+    """Takes over the weights of a finished run, but for its words, which the two runs read differently."""
+    words = "inputs.words."
+    weights = load_file(folder / "model.safetensors")
+    others = {name: weight for name, weight in weights.items() if not name.startswith(words)}
+    missing, unexpected = tagger.load_state_dict(others, strict=False)
+    assert not unexpected
+    assert all(name.startswith(words) for name in missing)
 
 
 @contextmanager
@@ -121,7 +92,9 @@ def traceback_in(folder: Path) -> Iterator[None]:
     path.unlink(missing_ok=True)
 
 
-def run(cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path) -> dict[str, Any]:
+def run(
+    cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path, start: dict[str, Any] | None
+) -> dict[str, Any]:
     """Trains, scores dev and test with the epoch that dev chose, and writes all but metrics.json."""
     reset_peak_memory()
     torch.set_num_threads(cfg.runtime.threads)
@@ -130,6 +103,8 @@ def run(cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path) -> dict
         log.info("%s", note)
     seed_everything(cfg.seed, verbose=False)
     tagger = build(cfg, encoder)
+    if start is not None:
+        start_from(Path(start["folder"]), tagger)
     counts = count_parameters(tagger)
     log.info("%s: %s", folder, describe(counts))
     data = CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)
@@ -209,27 +184,3 @@ def quiet() -> None:
     """Lightning's hints are about settings that are ours."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module="lightning")
-
-
-def load(folder: Path) -> tuple[Tagger, Encoder]:
-    """The trained tagger of a run's folder, ready to decode. Executes nothing that lies in the folder."""
-    cfg = OmegaConf.load(folder / "config.yaml")
-    assert isinstance(cfg, DictConfig)
-    refuse_untrusted(cfg, folder / "config.yaml")
-    encoder = make_encoder(cfg)
-    encoder.restore(json.loads((folder / "encoder.json").read_text(encoding="utf-8")))
-    tagger = build(cfg, encoder)
-    tagger.load_state_dict(load_file(folder / "model.safetensors"))
-    return tagger.eval(), encoder
-
-
-def refuse_untrusted(node: Any, path: Path) -> None:
-    """ValueError if a config names anything to be called that is not of this package or of torch."""
-    if not isinstance(node, DictConfig):
-        return
-    target = node.get("_target_", TRUSTED[0])
-    named = node.path if target == GET_CLASS else target
-    if not named.startswith(TRUSTED):
-        raise ValueError(f"{path}: what is called must be of {' or '.join(TRUSTED)}, got {named!r}")
-    for child in node.values():
-        refuse_untrusted(child, path)

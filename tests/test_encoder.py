@@ -92,16 +92,15 @@ def test_a_batch_is_its_sentences_one_by_one(
     numbers = data.draw(st.lists(st.sampled_from(range(len(dev))), min_size=1, unique=True))
     batch = encoder.encode(dev, CPU).batch(np.array(numbers))
     chosen = [dev[number] for number in numbers]
-    assert batch.sentences.tolist() == numbers
-    assert batch.lengths.tolist() == [len(s) for s in chosen]
+    assert (batch.sentences.tolist(), batch.lengths.tolist()) == (numbers, list(map(len, chosen)))
     longest = max(map(len, chosen))
     assert batch.mask.tolist() == [[place < len(s) for place in range(longest)] for s in chosen]
     ids = [[encoder.labels.index(tag) for tag in s.tags] + [0] * (longest - len(s)) for s in chosen]
     assert batch.tags.tolist() == ids
     for name in encoder.inputs:
         assert_rows(batch, name, [naive(train, s, name) for s in chosen])
-    forms = {word for s in chosen for word in s.words}
-    assert len(batch.inputs["words"]) == len(batch.inputs["chars"]) == len(forms)  # each is computed once
+    forms = {word for s in chosen for word in s.words}  # each is computed once
+    assert len(batch.inputs["words"]) == len(batch.inputs["chars"]) == len(forms)
 
 
 def assert_rows(batch: Batch, name: str, expected: list[list[Any]]) -> None:
@@ -174,11 +173,13 @@ def test_singletons_are_the_words_seen_once_in_train(lowercase: bool) -> None:
 def test_characters_beyond_the_limit_change_nothing() -> None:
     train = [sentence("abcdef abcdxy ab")]
     encoder = fitted(train, chars=Characters(max_length=4))
-    rows = encoder.encode(train, CPU).batch(np.array([0]))
-    assert rows.spread("chars", rows.inputs["chars"]).tolist() == [[[2, 3, 4, 5]] * 2 + [[2, 3, 0, 0]]]
+    batch = encoder.encode(train, CPU).batch(np.array([0]))
+    assert batch.spread("chars", batch.inputs["chars"]).tolist() == [[[2, 3, 4, 5]] * 2 + [[2, 3, 0, 0]]]
     assert encoder.inputs["chars"].sizes() == {"num_chars": 2 + len("abcdefxy")}
     longer = encoder.encode([sentence("abcd" * 100 + " ?a")], CPU).batch(np.array([0]))
     assert longer.spread("chars", longer.inputs["chars"]).tolist() == [[[2, 3, 4, 5], [1, 2, 0, 0]]]
+    with pytest.raises(ValueError, match="chars: max_length must be at least 1, got 0"):
+        Characters(max_length=0)
 
 
 @pytest.mark.parametrize(
@@ -201,8 +202,8 @@ VECTORS = {"the": [1.0, 2.0], "Ada": [3.0, 4.0], "ada": [5.0, 6.0], "0000": [7.0
 
 @pytest.fixture
 def pretrained(tmp_path: Path) -> PretrainedWords:
-    lines = [f"{word} {x} {y}\n" for word, (x, y) in {**VECTORS, "unused": (0.0, 0.0)}.items()]
-    (tmp_path / "vectors.txt").write_text("".join(lines), encoding="utf-8")
+    lines = "".join(f"{word} {x} {y}\n" for word, (x, y) in VECTORS.items())
+    (tmp_path / "vectors.txt").write_text(lines + "unused 0.0 0.0\n", encoding="utf-8")
     return PretrainedWords(path=str(tmp_path / "vectors.txt"), cache=str(tmp_path / "cache"))
 
 
@@ -246,5 +247,4 @@ def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWord
     for old, new in (("", ""), ("unused 0.0", "unused 1.0"), ("the 1.0", "the 1.5")):
         file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
         checksums += fitted([sentence("the zork")], chars=Characters(), words=pretrained).checksums()
-    assert len(checksums) == 3
     assert checksums[0] == checksums[1] != checksums[2]

@@ -19,8 +19,8 @@ FORBIDDEN = {
     "xor": ("hydra", "omegaconf", "lightning", "ner_experiments.data"),
 }
 ONLY_IN = {
-    "hydra": {"main", "train", "identity", "settings", "summary"},
-    "omegaconf": {"main", "train", "identity", "settings", "summary"},
+    "hydra": {"main", "build", "train", "identity", "settings", "summary"},
+    "omegaconf": {"main", "build", "train", "identity", "settings", "summary"},
     "lightning": {"train", "tagger", "callbacks", "loggers", "datamodule"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))

@@ -11,7 +11,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
-from ner_experiments import settings, train
+from ner_experiments import build, settings, train
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
 
@@ -94,7 +94,7 @@ def test_early_stopping_waits_for_its_patience(tmp_path: Path) -> None:
 
 def test_a_loaded_run_decodes_as_it_did(trained: dict[str, Any]) -> None:
     folder = Path(trained["folder"])
-    tagger, encoder = train.load(folder)
+    tagger, encoder = build.load(folder)
     corpus = load_corpus(hydra.utils.instantiate(configure().data))
     encoded = encoder.encode(corpus.splits["test"], torch.device("cpu"))
     tagger.metric.reset()
@@ -110,7 +110,7 @@ def test_a_run_folder_that_names_foreign_code_is_refused(trained: dict[str, Any]
     cfg.model._target_ = "os.system"
     OmegaConf.save(cfg, tmp_path / "config.yaml")
     with pytest.raises(ValueError, match=r"config.yaml: .* got 'os.system'"):
-        train.load(tmp_path)
+        build.load(tmp_path)
 
 
 def test_a_run_folder_that_names_a_foreign_class_is_refused(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_run_folder_that_names_a_foreign_class_is_refused(tmp_path: Path) -> N
     cfg.model.cell.path = "subprocess.Popen"
     OmegaConf.save(cfg, tmp_path / "config.yaml", resolve=True)
     with pytest.raises(ValueError, match=r"config.yaml: .* got 'subprocess.Popen'"):
-        train.load(tmp_path)
+        build.load(tmp_path)
 
 
 def test_pos_tags_are_scored_by_accuracy(tmp_path: Path) -> None:

@@ -1,0 +1,86 @@
+"""From config to objects: the inputs and the tagger of an experiment, new or trained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from safetensors.torch import load_file
+
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.tags import allowed_transitions
+from ner_experiments.metrics import SpanF1, TagAccuracy
+from ner_experiments.tagger import Tagger
+
+DENSE = ("words", "chars", "features")
+METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
+TRUSTED = ("ner_experiments.", "torch.")
+"""All that the config of a run may name when the run is loaded."""
+GET_CLASS = "hydra.utils.get_class"
+
+
+def make_encoder(cfg: DictConfig) -> Encoder:
+    """The inputs that the config names, nothing learned yet."""
+    return Encoder({name: instantiate(part.input) for name, part in readers(cfg).items()})
+
+
+def readers(cfg: DictConfig) -> dict[str, DictConfig]:
+    """The parts of the config that read the text: dense inputs, then sparse ones for the tag scores."""
+    return {name: cfg[name] for name in DENSE if cfg[name]} | dict(cfg.direct)
+
+
+def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
+    """Completes each part with what config cannot know: vocabulary sizes and the width of the part before."""
+    num_tags = len(encoder.labels)
+    inputs = {
+        name: instantiate(cfg[name].module)(**encoder.inputs[name].sizes()) for name in DENSE if cfg[name]
+    }
+    sparse = takes_sparse_gradients(cfg)
+    direct = {
+        name: instantiate(part.module)(num_tags=num_tags, sparse=sparse, **encoder.inputs[name].sizes())
+        for name, part in cfg.direct.items()
+    }
+    allowed = allowed_transitions(encoder.labels) if encoder.task == "mentions" else None
+    return Tagger(
+        inputs=inputs,
+        direct=direct,
+        model=instantiate(cfg.model)(input_size=sum(module.output_size for module in inputs.values())),
+        decoder=instantiate(cfg.decoder)(num_tags=num_tags, allowed=allowed),
+        num_tags=num_tags,
+        metric=METRICS[encoder.task](encoder.labels),
+        penalty=instantiate(cfg.penalty) if cfg.penalty else None,
+        optimizer=instantiate(cfg.optimizer),
+    )
+
+
+def takes_sparse_gradients(cfg: DictConfig) -> bool:
+    """A step then costs what its features cost, not what all features do; the result is the same."""
+    plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
+    return plain_sgd and not cfg.trainer.gradient_clip and cfg.runtime.devices == 1
+
+
+def load(folder: Path) -> tuple[Tagger, Encoder]:
+    """The trained tagger of a run's folder, ready to decode. Executes nothing that lies in the folder."""
+    cfg = OmegaConf.load(folder / "config.yaml")
+    assert isinstance(cfg, DictConfig)
+    refuse_untrusted(cfg, folder / "config.yaml")
+    encoder = make_encoder(cfg)
+    encoder.restore(json.loads((folder / "encoder.json").read_text(encoding="utf-8")))
+    tagger = build(cfg, encoder)
+    tagger.load_state_dict(load_file(folder / "model.safetensors"))
+    return tagger.eval(), encoder
+
+
+def refuse_untrusted(node: Any, path: Path) -> None:
+    """ValueError if a config names anything to be called that is not of this package or of torch."""
+    if not isinstance(node, DictConfig):
+        return
+    target = node.get("_target_", TRUSTED[0])
+    named = node.path if target == GET_CLASS else target
+    if not named.startswith(TRUSTED):
+        raise ValueError(f"{path}: what is called must be of {' or '.join(TRUSTED)}, got {named!r}")
+    for child in node.values():
+        refuse_untrusted(child, path)

@@ -1,0 +1,67 @@
+"""Tuning in two steps: the second run starts from the first one's weights, whatever each reads words with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+import tiny_bert
+import torch
+from safetensors.torch import load_file
+
+from ner_experiments import settings
+from ner_experiments.data.toy import sentences
+from ner_experiments.train import train
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BERT that knows the characters of the toy corpus."""
+    characters = sorted({word for sentence in sentences("zh", "train", 60) for word in sentence.words})
+    return tiny_bert.save(tmp_path_factory.mktemp("bert"), [*tiny_bert.SPECIAL, *characters])
+
+
+def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
+    small = ["model.hidden_size=8", "model.dense_size=8", "layers=1", "data.max_sentences=60"]
+    setting = ["paper=yang2020_bert", "data=toy_zh", f"words.input.path={bert}", "words.input.max_length=30"]
+    places = [f"output_dir={outputs}", f"cache_dir={outputs}/cache", "runtime.progress=false"]
+    steps = ["first.trainer.max_epochs=12", "first.optimizer.lr=0.03", "trainer.max_epochs=1"]
+    with settings.conf():
+        overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]
+        cfg = hydra.compose(settings.ROOT, overrides=overrides)
+    return train(cfg)
+
+
+def test_a_second_step_that_learns_nothing_scores_as_the_first(folder: Path, tmp_path: Path) -> None:
+    second = run(folder, tmp_path, "optimizer.lr=0.0", "optimizer.weight_decay=0.0")
+    (first,) = (path for path in tmp_path.glob("*/seed-1") if path != Path(second["folder"]))
+    weights, before = (
+        load_file(Path(second["folder"]) / "model.safetensors"),
+        load_file(first / "model.safetensors"),
+    )
+    assert all(torch.equal(weights[name], weight) for name, weight in before.items())
+    assert second["dev"] == json.loads((first / "metrics.json").read_text())["dev"]
+    assert second["dev"]["correct"] > 0
+
+
+def test_the_first_step_is_shared_and_counts_in_what_the_second_is(folder: Path, tmp_path: Path) -> None:
+    second = run(folder, tmp_path)
+    faster = run(folder, tmp_path, "optimizer.lr=0.0001")
+    other_start = run(folder, tmp_path, "first.optimizer.lr=0.01")
+    assert len({second["identity"], faster["identity"], other_start["identity"]}) == 3
+    assert len(list(tmp_path.glob("toy_zh-*/seed-1/metrics.json"))) == 5
+
+
+def test_everything_moves_in_the_second_step(folder: Path, tmp_path: Path) -> None:
+    second = run(folder, tmp_path, "optimizer.lr=0.001")
+    (first,) = (path for path in tmp_path.glob("*/seed-1") if path != Path(second["folder"]))
+    weights, before = (
+        load_file(Path(second["folder"]) / "model.safetensors"),
+        load_file(first / "model.safetensors"),
+    )
+    assert all(
+        not torch.equal(weights[name], weight)
+        for name, weight in before.items()
+        if weight.is_floating_point()
+    )
