@@ -29,8 +29,17 @@ def identity(cfg: DictConfig, checksum: str) -> str:
     for reader in (settings["data"], *inputs(settings)):
         for name in PLACES:
             reader.pop(name, None)
-    text = json.dumps([settings, checksum], sort_keys=True)
+    text = json.dumps([as_numbers(settings), checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def as_numbers(node: Any) -> Any:
+    """0 and 0.0 are one setting."""
+    if isinstance(node, dict):
+        return {name: as_numbers(value) for name, value in node.items()}
+    if isinstance(node, list):
+        return [as_numbers(value) for value in node]
+    return float(node) if type(node) is int else node
 
 
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:

@@ -80,19 +80,21 @@ def count_parameters(tagger: nn.Module) -> dict[str, Any]:
 def describe(counts: dict[str, Any]) -> str:
     """`count_parameters` in a line."""
     parts = ", ".join(f"{name} {number:,}" for name, number in counts["parameters_of"].items())
-    return (
-        f"{counts['parameters']:,} parameters ({parts}; {counts['model_weights']:,} of the model no biases)"
-    )
+    weights = f"{counts['model_weights']:,} of the model without biases"
+    return f"{counts['parameters']:,} parameters ({parts}; {weights})"
 
 
 def commit() -> str | None:
-    """Of the source tree, with "+" where it has been changed since; None outside a checkout."""
+    """Of the source tree, with "+" where that has been changed since; None outside a checkout."""
     source = Path(__file__).parent
-    command = ["git", "-C", str(source), "describe", "--always", "--abbrev=40", "--exclude=*", "--dirty=+"]
-    tracked = ["git", "-C", str(source), "ls-files", "--error-unmatch", Path(__file__).name]
-    try:
-        subprocess.run(tracked, capture_output=True, check=True)
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(source), *arguments]
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", Path(__file__).name)
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ":/") else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -108,11 +110,9 @@ def reset_peak_memory() -> None:
 def peak_memory(device: torch.device) -> dict[str, int]:
     """Bytes in main memory, and on the device where there is one."""
     status = Path("/proc/self/status")
-    if status.exists():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        peak = {"main": 1024 * int(line.split()[1])}
-    else:
-        peak = {"main": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    lines = status.read_text().splitlines() if status.exists() else []
+    measured = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    peak = {"main": measured[0] if measured else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
     if device.type == "cuda":
         peak["device"] = torch.cuda.max_memory_allocated(device)
     return peak

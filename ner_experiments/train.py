@@ -120,7 +120,6 @@ def run(
         "data": {"name": corpus.name, "checksum": corpus.checksum, "notes": notes},
         "task": corpus.task,
         **scores,
-        "best_epoch": epochs.best_epoch(tagger.metric.headline),
         "epochs": len(epochs.rows),
         "seconds": sum(row["seconds"] for row in epochs.rows),
         "tokens_per_second": epochs.tokens_per_second,
@@ -140,8 +139,9 @@ def fit(
     predictions = Predictions()
     trainer = make_trainer(cfg, folder, [epochs, best, patience, predictions], logger)
     trainer.fit(tagger, datamodule=data)
-    tagger.load_state_dict(torch.load(best.best_model_path, weights_only=True)["state_dict"])
-    scores = {}
+    chosen = torch.load(best.best_model_path, weights_only=True)
+    tagger.load_state_dict(chosen["state_dict"])
+    scores: dict[str, Any] = {"best_epoch": chosen["epoch"] + 1}
     for split, score in (("dev", trainer.validate), ("test", trainer.test)):
         if split not in data.corpus.splits:
             continue
@@ -152,7 +152,10 @@ def fit(
         write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
     if logger is not None:
         name = tagger.metric.headline
-        logger.log_metrics({f"best/{split}_{name}": score[name] for split, score in scores.items()})
+        measured = {
+            f"best/{split}_{name}": scores[split][name] for split in ("dev", "test") if split in scores
+        }
+        logger.log_metrics(measured)
     save_file(tagger.state_dict(), folder / "model.safetensors")
     write_json(folder / "encoder.json", data.encoder.state())
     Path(best.best_model_path).unlink()
@@ -168,7 +171,7 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback], logge
         devices=cfg.runtime.devices,
         precision=settings.precision,
         max_epochs=settings.max_epochs,
-        limit_train_batches=settings.train_batches,
+        limit_train_batches=settings.train_batches or 1.0,
         gradient_clip_val=settings.gradient_clip,
         logger=logger or False,
         callbacks=callbacks,

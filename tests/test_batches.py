@@ -69,7 +69,9 @@ def test_only_a_sentence_alone_exceeds_the_budget(
 ) -> None:
     in_order = batching.in_order(lengths)
     assert_each_once(in_order, lengths)
-    for batch in [*plan(batching, lengths, seed), *in_order]:
+    drawn = plan(batching, lengths, seed)
+    assert len(drawn) <= len(in_order) + 1  # only the first batch is cut short
+    for batch in [*drawn, *in_order]:
         assert len(batch) == 1 or len(batch) * lengths[batch].max() <= batching.tokens
 
 
@@ -139,6 +141,7 @@ def test_company_changes_from_epoch_to_epoch() -> None:
     """Most sentences of a batch are in different ones in the next epoch, though all are of one length."""
     lengths = like_conll2003()
     first, second = (plan(TokenBudget(512), lengths, epoch=epoch) for epoch in (0, 1))
+    assert sorted(map(len, first)) != sorted(map(len, second))  # the boundaries have moved
     home = np.empty(len(lengths), dtype=np.int64)
     for number, batch in enumerate(second):
         home[batch] = number

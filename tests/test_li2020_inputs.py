@@ -12,7 +12,8 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ner_experiments.data.inputs_li2020 import TypedCharacters, WordsWithCase, one_hot_case
+from ner_experiments.data.inputs import case
+from ner_experiments.data.inputs_li2020 import TypedCharacters, WordsWithCase
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
 from ner_experiments.modules.inputs_li2020 import KnownWords, TypedCharCNN
@@ -59,7 +60,7 @@ def rows(read: WordsWithCase, forms: str) -> tuple[KnownWords, Tensor]:
     ],
 )
 def test_case_is_that_of_the_released_code(form: str, kind: int):
-    assert one_hot_case(form).tolist() == [float(kind == number) for number in range(4)]
+    assert case(form) == kind
 
 
 @pytest.mark.parametrize("back_off", [False, True])
@@ -76,7 +77,7 @@ def test_a_known_word_is_its_vector_and_its_own_case_and_others_share_one_vector
         if known is None:
             assert torch.equal(vector, module.unknown), form
         else:
-            assert vector.tolist() == [*known, *one_hot_case(form)], form
+            assert vector.tolist() == [*known, *(float(case(form) == number) for number in range(4))], form
     found = 6 if back_off else 4
     assert read.notes() == [
         f"{found} of 9 words ({found / 9:.1%}) have a pre-trained vector: 4 as they are, {found - 4} "

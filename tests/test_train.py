@@ -23,6 +23,7 @@ SMALL = [
     "optimizer.lr=0.01",
     "batches.tokens=200",
     "runtime.progress=false",
+    "runtime.accelerator=cpu",
 ]
 
 
@@ -105,11 +106,24 @@ def test_a_loaded_run_decodes_as_it_did(trained: dict[str, Any]) -> None:
     assert tagger.metric.compute() == trained["test"]
 
 
-def test_a_run_folder_that_names_foreign_code_is_refused(trained: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "os.system",
+        "torch.load",
+        "ner_experiments.build.torch.load",
+        "ner_experiments.data.download.download",
+        "ner_experiments.data.checksum.Path",
+        "torch.nn.init.torch.load",
+    ],
+)
+def test_a_run_folder_that_names_foreign_code_is_refused(
+    foreign: str, trained: dict[str, Any], tmp_path: Path
+) -> None:
     cfg = OmegaConf.load(Path(trained["folder"]) / "config.yaml")
-    cfg.model._target_ = "os.system"
+    cfg.model._target_ = foreign
     OmegaConf.save(cfg, tmp_path / "config.yaml")
-    with pytest.raises(ValueError, match=r"config.yaml: .* got 'os.system'"):
+    with pytest.raises(ValueError, match=f"config.yaml: a run may name classes of .* got '{foreign}'"):
         build.load(tmp_path)
 
 
@@ -119,6 +133,21 @@ def test_a_run_folder_that_names_a_foreign_class_is_refused(tmp_path: Path) -> N
     OmegaConf.save(cfg, tmp_path / "config.yaml", resolve=True)
     with pytest.raises(ValueError, match=r"config.yaml: .* got 'subprocess.Popen'"):
         build.load(tmp_path)
+
+
+@pytest.mark.parametrize("paper", ["huang2015", "zukov2018", "yang2020"])
+def test_what_the_suite_trains_it_loads(paper: str, tmp_path: Path) -> None:
+    overrides = [
+        f"paper={paper}",
+        "words=random",
+        "direct=spelling",
+        "trainer=smoke",
+        f"output_dir={tmp_path}",
+    ]
+    with settings.conf():
+        cfg = hydra.compose(settings.ROOT, overrides=[*overrides, "data.max_sentences=20"])
+    folder = Path(train.train(cfg)["folder"])
+    assert not build.load(folder)[0].training
 
 
 def test_pos_tags_are_scored_by_accuracy(tmp_path: Path) -> None:
@@ -142,6 +171,6 @@ def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
 
 def test_what_was_measured_says_where(trained: dict[str, Any]) -> None:
     metrics = json.loads((Path(trained["folder"]) / "metrics.json").read_text())
-    assert metrics["versions"]["torch"] == torch.__version__
+    assert torch.__version__.startswith(metrics["versions"]["torch"])
     assert metrics["data"]["name"] == "toy_en"
     assert metrics["tokens_per_second"] > 0

@@ -25,7 +25,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
     small = ["model.hidden_size=8", "model.dense_size=8", "layers=1", "data.max_sentences=60"]
     setting = ["paper=yang2020_bert", "data=toy_zh", f"words.input.path={bert}", "words.input.max_length=30"]
-    places = [f"output_dir={outputs}", f"cache_dir={outputs}/cache", "runtime.progress=false"]
+    places = [
+        f"output_dir={outputs}",
+        f"cache_dir={outputs}/cache",
+        "runtime.progress=false",
+        "runtime.accelerator=cpu",
+    ]
     steps = ["first.trainer.max_epochs=12", "first.optimizer.lr=0.03", "trainer.max_epochs=1"]
     with settings.conf():
         overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]

@@ -20,7 +20,7 @@ class Batching(Protocol):
 class TokenBudget:
     """Sentences of nearly equal length, as many as fit into `tokens` with padding; a longer one comes alone.
 
-    Among sentences of one length chance decides, and the first batch is cut short by chance, so that the
+    Among sentences of one length chance decides, and the first batch is cut short by chance, so that most
     boundaries move from epoch to epoch.
     """
 

@@ -11,7 +11,7 @@ from ner_experiments.data.batches import Batching, Plan, TokenBudget
 from ner_experiments.data.encoder import Batch, Encoded, Encoder
 from ner_experiments.data.sentence import Corpus
 
-EVALUATION = TokenBudget(4096)
+EVALUATION = TokenBudget(2048)
 
 
 class Batches:

@@ -102,7 +102,7 @@ class Encoder:
         return [note for input in self.inputs.values() for note in input.notes()]
 
     def checksums(self) -> list[str]:
-        """SHA-256 of each file that an input reads."""
+        """Of what each input learned from besides the corpus."""
         return [checksum for input in self.inputs.values() if (checksum := input.checksum())]
 
     def state(self) -> dict[str, Any]:

@@ -114,7 +114,10 @@ class PretrainedWords(Input):
         self._checksum = loaded.checksum
 
     def encode(self, text: Text) -> PerForm:
-        return PerForm(torch.tensor([self.ids.get(form, UNKNOWN) for form in text.forms]))
+        return PerForm(torch.tensor([self._id(form) for form in text.forms]))
+
+    def _id(self, form: str) -> int:
+        return next((self.ids[key] for _, key in vectors.back_off(form) if key in self.ids), UNKNOWN)
 
     def sizes(self) -> dict[str, Any]:
         unseen = len(self.singletons)
@@ -177,20 +180,15 @@ class Characters(Input):
 
 @dataclass
 class Case(Input):
-    """Capitalisation of each form: 0 upper, 1 upper-initial, 2 lower, 3 mixed (Li, Fu & Ma 2020, 3.1)."""
+    """Capitalisation of each form, one of four (Li, Fu & Ma 2020, 3.1): see `case`."""
 
     def encode(self, text: Text) -> PerForm:
-        return PerForm(torch.tensor([self._case(form) for form in text.forms]))
+        return PerForm(torch.tensor([case(form) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_values": 4}
 
-    @staticmethod
-    def _case(form: str) -> int:
-        if form.isupper():
-            return 0
-        if form.islower():
-            return 2
-        if form[:1].isupper() and not any(character.isupper() for character in form[1:]):
-            return 1
-        return 3
+
+def case(form: str) -> int:
+    """0 upper, 1 upper-initial (`McDonald` too, as in Li et al.'s released code), 2 lower, 3 other."""
+    return [form.isupper(), form[:1].isupper(), form.islower(), True].index(True)

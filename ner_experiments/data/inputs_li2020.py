@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.inputs import UNKNOWN, Input, State
+from ner_experiments.data.inputs import UNKNOWN, Input, State, case
 from ner_experiments.data.rows import PerForm
 from ner_experiments.data.text import Text
 from ner_experiments.data.vector_files import read_vectors
@@ -66,7 +66,7 @@ class WordsWithCase(Input):
         for form in forms:
             key = next((key for key in self._keys(form) if key.encode() in found), None)
             if key is not None:
-                rows[form] = np.concatenate([found[key.encode()], one_hot_case(form)])
+                rows[form] = np.concatenate([found[key.encode()], np.eye(4, dtype=np.float32)[case(form)]])
                 exact += key == form
         self.ids = {form: number for number, form in enumerate(rows, start=1)}
         self.table = np.stack([np.zeros(dim + 4, dtype=np.float32), *rows.values()])
@@ -109,12 +109,3 @@ class WordsWithCase(Input):
                 "(words.input.path=...), or set NER_DATA_DIR to the folder that holds your copies"
             )
         return path
-
-
-def one_hot_case(form: str) -> np.ndarray:
-    """Upper, upper-initial, lower, other; float32 [4].
-
-    As released, a word such as `McDonald` is upper-initial: what follows the first letter does not matter.
-    """
-    kinds = [form.isupper(), form[:1].isupper(), form.islower(), True]
-    return np.eye(4, dtype=np.float32)[kinds.index(True)]

@@ -92,16 +92,15 @@ def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, 
     return matrix, rows, steps
 
 
-def _keys(word: str) -> list[tuple[str, bytes]]:
-    """What to look a word up as, in order, and the step that each belongs to."""
+def back_off(word: str) -> list[tuple[str, str]]:
+    """What to look a word up as, in order: the step that each form belongs to, and the form."""
     lower = word.lower()
-    forms = [
-        ("exact", word),
-        ("lower", lower),
-        ("digits", _DIGIT.sub("0", word)),
-        ("digits", _DIGIT.sub("0", lower)),
-    ]
-    return [(step, form.encode()) for step, form in forms]
+    digits = [("digits", _DIGIT.sub("0", form)) for form in (word, lower)]
+    return [("exact", word), ("lower", lower), *digits]
+
+
+def _keys(word: str) -> list[tuple[str, bytes]]:
+    return [(step, form.encode()) for step, form in back_off(word)]
 
 
 def _cache_name(path: Path, words: Sequence[str]) -> str:
