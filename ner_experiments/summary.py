@@ -27,7 +27,8 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
         rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
         for job in finished:
             rows[label[id(job)]].append(job.return_value)
-        console.print(results_table(rows, title=common(jobs)))
+        console.print(f"\n{common(jobs)}", markup=False, highlight=False, soft_wrap=True)
+        console.print(results_table(rows))
         for name, runs in rows.items():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
     if failed:
@@ -42,7 +43,7 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
 def show_run(result: dict[str, Any], console: Console | None = None) -> None:
     """The same for a single run."""
     console = console or make_console()
-    console.print(results_table({"": [result]}, title=""))
+    console.print(results_table({"": [result]}))
     console.print(result["folder"], markup=False, soft_wrap=True)
 
 
@@ -51,14 +52,14 @@ def make_console() -> Console:
     return Console() if sys.stdout.isatty() else Console(width=120)
 
 
-def results_table(rows: dict[str, list[dict[str, Any]]], *, title: str) -> Table:
+def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
     """One line per row of the sweep; over several seeds the means and, behind ±, the standard deviation.
 
     "epoch" is the one that dev chose.
     """
     names = sorted({HEADLINES[run["task"]][1] for runs in rows.values() for run in runs})
     score = "/".join(names)
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("", overflow="fold")
     for heading in ("runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
