@@ -1,0 +1,27 @@
+"""The figures of results/README.md are those of the files beside it."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "results"
+ROWS = re.findall(r"^\| `(\w+)` \|(.*)\|$", (FOLDER / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_every_run_is_on_the_page() -> None:
+    assert {name for name, _ in ROWS} == {path.stem for path in FOLDER.glob("*.json")}
+
+
+@pytest.mark.parametrize(("name", "cells"), ROWS, ids=[name for name, _ in ROWS])
+def test_a_row_says_what_the_run_measured(name: str, cells: str) -> None:
+    run = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["metrics"]
+    expected = [
+        f"{100 * run['dev']['f1']:.2f}",
+        f"{100 * run['test']['f1']:.2f}",
+        str(run["best_epoch"]),
+        str(run["epochs"]),
+        f"{run['seconds'] / run['epochs']:.1f}",
+    ]
+    assert [cell.strip() for cell in cells.split("|")][: len(expected)] == expected
