@@ -1,0 +1,46 @@
+"""Real files, where they are: each corpus trains an epoch, and its gold mentions come out as they went in."""
+
+import os
+from pathlib import Path
+
+import hydra
+import pytest
+
+from ner_experiments import settings
+from ner_experiments.data.corpus import load
+from ner_experiments.data.tags import spans
+from ner_experiments.train import train
+
+DATA = Path(os.environ.get("NER_DATA_DIR", "data"))
+HEADLINES = {
+    "weibo": "f1",
+    "msra": "f1",
+    "wnut17": "f1",
+    "conll2000": "f1",
+    "conll2003": "f1",
+    "ud_ewt": "accuracy",
+}
+
+
+@pytest.mark.parametrize("name", HEADLINES)
+def test_a_corpus_trains_an_epoch(name: str, tmp_path: Path) -> None:
+    if not (DATA / name).is_dir():
+        pytest.skip(f"{name} is not here")
+    small = [
+        "model.hidden_size=20",
+        "trainer.max_epochs=1",
+        "data.max_sentences=150",
+        "runtime.progress=false",
+    ]
+    with settings.conf():
+        overrides = [f"data={name}", *small, f"output_dir={tmp_path}", "runtime.accelerator=cpu"]
+        cfg = hydra.compose(settings.ROOT, overrides=overrides)
+    result = train(cfg)
+    assert 0 <= result["test"][HEADLINES[name]] <= 1
+    corpus = load(hydra.utils.instantiate(cfg.data))
+    blocks = (Path(result["folder"]) / "predictions/test.conll").read_text(encoding="utf-8").split("\n\n")
+    gold = [[line.split(" ")[1] for line in block.split("\n")] for block in blocks if block.strip("\n")]
+    if corpus.task == "mentions":
+        assert [spans(tags) for tags in gold] == [spans(sentence.tags) for sentence in corpus.splits["test"]]
+    else:
+        assert gold == [list(sentence.tags) for sentence in corpus.splits["test"]]
