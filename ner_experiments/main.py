@@ -21,6 +21,8 @@ USAGE = """usage: ner-experiments COMMAND ...
   data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
   data check --format conll|conllu FILE ... [--json]
   data get NAME                 downloads a corpus whose licence allows it
+  xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
+  xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
 
 `ner-experiments COMMAND --help` says more."""
 
@@ -31,7 +33,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
     if command in ("-h", "--help"):
         print(USAGE)
         return 0
-    commands: dict[str, Callable[[list[str]], int]] = {"train": train, "data": data}
+    commands: dict[str, Callable[[list[str]], int]] = {"train": train, "data": data, "xor": xor}
     if command not in commands:
         message = f"ner-experiments: no command {command!r}{settings.nearest(command, commands)}"
         print(message, file=sys.stderr)
@@ -75,6 +77,12 @@ def data(arguments: list[str]) -> int:
     from ner_experiments.data import check
 
     return check.main(arguments, open_source)
+
+
+def xor(arguments: list[str]) -> int:
+    from ner_experiments.xor import command
+
+    return command.main(arguments)
 
 
 def open_source(name: str) -> Any:

@@ -1,0 +1,147 @@
+"""What `ner-experiments xor` prints and writes: proofs, tables, JSON, and the picture."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from ner_experiments import settings
+from ner_experiments.results import write_json
+from ner_experiments.xor import architectures, suite
+from ner_experiments.xor.certificate import Certificate, certificates, render, to_json
+from ner_experiments.xor.picture import draw
+from ner_experiments.xor.suite import Found
+from ner_experiments.xor.trained import Measured, measure_run
+
+
+def of_suite(arguments: argparse.Namespace) -> int:
+    started = time.perf_counter()
+    names = chosen(arguments.models)
+    at_least_one(seeds=arguments.seeds, processes=arguments.processes)
+    proved = certificates()
+    found = suite.examine(names, num_seeds=arguments.seeds, num_processes=arguments.processes)
+    record = {
+        "models": {name: model.record() for name, model in found.items()},
+        "certificates": [to_json(certificate) for certificate in proved],
+        "seconds": round(time.perf_counter() - started, 1),
+    }
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    write_json(arguments.output / "xor.json", record)
+    draw(arguments.output / "xor.png", cases(proved), found)
+    broken, _ = suite.disagreements(found)
+    if arguments.json:
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+    else:
+        show_certificates(proved, everything=arguments.certificates)
+        show_models(found)
+        print(f"{arguments.output / 'xor.png'}, xor.json; {record['seconds']:.0f} s")
+    return 1 if broken else 0
+
+
+def of_run(arguments: argparse.Namespace) -> int:
+    at_least_one(sentences=arguments.sentences)
+    measured = measure_run(arguments.run, num_sentences=arguments.sentences)
+    path = arguments.output / "tokens.tsv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    measured.write(path)
+    if arguments.json:
+        print(json.dumps({"run": str(arguments.run), **measured.record()}, indent=2, ensure_ascii=False))
+    else:
+        show_run(measured)
+        print(path)
+    return 0
+
+
+def chosen(models: Sequence[str] | None) -> list[str]:
+    known = architectures.names()
+    for name in models or ():
+        if name not in known:
+            raise ValueError(f"--models: no architecture {name!r}{settings.nearest(name, known)}")
+    return sorted(set(models)) if models else known
+
+
+def at_least_one(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise ValueError(f"--{name} must be at least 1, got {number}")
+
+
+def cases(proved: Sequence[Certificate]) -> list[Certificate]:
+    """Without those that only leave a phrase of a case out."""
+    return [certificate for certificate in proved if "without phrase" not in certificate.program.name]
+
+
+def show_certificates(proved: Sequence[Certificate], *, everything: bool) -> None:
+    """The verdicts, and the proof of section 3.3, or all proofs."""
+    for certificate in proved if everything else cases(proved)[:1]:
+        print(f"{render(certificate)}\n")
+    table = new_table(
+        "Proved, by linear programs and certificates in whole numbers", "of a sum of past and future"
+    )
+    table.add_column("at most")
+    table.add_column("certificate")
+    for certificate in cases(proved):
+        name = f"section {certificate.program.section}: {certificate.program.name}"
+        verdict = ("4 of 4", "solution") if certificate.feasible else ("3 of 4", "contradiction")
+        table.add_row(name, *verdict)
+    console().print(table)
+
+
+def show_models(found: dict[str, Found]) -> None:
+    num_seeds = len(next(iter(found.values())).right("softmax"))
+    title = (
+        f"Measured with {suite.DRAWS} draws of random weights; trained on four phrases with {num_seeds} seeds"
+    )
+    table = new_table(title, "model")
+    for heading in ("layers", "interaction", "best softmax", "best CRF", "seeds with 4", "limited?"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, model in found.items():
+        full = (f"{model.right(decoder).count(4)}" for decoder in suite.DECODERS)
+        best = (f"{model.best(decoder)} of 4" for decoder in suite.DECODERS)
+        layers = "" if model.layers is None else str(model.layers)
+        table.add_row(
+            name, layers, f"{model.interaction:.1e}", *best, ", ".join(full), "yes" if model.limited else "no"
+        )
+    console().print(table)
+    broken, missed = suite.disagreements(found)
+    if broken:
+        print(f"Training did what is proved impossible, so something is wrong: {', '.join(broken)}")
+    if missed:
+        print(f"Not limited, and yet no seed learned all four phrases: {', '.join(missed)}")
+    if not broken and not missed:
+        print("Proof, measurement and training agree: limited ones never pass 3 of 4, the others reach 4.")
+
+
+def show_run(measured: Measured) -> None:
+    print(
+        f"{measured.name} {measured.split}; tokens left out, for want of other contexts: {measured.left_out:,}"
+    )
+    table = new_table("How much past and future decide together", "")
+    for heading in ("tokens", "same word", "median", "90 %", "largest", "decided", "XOR"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for name, chosen in measured.groups().items():
+        if chosen.any():
+            row = measured.summary(chosen)
+            middle = (f"{row[f'interaction_{key}']:.1e}" for key in ("median", "90", "largest"))
+            shares = (f"{100 * row[key]:.2f} %" for key in ("decided", "xor"))
+            table.add_row(name, f"{row['tokens']:,}", f"{100 * row['same_word']:.0f} %", *middle, *shares)
+    console().print(table)
+    print("decided: tokens whose best tag a sum of past and future would not give; see xor/trained.py.")
+
+
+def new_table(title: str, first: str) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(first)
+    return table
+
+
+def console() -> Console:
+    width = None if sys.stdout.isatty() else 120
+    return Console(width=width, markup=False, emoji=False, highlight=False)

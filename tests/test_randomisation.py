@@ -1,0 +1,186 @@
+"""Approximate randomisation: against every exchange in exact fractions, a normal limit, simulated nulls."""
+
+import itertools
+import math
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ner_experiments.randomisation import randomisation_test
+
+Counts = np.ndarray
+"""Runs, sentences, and (correct, predicted, gold) or (correct, total)."""
+
+
+def outcomes(
+    rng: np.random.Generator, *, runs: int, gold: Counts, by_row: float, by_run: float, ease: Counts
+) -> Counts:
+    """A row's mention counts; the chance of each mention depends on sentence, sentence by row, and run."""
+    logits = ease + rng.normal(0, by_row, len(gold)) + rng.normal(0, by_run, (runs, 1))
+    correct = rng.binomial(gold, 1 / (1 + np.exp(-logits)))
+    predicted = correct + rng.binomial(gold - correct + 1, 0.6)
+    return np.stack([correct, predicted, np.broadcast_to(gold, correct.shape)], axis=-1)
+
+
+def two_rows(
+    seed: int, *, runs: int, sentences: int = 150, by_row: float = 0, by_run: float = 0, better: float = 0
+) -> tuple[Counts, Counts]:
+    rng = np.random.default_rng(seed)
+    gold, ease = rng.integers(1, 4, sentences), rng.normal(1, 1, sentences)
+    a = outcomes(rng, runs=runs, gold=gold, by_row=by_row, by_run=by_run, ease=ease + better)
+    return a, outcomes(rng, runs=runs, gold=gold, by_row=by_row, by_run=by_run, ease=ease)
+
+
+def as_tags(counts: Counts) -> Counts:
+    return counts[..., [0, 2]]
+
+
+def exact(counts: list[list[Fraction]]) -> Fraction:
+    """F1, or accuracy, of the sentences' counts by its definition."""
+    sums = [sum(column) for column in zip(*counts, strict=True)]
+    if len(sums) == 2:
+        return sums[0] / sums[1]
+    precision, recall = sums[0] / sums[1], sums[0] / sums[2]
+    return 2 * precision * recall / (precision + recall)
+
+
+def fractions(counts: Counts) -> list:
+    return [fractions(part) for part in counts] if counts.ndim else Fraction(int(counts))
+
+
+def averaged(row: list) -> list[list[Fraction]]:
+    return [[sum(x) / len(row) for x in zip(*runs, strict=True)] for runs in zip(*row, strict=True)]
+
+
+def all_swaps(a: list, b: list) -> list[Fraction]:
+    """The difference under every choice of sentences to swap."""
+    kept = itertools.product((False, True), repeat=len(a))
+    pairs = [[(y, x) if swap else (x, y) for x, y, swap in zip(a, b, coins, strict=True)] for coins in kept]
+    return [exact([x for x, _ in pair]) - exact([y for _, y in pair]) for pair in pairs]
+
+
+def share_by_pairs(rows: list[Counts]) -> float:
+    """1 - explained / observed variance of runs, from pairs of runs and slopes in sentences' weights."""
+
+    def score(run: Counts, weights: Counts) -> float:
+        sums = weights @ run
+        return sums[0] / sums[1] if len(sums) == 2 else 2 * sums[0] / (sums[1] + sums[2])
+
+    observed = explained = 0.0
+    for row in rows:
+        ones = np.ones(row.shape[1])
+        scores = [score(run, ones) for run in row]
+        steps = 1e-6 * np.eye(row.shape[1])
+        slopes = [
+            [(score(run, ones + step) - score(run, ones - step)) / 2e-6 for step in steps] for run in row
+        ]
+        for i, j in itertools.combinations(range(len(row)), 2):
+            observed += (scores[i] - scores[j]) ** 2 / len(row)
+            explained += sum((x - y) ** 2 for x, y in zip(slopes[i], slopes[j], strict=True)) / len(row)
+    return max(0.0, 1 - explained / observed)
+
+
+def check_p(estimated: float, expected: float, draws: int) -> None:
+    assert 0.01 < expected < 0.99
+    assert abs(estimated - expected) < 4 * math.sqrt(expected * (1 - expected) / draws)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 6, 7, 9, 10])
+@pytest.mark.parametrize("kind", ["mentions", "tags"])
+def test_one_run_a_row_is_the_share_of_swaps_at_least_as_far(seed: int, kind: str) -> None:
+    a, b = two_rows(seed, runs=1, sentences=7, better=1)
+    if kind == "tags":
+        a, b = as_tags(a), as_tags(b)
+    swaps = all_swaps(fractions(a[0]), fractions(b[0]))
+    ours = randomisation_test(a, b, draws=50_000)
+    assert ours.run_share is None
+    assert ours.difference == pytest.approx(float(swaps[0]))
+    check_p(ours.p, sum(abs(x) >= abs(swaps[0]) for x in swaps) / len(swaps), 50_000)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 8, 13])
+@pytest.mark.parametrize("kind", ["mentions", "tags"])
+def test_several_runs_are_every_swap_with_every_deal(seed: int, kind: str) -> None:
+    a, b = two_rows(seed, runs=3, sentences=6, by_run=2)
+    a = a[:2]
+    if kind == "tags":
+        a, b = as_tags(a), as_tags(b)
+    scores = [float(exact(run)) for run in fractions(np.concatenate([a, b]))]
+    share = share_by_pairs([a, b])
+    deals = [sum(hand) / 2 - (sum(scores) - sum(hand)) / 3 for hand in itertools.combinations(scores, 2)]
+    swaps = [float(x) for x in all_swaps(averaged(fractions(a)), averaged(fractions(b)))]
+    gap = sum(scores[:2]) / 2 - sum(scores[2:]) / 3
+    null = [swap + math.sqrt(share) * deal for swap in swaps for deal in deals]
+    ours = randomisation_test(a, b, draws=50_000)
+    assert ours.difference == pytest.approx(gap)
+    assert ours.run_share == pytest.approx(share, abs=1e-6)
+    check_p(ours.p, sum(abs(x) >= abs(gap) - 1e-9 for x in null) / len(null), 50_000)
+
+
+def test_many_sentences_reach_the_normal_limit_in_little_memory() -> None:
+    a, b = (as_tags(row) for row in two_rows(3, runs=1, sentences=3500, better=0.07))
+    difference = (a - b)[0, :, 0]
+    expected = 2 * stats.norm.sf(abs(difference.sum()) / math.sqrt((difference**2).sum()))
+    tracemalloc.start()
+    ours = randomisation_test(a, b)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.02 < expected < 0.5
+    assert ours.p == pytest.approx(expected, abs=0.02)
+    assert peak < 30e6
+
+
+@pytest.mark.parametrize(
+    ("runs", "by_row", "by_run"), [(3, 1, 0.1), (5, 0, 0.05), (5, 0, 0.3), (5, 1, 0), (5, 1, 0.2), (10, 0, 0)]
+)
+def test_true_nulls_are_rejected_in_5_percent(runs: int, by_row: float, by_run: float) -> None:
+    p = [
+        randomisation_test(*two_rows(seed, runs=runs, by_row=by_row, by_run=by_run), draws=199).p
+        for seed in range(500)
+    ]
+    assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08
+
+
+def test_single_runs_cannot_see_the_luck_of_seeds() -> None:
+    p = [randomisation_test(*two_rows(seed, runs=1, by_run=0.3), draws=199).p for seed in range(200)]
+    assert np.mean(np.array(p) <= 0.05) > 0.2
+
+
+@pytest.mark.parametrize(("by_run", "least"), [(0, 0.9), (0.1, 0.6)])
+def test_a_true_difference_is_seen(by_run: float, least: float) -> None:
+    p = [
+        randomisation_test(*two_rows(seed, runs=5, by_run=by_run, better=0.35), draws=199).p
+        for seed in range(100)
+    ]
+    assert np.mean(np.array(p) <= 0.05) > least
+
+
+def test_p_is_never_0() -> None:
+    a = np.tile([[[1, 1, 1]]], (2, 300, 1))
+    b = a * [0, 1, 1]
+    assert randomisation_test(a, b, draws=999).p == pytest.approx(1 / 1000)
+
+
+def test_equal_rows_have_p_1() -> None:
+    a, _ = two_rows(0, runs=3)
+    equal = randomisation_test(a, a[::-1], draws=99)
+    assert (equal.difference, equal.p) == (0, 1)
+
+
+def test_a_test_set_without_mentions_scores_0() -> None:
+    nothing = np.zeros((2, 3, 3), dtype=int)
+    found = nothing + np.array([0, 1, 0])
+    assert randomisation_test(nothing, found, draws=9).difference == 0
+    assert randomisation_test(nothing, nothing, draws=9).p == 1
+
+
+def test_rows_of_other_sentences_are_refused() -> None:
+    a, b = two_rows(0, runs=2, sentences=4)
+    with pytest.raises(ValueError, match=r"the same sentences and counts, got shapes \(4, 3\) and \(3, 3\)"):
+        randomisation_test(a, b[:, 1:])
+    b[1, 2, 2] = 9
+    with pytest.raises(ValueError, match=r"one gold count, got \[\d, 9\] for sentence 2 \(from 0\)"):
+        randomisation_test(a, b)

@@ -1,0 +1,158 @@
+"""Intervals and tests over seeds: against scipy, printed tables, and simulated coverage and power."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ner_experiments.statistics import against_published, difference, seeds_needed, summarise
+
+TIMES = 2000
+
+
+def scores(count: int, mean: float = 0.9, sd: float = 0.004, seed: int = 0) -> list[float]:
+    return np.random.default_rng(seed).normal(mean, sd, count).tolist()
+
+
+def share_of(events: list[bool]) -> float:
+    assert len(events) == TIMES
+    return sum(events) / TIMES
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 20])
+def test_summary_is_scipys(count: int) -> None:
+    values = scores(count)
+    ours = summarise(values)
+    interval = stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    assert ours.n == count
+    assert (ours.mean, ours.sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+    assert (ours.low, ours.high) == pytest.approx((interval.low, interval.high))
+
+
+def test_the_interval_covers_the_true_mean_in_95_percent() -> None:
+    samples = np.random.default_rng(1).normal(0.9, 0.004, (TIMES, 4))
+    summaries = [summarise(sample) for sample in samples]
+    assert 0.93 <= share_of([s.low <= 0.9 <= s.high for s in summaries]) <= 0.97
+
+
+def test_one_seed_has_no_spread() -> None:
+    one = summarise([0.91])
+    assert (one.mean, one.sd, one.n, one.low, one.high) == (0.91, None, 1, None, None)
+
+
+def test_equal_seeds_have_none_either() -> None:
+    same = summarise([0.1 + 0.2] * 7)
+    assert (same.mean, same.sd, same.low, same.high) == (0.1 + 0.2, 0, 0.1 + 0.2, 0.1 + 0.2)
+
+
+def test_no_seed_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected the score of at least one seed, got none"):
+        summarise([])
+
+
+def test_the_same_seeds_are_paired() -> None:
+    a, b = scores(5, seed=2), scores(5, 0.896, seed=3)
+    expected = stats.ttest_rel(a, b)
+    interval = expected.confidence_interval(0.95)
+    ours = difference(dict(enumerate(a)), dict(reversed(list(enumerate(b)))))
+    assert ours.test == "paired t"
+    assert ours.mean == pytest.approx(np.mean(a) - np.mean(b))
+    assert (ours.low, ours.high, ours.p) == pytest.approx((interval.low, interval.high, expected.pvalue))
+
+
+@pytest.mark.parametrize("count", [2, 4, 9])
+def test_other_seeds_are_two_samples(count: int) -> None:
+    a, b = scores(4, seed=4), scores(count, 0.89, 0.02, seed=5)
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    interval = expected.confidence_interval(0.95)
+    ours = difference(dict(enumerate(a)), dict(enumerate(b, start=1)))
+    assert ours.test == "Welch t"
+    assert ours.mean == pytest.approx(np.mean(a) - np.mean(b))
+    assert (ours.low, ours.high, ours.p) == pytest.approx((interval.low, interval.high, expected.pvalue))
+
+
+@pytest.mark.parametrize("b", [{1: 0.88}, {2: 0.88}, {2: 0.87, 3: 0.89}])
+def test_one_seed_shows_no_difference(b: dict[int, float]) -> None:
+    ours = difference({1: 0.9}, b)
+    assert ours.mean == pytest.approx(0.02)
+    assert (ours.low, ours.high, ours.p, ours.test) == (None, None, None, None)
+
+
+@pytest.mark.parametrize("shift", [0, 5])
+def test_rows_without_spread(shift: int) -> None:
+    a = {1: 0.75, 2: 0.75}
+    same, other = (difference(a, {1 + shift: x, 2 + shift: x}) for x in (0.75, 0.5))
+    assert (same.mean, same.low, same.high, same.p) == (0, 0, 0, 1)
+    assert (other.mean, other.low, other.high, other.p) == (0.25, 0.25, 0.25, 0)
+
+
+def test_where_a_published_run_was_to_be_expected() -> None:
+    # 0.92 ± t(0.975, 2) * 0.02 * sqrt(1/3 + 1), with t = 4.302653 from a printed table
+    ours = against_published([0.90, 0.92, 0.94], 0.82)
+    assert (ours.difference, ours.low, ours.high) == pytest.approx((0.10, 0.8206345, 1.0193655), abs=1e-7)
+    assert ours.inside is False
+    assert against_published([0.90, 0.92, 0.94], 0.821).inside is True
+
+
+@pytest.mark.parametrize("runs", [1, 5])
+def test_a_published_mean_of_our_own_kind_is_inside_in_95_percent(runs: int) -> None:
+    rng = np.random.default_rng(6)
+    ours, theirs = rng.normal(0.9, 0.004, (TIMES, 4)), rng.normal(0.9, 0.004, (TIMES, runs)).mean(axis=1)
+    inside = [against_published(a, b, runs=runs).inside for a, b in zip(ours, theirs, strict=True)]
+    assert 0.93 <= share_of(inside) <= 0.97
+
+
+def test_a_published_deviation_replaces_ours_for_their_runs() -> None:
+    theirs = np.random.default_rng(7).normal(0.91, 0.02, 6)
+    expected = stats.ttest_ind(scores(4), theirs, equal_var=False).confidence_interval(0.95)
+    published = float(theirs.mean())
+    ours = against_published(scores(4), published, sd=float(theirs.std(ddof=1)), runs=6)
+    assert ours.difference == pytest.approx(np.mean(scores(4)) - published)
+    assert (published - ours.low, published - ours.high) == pytest.approx((-expected.low, -expected.high))
+    assert ours.inside == (expected.low <= 0 <= expected.high)
+
+
+def test_against_published_one_seed_only_has_a_difference() -> None:
+    ours = against_published([0.9], 0.8, sd=0.01, runs=5)
+    assert ours.difference == pytest.approx(0.1)
+    assert (ours.low, ours.high, ours.inside) == (None, None, None)
+
+
+def test_a_published_deviation_of_one_run_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"deviation \(0\.3\) is of at least 2 runs, got runs=1"):
+        against_published([90, 91], 92, sd=0.3)
+
+
+@pytest.mark.parametrize(("effect", "expected"), [(0.8, 26), (0.5, 64), (0.2, 394)])
+def test_seeds_needed_is_the_textbook_sample_size(effect: float, expected: int) -> None:
+    # Cohen (1988), table 2.4.1, and G*Power for 0.2: n per group, two-sided alpha 0.05, power 0.8
+    assert seeds_needed(0.3, 0.3, -0.3 * effect) == expected
+
+
+@pytest.mark.parametrize(("power", "gap"), [(0.13, 0.1), (0.5, 0.5), (0.8, 0.5)])
+def test_so_many_seeds_have_the_power_and_one_fewer_has_not(power: float, gap: float) -> None:
+    needed = seeds_needed(0.2, 0.6, gap, power=power, alpha=0.1)
+    rng = np.random.default_rng(8)
+
+    def simulated(seeds: int) -> float:
+        a, b = rng.normal(gap, 0.2, (40_000, seeds)), rng.normal(0, 0.6, (40_000, seeds))
+        return float((stats.ttest_ind(a, b, equal_var=False, axis=1).pvalue <= 0.1).mean())
+
+    assert simulated(needed - 1) < power + 0.01
+    assert simulated(needed) > power - 0.01
+
+
+def test_two_seeds_are_enough_without_noise() -> None:
+    assert seeds_needed(0, 0, 1e-9) == 2
+
+
+def test_a_tiny_difference_needs_many_seeds() -> None:
+    normal = 2 * (stats.norm.isf(0.025) + stats.norm.isf(0.2)) ** 2 * (0.3 / 1e-5) ** 2
+    assert seeds_needed(0.3, 0.3, 1e-5) == pytest.approx(normal, rel=1e-5)
+    assert math.isfinite(seeds_needed(0.3, 0.3, 1e-15))
+
+
+def test_no_difference_needs_no_seeds() -> None:
+    with pytest.raises(ValueError, match="no number of seeds shows a difference of 0"):
+        seeds_needed(0.3, 0.3, 0)
