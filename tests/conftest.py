@@ -7,7 +7,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import jaxtyping
 import pytest
 
-SHAPED = ("modules", "models", "metrics", "tagger")
+SHAPED = ("modules", "models", "metrics", "tagger", "randomisation", "xor.measurement", "xor.experiment")
 jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "beartype.beartype")
 
 

@@ -211,7 +211,7 @@ def test_where_no_mentions_are_tagged_all_tokens_are_one_group():
 
 def check_summary(measured: Measured) -> None:
     record = measured.record()
-    everything, inside, outside = record["all tokens"], record["in mentions"], record["outside"]
+    everything, inside, outside = record["all_tokens"], record["in_mentions"], record["outside"]
     assert everything["tokens"] == inside["tokens"] + outside["tokens"] == len(measured.pairs)
     assert inside["tokens"] == sum(pair.token.tag != "O" for pair in measured.pairs)
     assert everything["interaction_largest"] == measured.interactions.max()

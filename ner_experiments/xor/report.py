@@ -120,9 +120,8 @@ def show_models(found: dict[str, Found]) -> None:
 
 
 def show_run(measured: Measured) -> None:
-    print(
-        f"{measured.name} {measured.split}; tokens left out, for want of other contexts: {measured.left_out:,}"
-    )
+    left_out = f"tokens left out, for want of other contexts: {measured.left_out:,}"
+    print(f"{measured.name} {measured.split}; {left_out}")
     table = new_table("How much past and future decide together", "")
     for heading in ("tokens", "same word", "median", "90 %", "largest", "decided", "XOR"):
         table.add_column(heading, justify="right", no_wrap=True)

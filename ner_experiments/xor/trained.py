@@ -59,7 +59,11 @@ class Measured:
             "corpus": self.name,
             "split": self.split,
             "left_out": self.left_out,
-            **{name: self.summary(chosen) for name, chosen in self.groups().items() if chosen.any()},
+            **{
+                name.replace(" ", "_"): self.summary(chosen)
+                for name, chosen in self.groups().items()
+                if chosen.any()
+            },
         }
 
     def summary(self, chosen: np.ndarray) -> dict[str, float]:
