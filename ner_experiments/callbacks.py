@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import EarlyStopping
 
 from ner_experiments.data.encoder import Batch
 
@@ -74,6 +75,20 @@ class EpochLog(Callback):
             file=sys.stderr,
             flush=True,
         )
+
+
+class Patience(EarlyStopping):
+    """Stops when dev has not improved for `patience` epochs, counted from the first one that finds anything.
+
+    A tagger's first epochs may find no mention at all, and be well on the way.
+    """
+
+    def __init__(self, monitor: str, patience: int) -> None:
+        super().__init__(monitor, mode="max", patience=patience, check_on_train_epoch_end=False)
+
+    def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
+        if trainer.callback_metrics[self.monitor] > 0:
+            super().on_validation_end(trainer, module)
 
 
 class Predictions(Callback):

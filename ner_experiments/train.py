@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from hydra.utils import instantiate
 from lightning.pytorch import Callback, Trainer, seed_everything
-from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
+from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file, save_file
 
-from ner_experiments.build import build, make_encoder
-from ner_experiments.callbacks import EpochLog, Predictions
+from ner_experiments.build import build, make_encoder, readers
+from ner_experiments.callbacks import EpochLog, Patience, Predictions
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
@@ -44,11 +44,9 @@ def train(cfg: DictConfig) -> dict[str, Any]:
     """Runs the experiment, or finds that it was run; returns what metrics.json holds, and its folder."""
     start = train(first_step(cfg)) if cfg.first else None
     with traceback_in(run_folder(cfg, identity(cfg, checksum=""))):
-        corpus = load_corpus(instantiate(cfg.data))
-        encoder = make_encoder(cfg)
-        encoder.fit(corpus)
+        corpus, encoder = prepare(cfg)
         before = [start["identity"]] if start else []
-        name = identity(cfg, ":".join([corpus.checksum, *encoder.checksums(), *before]))
+        name = identity(cfg, ":".join([checksum(corpus, encoder), *before]))
     folder = run_folder(cfg, name)
     finished = folder / "metrics.json"
     if finished.exists():
@@ -60,6 +58,32 @@ def train(cfg: DictConfig) -> dict[str, Any]:
         result = {"identity": name, "seed": cfg.seed, **run(cfg, corpus, encoder, folder, start)}
     write_json(finished, result)
     return {"folder": str(folder), **result}
+
+
+def prepare(cfg: DictConfig) -> tuple[Corpus, Encoder]:
+    """What an experiment reads; ValueError or OSError for files that are missing or malformed."""
+    corpus = load_corpus(instantiate(cfg.data))
+    encoder = make_encoder(cfg)
+    encoder.fit(corpus)
+    return corpus, encoder
+
+
+def checksum(corpus: Corpus, encoder: Encoder) -> str:
+    """Stands for the contents of every file that was read."""
+    return ":".join([corpus.checksum, *encoder.checksums()])
+
+
+def identify(cfg: DictConfig, known: dict[str, str]) -> str:
+    """The identity that the experiment's run has or would have: reads its files, and trains nothing.
+
+    `known` keeps from call to call the checksums of what was read. ValueError and OSError as `prepare`.
+    """
+    before = [identify(first_step(cfg), known)] if cfg.first else []
+    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
+    files = json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
+    if files not in known:
+        known[files] = checksum(*prepare(cfg))
+    return identity(cfg, ":".join([known[files], *before]))
 
 
 def first_step(cfg: DictConfig) -> DictConfig:
@@ -135,7 +159,7 @@ def fit(
     """Trains and scores; leaves the best weights, the encoder and the predictions in the folder."""
     dev_score = f"dev/{tagger.metric.headline}"
     best = ModelCheckpoint(folder, "best", monitor=dev_score, mode="max", save_weights_only=True)
-    patience = EarlyStopping(dev_score, mode="max", patience=cfg.trainer.patience)
+    patience = Patience(dev_score, cfg.trainer.patience)
     predictions = Predictions()
     trainer = make_trainer(cfg, folder, [epochs, best, patience, predictions], logger)
     trainer.fit(tagger, datamodule=data)

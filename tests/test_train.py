@@ -88,9 +88,32 @@ def test_the_best_epoch_is_restored_not_the_last(tmp_path: Path) -> None:
     assert result["best_epoch"] == 1 + scores.index(max(scores))
 
 
+def columns(folder: Path, text: str) -> list[str]:
+    """Overrides for a corpus whose three files hold `text`."""
+    files = []
+    for split in ("train", "dev", "test"):
+        (folder / split).write_text(text)
+        files.append(f"data.files.{split}={folder}/{split}")
+    return ["data=conll", *files, f"output_dir={folder}/outputs"]
+
+
+TAGS = "".join(f"{word}\t{tag}\n" for word, tag in (("a", "DET"), ("cat", "NOUN"), ("sat", "VERB"))) + "\n"
+
+
 def test_early_stopping_waits_for_its_patience(tmp_path: Path) -> None:
-    overrides = ["optimizer.lr=0", "trainer.max_epochs=9", "trainer.patience=2"]
-    assert train.train(configure(f"output_dir={tmp_path}", *overrides))["epochs"] == 3
+    overrides = ["data.task=tags", "optimizer.lr=0.0", "trainer.max_epochs=9", "trainer.patience=2"]
+    result = train.train(configure(*columns(tmp_path, TAGS + "a\tNOUN\na\tDET\na\tVERB\n\n"), *overrides))
+    assert result["dev"]["accuracy"] > 0
+    assert result["epochs"] == 3
+
+
+def test_patience_is_not_lost_before_anything_is_found(tmp_path: Path) -> None:
+    """A learning rate of 0 with a bias against mentions: no epoch finds one, and none counts."""
+    overrides = ["optimizer.lr=0.0", "trainer.max_epochs=5", "trainer.patience=1"]
+    text = "it O\n" * 30 + "\nAnn B-PER\nLee I-PER\nFox I-PER\nRay I-PER\nMay I-PER\n\n"
+    result = train.train(configure(*columns(tmp_path, text), *overrides))
+    assert result["dev"]["f1"] == 0
+    assert result["epochs"] == 5
 
 
 def test_a_loaded_run_decodes_as_it_did(trained: dict[str, Any]) -> None:
@@ -151,12 +174,7 @@ def test_what_the_suite_trains_it_loads(paper: str, tmp_path: Path) -> None:
 
 
 def test_pos_tags_are_scored_by_accuracy(tmp_path: Path) -> None:
-    lines = "".join(f"{word}\t{tag}\n" for word, tag in (("a", "DET"), ("cat", "NOUN"), ("sat", "VERB")))
-    for split in ("train", "dev", "test"):
-        (tmp_path / split).write_text((lines + "\n") * 20)
-    files = [f"data.files.{split}={tmp_path}/{split}" for split in ("train", "dev", "test")]
-    overrides = ["data=conll", "data.task=tags", *files, f"output_dir={tmp_path}/outputs"]
-    result = train.train(configure(*overrides))
+    result = train.train(configure(*columns(tmp_path, TAGS * 20), "data.task=tags"))
     assert result["test"]["accuracy"] == 1.0
     assert result["test"]["types"]["NOUN"] == {"accuracy": 1.0, "correct": 20, "gold": 20}
 
