@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow smoke check clean
+.PHONY: help setup demo test test-slow smoke table check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,9 +26,13 @@ test: .venv/installed    ## the tests
 test-slow: .venv/installed    ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
-smoke: .venv/installed    ## every architecture and decoder trains two steps and is scored, on both toy corpora
-	$(BIN)/python run.py -m 'model=glob(*)' decoder=softmax,crf data=toy_en,toy_zh trainer=smoke \
-	    runtime.progress=false output_dir=outputs/smoke
+smoke: .venv/installed    ## every row of every table, and every architecture, trains two steps and is scored
+	$(BIN)/ner-experiments smoke
+	$(BIN)/python run.py -m 'model=glob(*)' data=toy_en,toy_zh trainer=smoke runtime.progress=false \
+	    output_dir=outputs/smoke
+
+table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
+	@$(BIN)/ner-experiments table $(T)
 
 check: .venv/installed    ## formatting, lint, types, and which module may import which
 	$(BIN)/ruff format --check .

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
@@ -12,27 +12,62 @@ from hydra.core.utils import JobReturn
 
 @dataclass
 class RowsSweeperConfig:
+    """`table` is a published one, whose unfinished runs are the jobs; no `seeds`: its own.
+
+    `table=NAME seeds=[1,2] ...` on the command line sets all three, see ner_experiments/table_command.py.
+    """
+
     _target_: str = "hydra_plugins.rows_sweeper.RowsSweeper"
+    table: str = ""
+    seeds: list[int] = field(default_factory=list)
+    overrides: list[str] = field(default_factory=list)
 
 
 ConfigStore.instance().store(group="hydra/sweeper", name="rows", node=RowsSweeperConfig)
 
 
 class RowsSweeper(BasicSweeper):
-    """The cartesian product of the overrides' values, as Hydra's own sweeper; a failed job stops no other."""
+    """The cartesian product of the overrides' values, as Hydra's own sweeper, or what a table still lacks.
 
-    def __init__(self) -> None:
+    A failed job stops no other.
+    """
+
+    def __init__(self, table: str, seeds: Sequence[int], overrides: Sequence[str]) -> None:
         super().__init__(max_batch_size=None)
+        self.table = table
+        self.seeds = list(seeds)
+        self.further = list(overrides)
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
         from ner_experiments import summary
 
+        results = self.of_table() if self.table else self.launch(self.product(arguments))
+        failed = summary.show(results) if results else 0
+        if self.table:
+            self.show_table()
+        if failed:
+            sys.exit(1)
+        return results
+
+    def product(self, arguments: list[str]) -> list[list[str]]:
         assert self.hydra_context is not None
-        assert self.launcher is not None
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
         (jobs,) = self.split_arguments(parser.parse_overrides(arguments), max_batch_size=None)
         self.validate_batch_is_legal(jobs)
-        results = self.launcher.launch(jobs, initial_job_idx=0)
-        if summary.show(results):
-            sys.exit(1)
-        return results
+        return jobs
+
+    def of_table(self) -> Sequence[JobReturn]:
+        from ner_experiments import table_runs, tables
+
+        jobs, finished = table_runs.unfinished(tables.load(self.table), self.further, self.seeds)
+        print(f"{self.table}: {len(jobs)} runs to do, {finished} are finished", flush=True)
+        return self.launch(jobs) if jobs else []
+
+    def launch(self, jobs: list[list[str]]) -> Sequence[JobReturn]:
+        assert self.launcher is not None
+        return self.launcher.launch(jobs, initial_job_idx=0)
+
+    def show_table(self) -> None:
+        from ner_experiments import table_page, table_scores, tables
+
+        print(f"\n{table_page.markdown(table_scores.collect(tables.load(self.table), self.further))}")

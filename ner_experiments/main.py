@@ -13,7 +13,7 @@ from hydra.errors import CompactHydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from ner_experiments import settings
+from ner_experiments import settings, table_command
 
 USAGE = """usage: ner-experiments COMMAND ...
 
@@ -21,6 +21,8 @@ USAGE = """usage: ner-experiments COMMAND ...
   data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
   data check --format conll|conllu FILE ... [--json]
   data get NAME                 downloads a corpus whose licence allows it
+  table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
+  smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
   xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
   xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
 
@@ -33,7 +35,13 @@ def cli(arguments: Sequence[str] | None = None) -> int:
     if command in ("-h", "--help"):
         print(USAGE)
         return 0
-    commands: dict[str, Callable[[list[str]], int]] = {"train": train, "data": data, "xor": xor}
+    commands: dict[str, Callable[[list[str]], int]] = {
+        "train": train,
+        "data": data,
+        "table": table,
+        "smoke": smoke,
+        "xor": xor,
+    }
     if command not in commands:
         message = f"ner-experiments: no command {command!r}{settings.nearest(command, commands)}"
         print(message, file=sys.stderr)
@@ -44,12 +52,15 @@ def cli(arguments: Sequence[str] | None = None) -> int:
 def train(arguments: list[str]) -> int:
     """Hands over to Hydra, which composes the config, or each one of a sweep, and calls `job` with it."""
     options = get_args_parser().parse_args(arguments)
-    if not (options.help or options.hydra_help or options.cfg or options.info):
-        try:
+    try:
+        of_table = table_command.for_the_sweeper(options.overrides, sweep=options.multirun)
+        if not (of_table or options.help or options.hydra_help or options.cfg or options.info):
             settings.check(options.overrides, sweep=options.multirun)
-        except ValueError as error:
-            print(f"{error}\nNothing was started.", file=sys.stderr)
-            return 1
+    except ValueError as error:
+        print(f"{error}\nNothing was started.", file=sys.stderr)
+        return 1
+    if of_table:
+        arguments = [*(item for item in arguments if item not in options.overrides), *of_table]
     sys.argv = ["run.py", *arguments]
     hydra.main(version_base=settings.HYDRA, config_path=str(settings.CONF), config_name=settings.ROOT)(job)()
     return 0
@@ -77,6 +88,16 @@ def data(arguments: list[str]) -> int:
     from ner_experiments.data import check
 
     return check.main(arguments, open_source)
+
+
+def table(arguments: list[str]) -> int:
+    return table_command.main(arguments)
+
+
+def smoke(arguments: list[str]) -> int:
+    from ner_experiments import smoke
+
+    return smoke.main(arguments)
 
 
 def xor(arguments: list[str]) -> int:

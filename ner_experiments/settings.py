@@ -8,6 +8,7 @@ its key must be there already, and its value be of the default's type.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -28,12 +29,20 @@ CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if 
 
 HYDRA = "1.3"
 ROOT = "config"
+OF_SWEEPS = ("table", "seeds")
 KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list"}
 
 
-def conf() -> initialize_config_dir:
-    """Hydra with the suite's conf/, for as long as a `with` lasts."""
-    return initialize_config_dir(str(CONF), version_base=HYDRA)
+@contextmanager
+def conf() -> Iterator[None]:
+    """Hydra with the suite's conf/, for as long as a `with` lasts; in a sweep that Hydra runs, too."""
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(CONF), version_base=HYDRA):
+            yield
+    finally:
+        GlobalHydra.instance().hydra = running
 
 
 def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
@@ -74,7 +83,8 @@ def check_choice(item: Override) -> None:
 def check_value(item: Override, defaults: DictConfig) -> None:
     key, known = item.key_or_group, list(keys(defaults))
     if key not in known:
-        raise ValueError(f"{item.input_line}: there is no setting {key!r}{nearest(key, [*known, *groups()])}")
+        near = nearest(key, [*known, *groups(), *OF_SWEEPS])
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{near}")
     value = item.value()
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
         return
@@ -122,6 +132,7 @@ def with_choices(choices: tuple[str, ...]) -> DictConfig:
     return compose(ROOT, overrides=list(choices))
 
 
+@cache
 def options(group: str) -> list[str]:
     return loader().get_group_options(group)
 

@@ -1,0 +1,109 @@
+"""`ner-experiments table`: a published table beside its finished runs. And what `table=` asks of a sweep."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, Quote, QuotedString
+
+from ner_experiments import settings, tables
+from ner_experiments.table_runs import experiments
+
+FORMATS = ("latex", "csv", "json")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status: 1 for what the user caused."""
+    arguments = parser().parse_intermixed_args(argv)
+    try:
+        if arguments.name is None:
+            for name in tables.names():
+                table = tables.load(name)
+                print(f"{name:<18} {table.title} ({table.source})")
+        else:
+            print(page(arguments), end="")
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    text = "A published table beside the finished runs that belong to its rows; without a name: all tables."
+    parser = argparse.ArgumentParser(prog="ner-experiments table", description=text)
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a table of sweeps/")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made, such as data=weibo"
+    )
+    chosen = parser.add_mutually_exclusive_group()
+    for name in FORMATS:
+        chosen.add_argument(f"--{name}", dest="format", action="store_const", const=name)
+    parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
+    return parser
+
+
+def page(arguments: argparse.Namespace) -> str:
+    from ner_experiments import table_page, table_scores
+
+    table = tables.load(arguments.name)
+    further = list(arguments.overrides)
+    if arguments.output is not None:
+        further.append(f"output_dir={quoted(arguments.output)}")
+    formats = {"latex": table_page.latex, "csv": table_page.as_csv, "json": table_page.as_json}
+    write = formats.get(arguments.format, table_page.markdown)
+    return write(table_scores.collect(table, further))
+
+
+def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
+    """`table=NAME seeds=[1,2] ...` as settings of the sweeper; None where there is no table.
+
+    They reach it as such because Hydra would hold the other overrides against conf/ alone, without the row's.
+    Composes every row. ValueError for what is wrong with the table, a row, or the overrides.
+    """
+    own = {key: item for item in overrides for key in ("table", "seeds") if item.startswith(f"{key}=")}
+    if "table" not in own:
+        if own:
+            raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
+        return None
+    if not sweep:
+        raise ValueError(f"{own['table']} is a sweep: add -m, as in `python run.py -m {own['table']}`")
+    parsed = OverridesParser.create().parse_overrides(
+        [item for item in overrides if item not in own.values()]
+    )
+    for item in parsed:
+        check_further(item)
+    further = [str(item.input_line) for item in parsed if not settings.is_for_hydra(item)]
+    experiments(tables.load(own["table"].partition("=")[2]), further)
+    seeds = [f"hydra.sweeper.seeds={seeds_of(own['seeds'])}"] if "seeds" in own else []
+    return [
+        f"hydra.sweeper.{own['table']}",
+        *seeds,
+        f"hydra.sweeper.overrides=[{','.join(map(quoted, further))}]",
+        *(str(item.input_line) for item in parsed if settings.is_for_hydra(item)),
+    ]
+
+
+def check_further(item: Override) -> None:
+    if item.key_or_group == "seed":
+        raise ValueError(f"{item.input_line}: a table takes its seeds as a list: seeds=[1,2,3]")
+    if item.is_sweep_override():
+        raise ValueError(f"{item.input_line}: a table's rows are the sweep; here a setting has one value")
+
+
+def seeds_of(override: str) -> list[int]:
+    (parsed,) = OverridesParser.create().parse_overrides([override])
+    seeds: Any = parsed.value()
+    if not (tables.are(tables.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
+        raise ValueError(
+            f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"
+        )
+    return [*seeds]
+
+
+def quoted(text: str) -> str:
+    """As one value in Hydra's grammar; what `${...}` stands for is left to whom it reaches."""
+    return QuotedString(text.replace("${", "\\${"), Quote.double).with_quotes()

@@ -1,0 +1,143 @@
+"""A published table's experiments, and the finished runs that belong to its rows: equal in identity."""
+
+from __future__ import annotations
+
+import glob
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ner_experiments import settings, tables
+from ner_experiments.identity import NOT_THE_EXPERIMENT, identity, run_folder
+from ner_experiments.tables import Row, Table
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A row that is run: what makes it on the command line, and the composed config, whose seed is any."""
+
+    row: Row
+    overrides: tuple[str, ...]
+    cfg: DictConfig
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: what its metrics.json holds, and where that lies."""
+
+    folder: Path
+    metrics: Mapping[str, Any]
+
+
+def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
+    """The rows that are run, composed; `further` overrides take the place of the table's own.
+
+    An analysis has those of the table whose runs it analyses. ValueError, with the row, for what Hydra or
+    `settings.check` refuse, and for overrides that make two rows one.
+    """
+    if table.command:
+        raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
+    if table.analysis:
+        return experiments(tables.load(table.analysis), further)
+    found: dict[str, Experiment] = {}
+    for row in table.rows:
+        if row.run is None:
+            continue
+        overrides = joined(table.base, row.run, further)
+        experiment = Experiment(row, overrides, compose(overrides, f"{table.name}, row {row.label!r}"))
+        same = found.setdefault(OmegaConf.to_yaml(experiment.cfg, resolve=True), experiment)
+        if same is not experiment:
+            raise ValueError(
+                f"{table.name}: rows {same.row.label!r} and {row.label!r} are one experiment"
+                + (f" with {' '.join(further)}" if further else "")
+            )
+    return list(found.values())
+
+
+def joined(*parts: Sequence[str]) -> tuple[str, ...]:
+    """All overrides, of several with the same key only the last."""
+    return tuple({item.partition("=")[0]: item for part in parts for item in part}.values())
+
+
+def compose(overrides: Sequence[str], place: str) -> DictConfig:
+    """ValueError, with the place, for what Hydra or `settings.check` refuse."""
+    try:
+        return composed(tuple(overrides))
+    except (ValueError, HydraException, OmegaConfBaseException) as error:
+        raise ValueError(f"{place}: {error}") from error
+
+
+@cache  # a table's rows are composed for checks, for the sweep and for the page
+def composed(overrides: tuple[str, ...]) -> DictConfig:
+    settings.check(overrides)
+    with settings.conf():
+        return hydra.compose(settings.ROOT, overrides=list(overrides))
+
+
+def deviations(table: Table, further: Sequence[str]) -> list[str]:
+    """The overrides that make other experiments of the rows, and not only another place or machine."""
+    pairs = zip(experiments(table), experiments(table, further), strict=True)
+    if all(identity(own.cfg, "") == identity(other.cfg, "") for own, other in pairs):
+        return []
+    return [item for item in further if root(item) not in NOT_THE_EXPERIMENT]
+
+
+def root(override: str) -> str:
+    """data of data=weibo, data.max_sentences=80 and data/any=thing."""
+    return override.partition("=")[0].replace("/", ".").partition(".")[0]
+
+
+def runs(experiment: Experiment, known: dict[str, str]) -> dict[int, Run]:
+    """The experiment's finished runs by seed, under its `output_dir`; `known` as in `train.identify`.
+
+    The corpus is only read where there may be some. ValueError and OSError if it cannot be.
+    """
+    found = list(candidates(experiment.cfg))
+    if not found:
+        return {}
+    from ner_experiments.train import identify
+
+    name = identify(experiment.cfg, known)
+    return {run.metrics["seed"]: run for run in found if run.metrics["identity"] == name}
+
+
+def candidates(cfg: DictConfig) -> Iterator[Run]:
+    """Finished runs with the corpus, model and decoder of the config."""
+    any_identity = run_folder(cfg, "*").parent
+    prefix = glob.escape(any_identity.name.removesuffix("*"))
+    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/metrics.json")):
+        try:
+            yield Run(path.parent, json.loads(path.read_text(encoding="utf-8")))
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+
+def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tuple[list[list[str]], int]:
+    """The jobs that a sweep over the table has to launch, and how many it need not as they are finished.
+
+    No seeds: the table's own. Rows whose files cannot be read are launched: their jobs fail, and say why.
+    """
+    jobs, finished, known = [], 0, dict[str, str]()
+    seeds = seeds or (tables.load(table.analysis) if table.analysis else table).seeds
+    for experiment in experiments(table, further):
+        try:
+            done = runs(experiment, known)
+        except (ValueError, OSError):
+            done = {}
+        left = [seed for seed in seeds if seed not in done]
+        jobs += [[*experiment.overrides, f"seed={seed}"] for seed in left]
+        finished += len(seeds) - len(left)
+    return jobs, finished
+
+
+def output_dir(further: Sequence[str]) -> Path:
+    """Where the runs lie that the overrides speak of."""
+    return Path(compose(further, "output_dir").output_dir)

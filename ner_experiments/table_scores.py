@@ -1,0 +1,186 @@
+"""What finished runs make of a published table: scores row by row, and what their differences are worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ner_experiments import statistics
+from ner_experiments.data.sentence import Task
+from ner_experiments.data.tags import spans
+from ner_experiments.randomisation import Randomisation, randomisation_test
+from ner_experiments.statistics import AgainstPublished, Difference, Summary
+from ner_experiments.summary import HEADLINES
+from ner_experiments.table_runs import Run, deviations, experiments, output_dir, root, runs
+from ner_experiments.tables import Row, Table
+
+
+@dataclass(frozen=True)
+class Result:
+    """A row and what was measured for it: test scores in percent, by seed, and their runs.
+
+    comparable: whether the published number is of the same data.
+    missing: why finished runs, if there are any, could not be told.
+    """
+
+    row: Row
+    scores: Mapping[int, float] = field(default_factory=dict)
+    runs: Mapping[int, Run] = field(default_factory=dict)
+    comparable: bool = True
+    missing: str = ""
+
+    @property
+    def measured(self) -> Summary | None:
+        return statistics.summarise(self.scores.values()) if self.scores else None
+
+    @property
+    def against(self) -> AgainstPublished | None:
+        """Ours and the published number, where there are both and they speak of the same."""
+        published, count = self.row.published, self.row.runs or 1
+        if not (self.scores and self.comparable and isinstance(published, int | float)):
+            return None
+        sd = self.row.sd if count > 1 else None
+        return statistics.against_published(self.scores.values(), published, sd=sd, runs=count)
+
+    def also(self) -> dict[str, float]:
+        """The mean of each further figure that the paper prints and a run has, such as precision."""
+        reports = [run.metrics["test"] for run in self.runs.values()]
+        names = [name for name in self.row.also if reports and name in reports[0]]
+        return {name: 100 * float(np.mean([report[name] for report in reports])) for name in names}
+
+    def cost(self) -> dict[str, float]:
+        """Trained parameters, and seconds per epoch on whatever machine it was; empty without runs."""
+        runs = [run.metrics for run in self.runs.values()]
+        if not runs:
+            return {}
+        seconds = sum(run["seconds"] for run in runs) / sum(run["epochs"] for run in runs)
+        return {"parameters": runs[0]["parameters"], "seconds_per_epoch": seconds}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row against the reference, on one test set: over seeds, and over seeds and sentences.
+
+    seeds: with how many in each row a difference of this size would be seen four times out of five.
+    """
+
+    row: Row
+    reference: Row
+    over_seeds: Difference
+    over_sentences: Randomisation
+    seeds: int | None
+
+
+@dataclass(frozen=True)
+class Page:
+    """A table with all that was measured for it. `deviations`: the overrides that are not the paper's."""
+
+    table: Table
+    results: tuple[Result, ...]
+    deviations: tuple[str, ...] = ()
+
+    def comparisons(self) -> list[Comparison]:
+        """Each row against the one on its data that the paper has the best number of."""
+        found = []
+        for group in groups(self.results):
+            best = max(group, key=lambda result: published(result.row))
+            found += [compare(result, best) for result in group if result is not best]
+        return found
+
+
+def collect(table: Table, further: Sequence[str] = ()) -> Page:
+    """The table with the runs that `output_dir` has of it. Trains nothing. ValueError as `experiments`."""
+    if table.command:
+        return Page(table, tuple(of_trials(table, further)))
+    other = tuple(deviations(table, further))
+    if table.analysis:
+        return Page(table, tuple(map(Result, table.rows)), other)
+    by_label = {experiment.row.label: experiment for experiment in experiments(table, further)}
+    known: dict[str, str] = {}
+    results = []
+    for row in table.rows:
+        if row.label not in by_label:
+            results.append(Result(row))
+            continue
+        try:
+            found, missing = runs(by_label[row.label], known), ""
+        except (ValueError, OSError) as error:
+            found, missing = {}, str(error)
+        found = {seed: run for seed, run in sorted(found.items()) if "test" in run.metrics}
+        scores = {seed: score(run) for seed, run in found.items()}
+        results.append(Result(row, scores, found, "data" not in map(root, other), missing))
+    return Page(table, tuple(results), other)
+
+
+def of_trials(table: Table, further: Sequence[str]) -> list[Result]:
+    """Phrases learned, seed by seed, as `ner-experiments xor` left them in output_dir/xor."""
+    if wrong := [item for item in further if root(item) != "output_dir"]:
+        raise ValueError(f"{table.name}: its rows are no training runs and take no overrides: {wrong[0]}")
+    path = output_dir(further) / "xor" / "xor.json"
+    models = json.loads(path.read_text(encoding="utf-8"))["models"] if path.exists() else {}
+    results = []
+    for row in table.rows:
+        assert row.trial is not None
+        model, decoder = row.trial
+        right = models[model][f"right_{decoder}"] if model in models else []
+        results.append(Result(row, dict(enumerate(right))))
+    return results
+
+
+def score(run: Run) -> float:
+    """F1 or accuracy on test, in percent."""
+    key, _ = HEADLINES[run.metrics["task"]]
+    return 100 * float(run.metrics["test"][key])
+
+
+def groups(results: Sequence[Result]) -> list[list[Result]]:
+    """Rows with runs, those together that were scored on the same data."""
+    found: dict[str, list[Result]] = {}
+    for result in results:
+        if result.runs:
+            data = next(iter(result.runs.values())).metrics["data"]
+            found.setdefault(data["checksum"], []).append(result)
+    return list(found.values())
+
+
+def published(row: Row) -> float:
+    return row.published if isinstance(row.published, int | float) else 0.0
+
+
+def compare(result: Result, reference: Result) -> Comparison:
+    ours, theirs = result.measured, reference.measured
+    assert ours is not None
+    assert theirs is not None
+    gap = ours.mean - theirs.mean
+    spread = ours.sd is not None and theirs.sd is not None
+    return Comparison(
+        row=result.row,
+        reference=reference.row,
+        over_seeds=statistics.difference(result.scores, reference.scores),
+        over_sentences=randomisation_test(all_counts(result), all_counts(reference)),
+        seeds=statistics.seeds_needed(ours.sd or 0.0, theirs.sd or 0.0, gap) if spread and gap else None,
+    )
+
+
+def all_counts(result: Result) -> np.ndarray:
+    """[runs, sentences, counts]"""
+    return np.stack([counts(run) for run in result.runs.values()])
+
+
+def counts(run: Run) -> np.ndarray:
+    """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
+    text = (run.folder / "predictions" / "test.conll").read_text(encoding="utf-8")
+    task: Task = run.metrics["task"]
+    rows: list[tuple[int, ...]] = []
+    for block in text.removesuffix("\n\n").split("\n\n"):
+        fields = [line.rsplit(" ", 2) for line in block.split("\n")]
+        gold, predicted = ([line[column] for line in fields] for column in (1, 2))
+        if task == "tags":
+            rows.append((sum(map(str.__eq__, gold, predicted)), len(gold)))
+        else:
+            mentions, found = set(spans(gold)), set(spans(predicted))
+            rows.append((len(mentions & found), len(found), len(mentions)))
+    return np.array(rows)

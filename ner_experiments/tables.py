@@ -1,0 +1,208 @@
+"""The published tables of sweeps/*.yaml: their rows and figures as written, checked when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
+
+from ner_experiments.settings import PACKAGE, nearest
+
+SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
+"""In an installed package sweeps/ lies inside it, in a checkout beside it."""
+
+Published = float | list[str] | str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A line of a published table. Scores are in percent, as printed.
+
+    label: what the row is, in the paper's words.
+    published: the paper's number; text where it shows none; None where it states nothing.
+    run: the overrides that, with the table's, make the experiment; None where there is none to run.
+    cited: whether the paper copied the number from other work. Such rows are shown, and never run.
+    sd, runs: the deviation and the number of runs that the paper states.
+    also: further figures that the paper prints in the row, such as precision.
+    trial: of a table of `ner-experiments xor`: architecture and decoder.
+    note: where the paper contradicts itself, or leaves the row open.
+    """
+
+    label: str
+    published: Published = None
+    run: tuple[str, ...] | None = None
+    cited: bool = False
+    sd: float | None = None
+    runs: int | None = None
+    also: Mapping[str, float] = field(default_factory=dict)
+    trial: tuple[str, ...] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A published table.
+
+    base: the overrides that all its rows share.
+    seeds: with which the rows are run where the command line says nothing else.
+    analysis: the table whose runs this one's figures are made from; it has none of its own.
+    command: what measures the rows where training runs do not.
+    notes: what was taken where the paper leaves something open.
+    """
+
+    name: str
+    title: str
+    source: str
+    rows: tuple[Row, ...]
+    base: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    analysis: str = ""
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def names() -> list[str]:
+    """All tables, table 4 before table 10."""
+    found = [path.stem for path in SWEEPS.glob("*.yaml")]
+    return sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in parts(name)])
+
+
+def parts(name: str) -> list[str]:
+    """huang2015_table2: huang2015_table and 2."""
+    stem = name.rstrip("0123456789")
+    return [stem, name[len(stem) :] or "0"]
+
+
+def load(name: str) -> Table:
+    """ValueError for a name that no table has, and for a file that breaks a rule: file, row, rule, value."""
+    if name not in names():
+        raise ValueError(f"there is no table {name!r}{nearest(name, names())}")
+    return read(SWEEPS / f"{name}.yaml")
+
+
+@cache
+def read(path: Path) -> Table:
+    """ValueError as `load`."""
+    try:
+        content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
+    except (OmegaConfBaseException, YAMLError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    settings = checked(content, TABLE, f"{path}")
+    rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
+    made = Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
+    check_rows(made, path)
+    return made
+
+
+def row(content: Any, place: str) -> Row:
+    if isinstance(content, dict) and isinstance(content.get("label"), str):
+        place = f"{place} ({content['label']!r})"
+    made = Row(**tuples(checked(content, ROW, place)))
+    if made.cited and (made.run is not None or made.trial or made.published is None):
+        raise ValueError(f"{place}: a cited row has a published number, and nothing to run")
+    return made
+
+
+def tuples(settings: dict[str, Any]) -> dict[str, Any]:
+    """Lists as tuples, but for text that is shown as it stands."""
+    return {
+        key: tuple(value) if isinstance(value, list) and key != "published" else value
+        for key, value in settings.items()
+    }
+
+
+def check_rows(table: Table, path: Path) -> None:
+    """What a table's rows have to have in common, which its kind decides."""
+    if not table.rows:
+        raise ValueError(f"{path}: rows must not be empty")
+    labels = [row.label for row in table.rows]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ValueError(f"{path}: two rows have the label {label!r}")
+    own = not (table.analysis or table.command)
+    for entry in table.rows:
+        if (entry.run is not None) != (own and not entry.cited):
+            rule = "needs run, or cited: true" if own else "takes no run: the table has no runs of its own"
+            raise ValueError(f"{path}: row {entry.label!r} {rule}")
+        if (entry.trial is not None) != bool(table.command):
+            raise ValueError(f"{path}: row {entry.label!r}: trial belongs to the rows of a command's table")
+    if own and (not table.seeds or len(set(table.seeds)) < len(table.seeds)):
+        raise ValueError(f"{path}: seeds must be different whole numbers, at least one; got {table.seeds}")
+    if table.analysis and table.analysis not in names():
+        raise ValueError(f"{path}: there is no table {table.analysis!r}{nearest(table.analysis, names())}")
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def are(kind: Any) -> Any:
+    return lambda value: isinstance(value, list) and all(map(kind, value))
+
+
+def is_figure(value: Any) -> bool:
+    return is_number(value) or is_text(value) or (are(is_text)(value) and bool(value))
+
+
+def are_figures(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_number, value.values()))
+
+
+TEXTS = (are(is_text), "a list of texts")
+TEXT = (is_text, "a text")
+TABLE = {
+    "title": TEXT,
+    "source": TEXT,
+    "rows": (lambda value: isinstance(value, list), "a list"),
+    "base": TEXTS,
+    "seeds": (are(is_count), "a list of whole numbers from 0"),
+    "analysis": TEXT,
+    "command": TEXT,
+    "notes": TEXTS,
+}
+ROW = {
+    "label": TEXT,
+    "published": (is_figure, "a number, a text or a list of texts"),
+    "run": TEXTS,
+    "cited": (lambda value: isinstance(value, bool), "true or false"),
+    "sd": (is_number, "a number"),
+    "runs": (is_count, "a whole number"),
+    "also": (are_figures, "names with a number each"),
+    "trial": TEXTS,
+    "note": TEXT,
+}
+REQUIRED = ("title", "source", "rows", "label")
+
+
+def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
+    """`content` as it is, if it holds nothing but what the rules name, and as they say."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{place}: expected {listed(rules)} by name, got {content!r}")
+    for key, value in content.items():
+        if key not in rules:
+            raise ValueError(f"{place}: there is no {key!r}{nearest(str(key), rules)}")
+        fits, rule = rules[key]
+        if not fits(value):
+            raise ValueError(f"{place}: {key} must be {rule}, got {value!r}")
+    for key in REQUIRED:
+        if key in rules and key not in content:
+            raise ValueError(f"{place}: {key} is missing")
+    return content
+
+
+def listed(keys: Iterable[str]) -> str:
+    return ", ".join(keys)
