@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.utils import get_object, instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from safetensors.torch import load_file
 
 from ner_experiments.data.encoder import Encoder
@@ -67,7 +67,7 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
     """A step then costs what its features cost, not what all features do; the result is the same."""
     plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
-    return plain_sgd and not cfg.trainer.gradient_clip and cfg.runtime.devices == 1
+    return plain_sgd and not cfg.trainer.gradient_clip
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:
@@ -88,6 +88,9 @@ def refuse_untrusted(node: Any, path: Path) -> None:
 
     What a name leads to counts, not only how it begins: ner_experiments.build.torch.load is torch's.
     """
+    if isinstance(node, ListConfig):
+        for child in node:
+            refuse_untrusted(child, path)
     if not isinstance(node, DictConfig):
         return
     if "_target_" in node:

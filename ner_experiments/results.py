@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from seqeval.metrics import f1_score
 from torch import nn
 
 from ner_experiments.data.sentence import Sentence, Task
@@ -44,6 +45,14 @@ def write_predictions(
             for fields in zip(sentence.words, *columns, strict=True):
                 file.write(" ".join(field.replace(" ", "␣") for field in fields) + "\n")
             file.write("\n")
+
+
+def seqeval_f1(path: Path) -> float:
+    """F1 of a file of predicted mentions, by seqeval's own reading of it."""
+    blocks = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
+    rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
+    gold, predicted = ([[row[column] for row in block] for block in rows] for column in (1, 2))
+    return float(f1_score(gold, predicted, zero_division=0))
 
 
 def iob2(tags: Sequence[str]) -> tuple[str, ...]:

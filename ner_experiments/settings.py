@@ -20,6 +20,7 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
@@ -29,8 +30,16 @@ CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if 
 
 HYDRA = "1.3"
 ROOT = "config"
+KNOB = "layers"
 OF_SWEEPS = ("table", "seeds")
-KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a text", list: "a list"}
+KINDS = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "a mapping",
+}
 
 
 @contextmanager
@@ -51,10 +60,17 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
     In a sweep each job is checked that the values make.
     """
     with conf():
-        parsed = OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
-        jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0] if sweep else [overrides]
-        for job in jobs:
-            check_job(OverridesParser.create(config_loader=loader()).parse_overrides(list(job)))
+        try:
+            parsed = parse(overrides)
+            jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0] if sweep else [overrides]
+            for job in jobs:
+                check_job(parse(job))
+        except HydraException as error:
+            raise ValueError(str(error).splitlines()[0]) from error
+
+
+def parse(overrides: Sequence[str]) -> list[Override]:
+    return OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
 
 
 def check_job(overrides: Sequence[Override]) -> None:
@@ -66,6 +82,9 @@ def check_job(overrides: Sequence[Override]) -> None:
     for item in parsed:
         if item not in choices:
             check_value(item, defaults)
+    for item in parsed:
+        if item.key_or_group == KNOB and f"${{{KNOB}}}" not in OmegaConf.to_yaml(defaults):
+            raise ValueError(f"{item.input_line}: no part of this experiment has layers to choose")
 
 
 def is_for_hydra(item: Override) -> bool:

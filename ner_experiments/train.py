@@ -32,6 +32,7 @@ from ner_experiments.results import (
     machine,
     peak_memory,
     reset_peak_memory,
+    seqeval_f1,
     write_json,
     write_predictions,
 )
@@ -50,8 +51,9 @@ def train(cfg: DictConfig) -> dict[str, Any]:
     folder = run_folder(cfg, name)
     finished = folder / "metrics.json"
     if finished.exists():
-        log.info("%s is finished; its result is taken as it is", folder)
-        return {"folder": str(folder), **json.loads(finished.read_text(encoding="utf-8"))}
+        result = json.loads(finished.read_text(encoding="utf-8"))
+        log.info("%s is finished (by commit %s); its result is taken as it is", folder, result["commit"])
+        return {"folder": str(folder), **result}
     with traceback_in(folder):
         folder.mkdir(parents=True, exist_ok=True)
         OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
@@ -158,6 +160,7 @@ def fit(
 ) -> tuple[Trainer, dict[str, Any]]:
     """Trains and scores; leaves the best weights, the encoder and the predictions in the folder."""
     dev_score = f"dev/{tagger.metric.headline}"
+    (folder / "best.ckpt").unlink(missing_ok=True)  # of a run that was cut off
     best = ModelCheckpoint(folder, "best", monitor=dev_score, mode="max", save_weights_only=True)
     patience = Patience(dev_score, cfg.trainer.patience)
     predictions = Predictions()
@@ -174,6 +177,11 @@ def fit(
         tags = [[data.encoder.labels[tag] for tag in ids] for _, ids in sorted(predictions.tags.items())]
         path = folder / "predictions" / f"{split}.conll"
         write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
+        if data.corpus.task == "mentions":
+            again = seqeval_f1(path)
+            assert abs(again - tagger.report["f1"]) < 1e-9, (
+                f"{path}: {again} by seqeval, {tagger.report['f1']}"
+            )
     if logger is not None:
         name = tagger.metric.headline
         measured = {
@@ -190,9 +198,12 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback], logge
     """A trainer that says nothing itself: progress and results are ours to print."""
     quiet()
     settings = cfg.trainer
+    for name, lowest in (("max_epochs", 1), ("patience", 1), ("gradient_clip", 0), ("train_batches", 0)):
+        if settings[name] < lowest:
+            raise ValueError(f"trainer.{name} must be at least {lowest}, got {settings[name]}")
     return Trainer(
         accelerator=cfg.runtime.accelerator,
-        devices=cfg.runtime.devices,
+        devices=1,
         precision=settings.precision,
         max_epochs=settings.max_epochs,
         limit_train_batches=settings.train_batches or 1.0,

@@ -236,6 +236,6 @@ def test_missing_weights_are_not_made_up(folder: Path) -> None:
 
 def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformers", None)
-    message = r"^BERT needs the package transformers: pip install 'ner-experiments\[bert\]'$"
+    message = r"^BERT needs the package transformers: pip install 'transformers>=5,<6'$"
     with pytest.raises(ValueError, match=message):
         output(str(folder))

@@ -41,6 +41,10 @@ REFUSED = [
     (["model.num_layer=3", "model=stacked"], "did you mean 'model.num_layers'?"),
     (["decoder.constrained=1"], "decoder.constrained must be true or false, got 1"),
     (["data.max_sentences=many"], "data.max_sentences must be an integer, got many"),
+    (["layers=3"], "layers=3: no part of this experiment has layers to choose"),
+    (["data=conll", "data.files=my.conll"], "data.files must be a mapping, got my.conll"),
+    (["model"], "Error parsing override 'model'"),
+    (["layers=[2"], "no viable alternative at input '[2'"),
     (["model=residual", "model/norm=lyer"], "model/norm has no 'lyer'; did you mean 'layer'?"),
 ]
 
@@ -61,7 +65,7 @@ def test_a_wrong_setting_is_refused_before_anything_starts(
 
 
 def test_one_bad_value_of_a_sweep_stops_it_before_the_first_job(tmp_path: Path) -> None:
-    result = run("-m", "layers=2,three", f"output_dir={tmp_path}/outputs")
+    result = run("-m", "model=stacked", "layers=2,three", f"output_dir={tmp_path}/outputs")
     assert result.returncode == 1
     assert "layers=three: layers must be an integer, got three" in result.stderr
     assert not (tmp_path / "outputs").exists()

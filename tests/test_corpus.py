@@ -75,9 +75,10 @@ def test_every_scheme_is_read_stated_or_told(scheme: str, text: str, stated: boo
 
 def test_all_splits_tell_the_scheme(tmp_path: Path) -> None:
     corpus = load(
-        columns(tmp_path, {"train": "a B-X\n", "dev": "a B-X\nb I-X\n", "test": "a I-X\n"}, scheme="auto")
+        columns(tmp_path, {"train": "a B-X\n", "dev": "a O\nb I-X\n", "test": "a I-X\n"}, scheme="auto")
     )
-    assert corpus.notes == ("tags read as iob1, told from their letters",)
+    assert corpus.notes[0] == "tags read as iob1, told from their letters"
+    assert corpus.notes[1].startswith("tags that break iob1: 1 in train;")
 
 
 def test_illegal_gold_tags_are_mentions_as_for_conlleval(tmp_path: Path) -> None:

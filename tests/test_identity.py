@@ -95,7 +95,6 @@ ELSEWHERE = (
     "seed=2",
     "logger=wandb",
     "runtime.accelerator=gpu",
-    "runtime.devices=2",
     "runtime.threads=8",
     "runtime.progress=false",
     "data_dir=elsewhere",

@@ -150,6 +150,14 @@ def test_a_run_folder_that_names_foreign_code_is_refused(
         build.load(tmp_path)
 
 
+def test_a_run_folder_that_hides_foreign_code_in_a_list_is_refused(tmp_path: Path) -> None:
+    cfg = configure()
+    cfg.chars.module.widths = [[{"_target_": "builtins.print", "_args_": ["executed"]}]]
+    OmegaConf.save(cfg, tmp_path / "config.yaml", resolve=True)
+    with pytest.raises(ValueError, match=r"config.yaml: .* got 'builtins.print'"):
+        build.load(tmp_path)
+
+
 def test_a_run_folder_that_names_a_foreign_class_is_refused(tmp_path: Path) -> None:
     cfg = configure("model=residual")
     cfg.model.cell.path = "subprocess.Popen"

@@ -127,9 +127,7 @@ def _transformers() -> ModuleType:
     try:
         import transformers
     except ModuleNotFoundError as error:
-        raise ValueError(
-            "BERT needs the package transformers: pip install 'ner-experiments[bert]'"
-        ) from error
+        raise ValueError("BERT needs the package transformers: pip install 'transformers>=5,<6'") from error
     return transformers
 
 

@@ -111,6 +111,11 @@ def load(source: Source) -> Corpus:
         corpus, note = _hold_out(source, splits)
         notes.append(note)
     if source.task == "mentions":
+        scheme = scheme_of(source, splits)
+        broken = {split: count_illegal(sentences, scheme) for split, sentences in splits.items()}
+        if any(broken.values()):
+            counts = ", ".join(f"{number:,} in {split}" for split, number in broken.items() if number)
+            notes.append(f"tags that break {scheme}: {counts}; the mentions are read as conlleval reads them")
         corpus = {split: [_to_bioes(sentence) for sentence in read] for split, read in corpus.items()}
         _compare(source.name, splits, corpus)
     if source.max_sentences is not None:
@@ -122,13 +127,18 @@ def load(source: Source) -> Corpus:
 def scheme_of(source: Source, splits: Splits) -> Scheme:
     """The scheme of what `source` read: the one it states, or the one that the tags tell.
 
-    M occurs: bmes. E or S: bioes. Else iob2 if every mention begins with B, and iob1 if not.
+    M occurs: bmes. E or S: bioes. Else iob2 or iob1, whichever fewer tags break.
     """
     scheme = scheme_by_letters(splits) if source.scheme == "auto" else source.scheme
     if source.scheme == "auto" and scheme == "iob2":
-        sentences = chain.from_iterable(splits.values())
-        return "iob1" if any(illegal(sentence.tags, "iob2") for sentence in sentences) else "iob2"
+        sentences = list(chain.from_iterable(splits.values()))
+        return "iob1" if count_illegal(sentences, "iob1") < count_illegal(sentences, "iob2") else "iob2"
     return scheme
+
+
+def count_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> int:
+    """Tags that break the scheme."""
+    return sum(len(illegal(sentence.tags, scheme)) for sentence in sentences)
 
 
 def scheme_by_letters(splits: Splits) -> Scheme:
