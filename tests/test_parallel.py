@@ -14,6 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ner_experiments.models.parallel import ParallelBiLSTM
 from ner_experiments.modules.units import BiLSTMUnits
+from ner_experiments.results import count_parameters
 
 CONF = Path(__file__).parents[1] / "conf"
 INPUT, UNITS, SIZE = 5, 3, 4
@@ -189,8 +190,9 @@ def test_unit_normal_start():
 def test_k_units_have_one_kth_of_the_recurrent_weights(units: int):
     size = 64 // units
     model = build(f"model.num_units={units}", f"model.unit_size={size}", input_size=30)
-    assert model.num_weights == 2 * units * 4 * (size * 30 + size**2)
-    assert model.num_weights == sum(dict(model.named_parameters())[name].numel() for name in WEIGHTS)
+    printed = count_parameters(torch.nn.ModuleDict({"model": model}))["model_weights"]
+    assert printed == 2 * units * 4 * (size * 30 + size**2)
+    assert printed == sum(dict(model.named_parameters())[name].numel() for name in WEIGHTS)
     assert model.units.recurrent_weights.numel() == 2 * 4 * 64**2 / units
 
 

@@ -52,11 +52,6 @@ class ParallelBiLSTM(nn.Module):
         self.pool = pool(num_units, 2 * unit_size)
         self.output_size = self.pool.output_size
 
-    @property
-    def num_weights(self) -> int:
-        """The paper's count of parameters, without biases: 4(nm + n^2) per unit and direction (2.1)."""
-        return self.units.input_weights.numel() + self.units.recurrent_weights.numel()
-
     def recurrent_candidates(self) -> Float[Tensor, "directions units size"]:
         """What `OrthogonalityPenalty` keeps apart."""
         return self.units.recurrent_candidates()
