@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
@@ -64,8 +65,20 @@ class RowsSweeper(BasicSweeper):
         return self.launch(jobs) if jobs else []
 
     def launch(self, jobs: list[list[str]]) -> Sequence[JobReturn]:
+        """All jobs; comes back to those that another command is working on, when that has done with one."""
+        from ner_experiments import claims
+        from ner_experiments.job import busy
+
         assert self.launcher is not None
-        return self.launcher.launch(jobs, initial_job_idx=0)
+        results = list(self.launcher.launch(jobs, initial_job_idx=0))
+        while elsewhere := {number: folder for number, job in enumerate(results) if (folder := busy(job))}:
+            print(f"{len(elsewhere)} runs are being made by another command; waiting for them", flush=True)
+            free = claims.wait_for_one(list(map(Path, elsewhere.values())))
+            again = [number for number, folder in elsewhere.items() if Path(folder) in free]
+            returned = self.launcher.launch([jobs[number] for number in again], initial_job_idx=len(jobs))
+            for number, job in zip(again, returned, strict=True):
+                results[number] = job
+        return results
 
     def show_table(self) -> None:
         from ner_experiments import table_page, table_scores, tables

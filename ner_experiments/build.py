@@ -65,9 +65,17 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
 
 
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
-    """A step then costs what its features cost, not what all features do; the result is the same."""
+    """A step then costs what its features cost, not what all features do; the result is the same.
+
+    Several processes exchange dense gradients.
+    """
     plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
-    return plain_sgd and not cfg.trainer.gradient_clip
+    return plain_sgd and not cfg.trainer.gradient_clip and num_processes(cfg) == 1
+
+
+def num_processes(cfg: DictConfig) -> int:
+    """That train one model together, each with its share of the batches."""
+    return cfg.trainer.devices * cfg.trainer.num_nodes
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:

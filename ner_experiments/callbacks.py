@@ -1,52 +1,82 @@
-"""What happens around training: log.csv and a line of progress per epoch, and predictions kept for files."""
+"""What happens around training: log.csv, a line of progress per epoch, random numbers, predictions kept."""
 
 from __future__ import annotations
 
 import csv
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import EarlyStopping
 
 from ner_experiments.data.encoder import Batch
 
 
 class EpochLog(Callback):
-    """One row per epoch into log.csv, written as training goes, and one line on stderr if `progress`."""
+    """One row per epoch into log.csv, written as training goes, and one line on stderr if `progress`.
+
+    Of several processes the first one writes; `train_loss` is then that of its share of the batches.
+    """
 
     def __init__(self, folder: Path, *, title: str, progress: bool) -> None:
         self.path = folder / "log.csv"
         self.title, self.progress = title, progress
         self.rows: list[dict[str, Any]] = []
+        self.written = 0
+        self.loss: torch.Tensor | float = 0.0
+        self.sentences = 0
+        self.before = {"seconds": 0.0, "train_seconds": 0.0}
+
+    def state_dict(self) -> dict[str, Any]:
+        spent = {"seconds": time.perf_counter() - self.started, "train_seconds": self.trained - self.started}
+        return {
+            "rows": self.rows,
+            "loss": float(self.loss),
+            "sentences": self.sentences,
+            "before": {name: self.before[name] + spent[name] for name in spent},
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.rows, self.before = list(state["rows"]), state["before"]
+        self.loss, self.sentences = state["loss"], state["sentences"]
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Of an epoch that goes on there is no other start."""
+        self.started = self.trained = time.perf_counter()
 
     def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.started = time.perf_counter()
-        self.tokens = 0
+        self.started = self.trained = time.perf_counter()
+        self.before = dict.fromkeys(self.before, 0.0)
+        self.loss, self.sentences = 0.0, 0
 
-    def on_train_batch_end(self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, _: int) -> None:
-        self.tokens += int(batch.lengths.sum())
+    def on_train_batch_end(
+        self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int
+    ) -> None:
+        self.loss = self.loss + outputs["loss"].double() * len(batch.lengths)
+        self.sentences += len(batch.lengths)
         self.trained = time.perf_counter()
 
-    def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
+    def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         """Lightning calls this after the epoch's validation."""
-        now = time.perf_counter()
         headline = module.metric.headline
         row = {
             "epoch": trainer.current_epoch + 1,
-            "train_loss": float(trainer.callback_metrics["train/loss"]),
+            "train_loss": float(self.loss) / self.sentences,
             **{f"dev_{name}": value for name, value in module.report.items() if name != "types"},
             "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
-            "tokens": self.tokens,
-            "train_seconds": self.trained - self.started,
-            "seconds": now - self.started,
+            "tokens": trainer.train_dataloader.tokens,
+            "train_seconds": self.before["train_seconds"] + self.trained - self.started,
+            "seconds": self.before["seconds"] + time.perf_counter() - self.started,
         }
         self.rows.append(row)
-        self._write(row)
-        if self.progress:
-            self._show(row, headline, trainer.max_epochs)
+        if trainer.is_global_zero:
+            self._write()
+            if self.progress:
+                self._show(row, headline, trainer.max_epochs)
 
     @property
     def tokens_per_second(self) -> float:
@@ -54,17 +84,19 @@ class EpochLog(Callback):
         return sum(row["tokens"] for row in self.rows) / sum(row["train_seconds"] for row in self.rows)
 
     def best_epoch(self, headline: str) -> int:
-        """Counted from 1; the first of equals, as the checkpoint is."""
+        """Counted from 1; the first of equals, as the weights that are kept are."""
         return max(self.rows, key=lambda row: (row[f"dev_{headline}"], -row["epoch"]))["epoch"]
 
-    def _write(self, row: dict[str, Any]) -> None:
-        with self.path.open("w" if len(self.rows) == 1 else "a", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(row))
-            if len(self.rows) == 1:
+    def _write(self) -> None:
+        """What this process has not written yet; the whole file if it is the first that it writes."""
+        with self.path.open("a" if self.written else "w", newline="") as file:
+            writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
+            if not self.written:
                 writer.writeheader()
-            writer.writerow(row)
+            writer.writerows(self.rows[self.written :])
+        self.written = len(self.rows)
 
-    def _show(self, row: dict[str, Any], headline: str, max_epochs: int | None) -> None:
+    def _show(self, row: Mapping[str, Any], headline: str, max_epochs: int | None) -> None:
         best = self.best_epoch(headline)
         score, top = row[f"dev_{headline}"], self.rows[best - 1][f"dev_{headline}"]
         name = {"f1": "F1"}.get(headline, headline)
@@ -77,18 +109,19 @@ class EpochLog(Callback):
         )
 
 
-class Patience(EarlyStopping):
-    """Stops when dev has not improved for `patience` epochs, counted from the first one that finds anything.
+class StepSeeds(Callback):
+    """The random numbers of a step are a function of the seed, the process and the step, and of nothing else.
 
-    A tagger's first epochs may find no mention at all, and be well on the way.
+    A run that is continued draws in each step what it would have drawn without the break, and no two
+    processes of a run drop the same units.
     """
 
-    def __init__(self, monitor: str, patience: int) -> None:
-        super().__init__(monitor, mode="max", patience=patience, check_on_train_epoch_end=False)
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
 
-    def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
-        if trainer.callback_metrics[self.monitor] > 0:
-            super().on_validation_end(trainer, module)
+    def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Batch, number: int) -> None:
+        mixed = np.random.SeedSequence((self.seed, trainer.global_rank, trainer.global_step))
+        torch.manual_seed(int(mixed.generate_state(1, np.uint64)[0]))
 
 
 class Predictions(Callback):
@@ -96,6 +129,14 @@ class Predictions(Callback):
 
     def __init__(self) -> None:
         self.tags: dict[int, list[int]] = {}
+
+    def of_all_processes(self, trainer: Trainer) -> list[list[int]]:
+        """In the order of the sentences; every process must call this."""
+        shares: list[Any] = [self.tags]
+        if trainer.world_size > 1:
+            shares = [None] * trainer.world_size
+            torch.distributed.all_gather_object(shares, self.tags)
+        return [tags for _, tags in sorted(item for share in shares for item in share.items())]
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
         self.tags.clear()
@@ -113,3 +154,37 @@ class Predictions(Callback):
         self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int, loader: int = 0
     ) -> None:
         self.on_validation_batch_end(trainer, module, outputs, batch, number, loader)
+
+
+class Peek(Callback):
+    """Scores test after every epoch into peek.csv, which nothing reads while training.
+
+    What a paper would have gained that had chosen its epoch on test. The weights, the epoch that dev chooses
+    and its scores are those of a run that does not peek.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "peek.csv"
+        self.scores: list[float] = []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"scores": self.scores}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.scores = list(state["scores"])
+
+    def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
+        """Leaves the modules in the modes in which they were."""
+        modes = {part: part.training for part in module.modules()}
+        module.eval()
+        module.metric.reset()
+        with torch.no_grad(), trainer.precision_plugin.forward_context():
+            for batch in trainer.datamodule.test_dataloader():
+                module.test_step(batch, 0)
+        headline = module.metric.headline
+        self.scores.append(module.metric.compute()[headline])
+        for part, training in modes.items():
+            part.training = training
+        if trainer.is_global_zero:
+            rows = [f"{epoch},{score}" for epoch, score in enumerate(self.scores, start=1)]
+            self.path.write_text("\n".join([f"epoch,test_{headline}", *rows]) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-NOT_THE_EXPERIMENT = ("seed", "runtime", "logger", "data_dir", "output_dir", "cache_dir")
+NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir")
 KNOBS = ("layers", "paper")
 """They act only where another setting takes them up, and count there."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256")

@@ -22,6 +22,8 @@ USAGE = """usage: ner-experiments COMMAND ...
   data check --format conll|conllu FILE ... [--json]
   data get NAME                 downloads a corpus whose licence allows it
   table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
+  attention RUN                 draws how much each token attends to each other in a run of Att
+  cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
   xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
   xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
@@ -39,6 +41,8 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "train": train,
         "data": data,
         "table": table,
+        "attention": attention,
+        "cases": cases,
         "smoke": smoke,
         "xor": xor,
     }
@@ -61,21 +65,32 @@ def train(arguments: list[str]) -> int:
         return 1
     if of_table:
         arguments = [*(item for item in arguments if item not in options.overrides), *of_table]
-    sys.argv = ["run.py", *arguments]
-    hydra.main(version_base=settings.HYDRA, config_path=str(settings.CONF), config_name=settings.ROOT)(job)()
+    command, sys.argv = sys.argv, ["run.py", *arguments]
+
+    def task(cfg: DictConfig) -> dict[str, Any]:
+        sys.argv = command  # Lightning repeats it for each process that trains a model with this one
+        return job(cfg)
+
+    hydra.main(version_base=settings.HYDRA, config_path=str(settings.CONF), config_name=settings.ROOT)(task)()
     return 0
 
 
 def job(cfg: DictConfig) -> dict[str, Any]:
     """One experiment. What the user caused is reported in a line, all else with its traceback."""
+    from ner_experiments.build import num_processes
     from ner_experiments.summary import show_run
-    from ner_experiments.train import train
+    from ner_experiments.train import is_first_process, train
 
+    single = HydraConfig.get().mode is RunMode.RUN
     try:
-        result = train(cfg)
+        if num_processes(cfg) > 1 and not single:
+            raise ValueError(
+                f"{num_processes(cfg)} processes for each job: a sweep of these takes hydra/launcher=local"
+            )
+        result = train(cfg, wait=single)
     except (ValueError, OSError) as error:
         raise RefusedError(" ".join([str(error), *getattr(error, "__notes__", [])])) from error
-    if HydraConfig.get().mode is RunMode.RUN:
+    if single and is_first_process(cfg):
         show_run(result)
     return result
 
@@ -92,6 +107,18 @@ def data(arguments: list[str]) -> int:
 
 def table(arguments: list[str]) -> int:
     return table_command.main(arguments)
+
+
+def attention(arguments: list[str]) -> int:
+    from ner_experiments.analysis import attention_command
+
+    return attention_command.main(arguments)
+
+
+def cases(arguments: list[str]) -> int:
+    from ner_experiments.analysis import cases_command
+
+    return cases_command.main(arguments)
 
 
 def smoke(arguments: list[str]) -> int:

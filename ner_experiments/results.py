@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
 import platform
 import resource
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import torch
 from seqeval.metrics import f1_score
 from torch import nn
 
+from ner_experiments.atomic import replacing
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import encode, strict_spans
 
@@ -25,10 +27,8 @@ LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Whole or not at all."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    with replacing(path) as part:
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_predictions(
@@ -39,7 +39,7 @@ def write_predictions(
     Mentions are written as IOB2. Spaces in a token or tag become U+2423: every line has three fields.
     """
     path.parent.mkdir(exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for sentence, tags in zip(sentences, predicted, strict=True):
             columns = [sentence.tags, tags] if task == "tags" else [iob2(sentence.tags), iob2(tags)]
             for fields in zip(sentence.words, *columns, strict=True):
@@ -66,6 +66,7 @@ def machine(device: torch.device) -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {name: version(name) for name in LIBRARIES},
         "commit": commit(),
+        "code": code(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
         "threads": torch.get_num_threads(),
     }
@@ -106,6 +107,21 @@ def commit() -> str | None:
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ":/") else "")
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+@cache
+def code() -> str:
+    """Which source this is, in a checkout or not: a checksum of the package's modules."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def made_by() -> str:
+    """What has to be the same for a run to go on as if nothing had happened."""
+    return f"code {code()[:12]}, torch {version('torch')}, lightning {version('lightning')}"
 
 
 def reset_peak_memory() -> None:

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ner_experiments.job import reason
+
 HEADLINES = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 
 
@@ -104,8 +106,3 @@ def overrides(job: JobReturn) -> list[str]:
 
 def is_seed(item: str) -> bool:
     return item.startswith("seed=")
-
-
-def reason(error: Any) -> str:
-    """The error in one line, and where its traceback lies."""
-    return " ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])])

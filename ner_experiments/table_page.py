@@ -18,6 +18,7 @@ LEGEND = (
 TRIALS = (
     "Phrases of 4. Ours: the mean over trainings ± standard deviation (trainings), and its 95 % interval."
 )
+ANALYSED = f"{LEGEND} A difference is taken seed by seed, over the seeds that both rows have."
 COMPARED = (
     "Each row against the one on its data with the best published number. p over seeds: Student's or Welch's "
     "t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh 2000). Last: with how many "
@@ -37,7 +38,8 @@ def markdown(page: Page) -> str:
     parts = [f"# {page.table.title}", f"{page.table.source}."]
     if page.deviations:
         parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
-    parts += [as_markdown(results(page)), TRIALS if page.table.command else LEGEND]
+    legend = TRIALS if page.table.command else ANALYSED if page.table.analysis else LEGEND
+    parts += [as_markdown(results(page)), legend]
     if compared := page.comparisons():
         parts += [as_markdown(comparisons(compared)), COMPARED]
     if remarks := notes(page):
@@ -183,13 +185,12 @@ def notes(page: Page) -> list[str]:
     found = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
     found += table.notes
     if table.analysis:
-        found.append(f"Made from the runs of {table.analysis}; the suite does not measure these figures yet.")
+        found.append(f"Made from the runs of {table.analysis}.")
     if table.command:
         found.append(f"Measured by `{table.command}`.")
     reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
-    return found + [
-        f"Runs that belong here cannot be told, as their corpus cannot be read: {r}" for r in reasons
-    ]
+    unread = "Runs that belong here cannot be told, as their corpus cannot be read"
+    return found + [f"{'Not measured' if table.analysis else unread}: {reason}" for reason in reasons]
 
 
 def printed(published: Any) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
 from ner_experiments import statistics
+from ner_experiments.analysis import predictions
+from ner_experiments.analysis.measure import Figures
 from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import spans
 from ner_experiments.randomisation import Randomisation, randomisation_test
 from ner_experiments.statistics import AgainstPublished, Difference, Summary
 from ner_experiments.summary import HEADLINES
-from ner_experiments.table_runs import Run, deviations, experiments, output_dir, root, runs
+from ner_experiments.table_runs import Experiment, Run, deviations, experiments, output_dir, root, runs
 from ner_experiments.tables import Row, Table
 
 
@@ -23,7 +26,7 @@ class Result:
     """A row and what was measured for it: test scores in percent, by seed, and their runs.
 
     comparable: whether the published number is of the same data.
-    missing: why finished runs, if there are any, could not be told.
+    missing: why finished runs, if there are any, were not made use of.
     """
 
     row: Row
@@ -96,8 +99,9 @@ def collect(table: Table, further: Sequence[str] = ()) -> Page:
     if table.command:
         return Page(table, tuple(of_trials(table, further)))
     other = tuple(deviations(table, further))
+    comparable = "data" not in map(root, other)
     if table.analysis:
-        return Page(table, tuple(map(Result, table.rows)), other)
+        return Page(table, tuple(of_analysis(table, further, comparable=comparable)), other)
     by_label = {experiment.row.label: experiment for experiment in experiments(table, further)}
     known: dict[str, str] = {}
     results = []
@@ -106,13 +110,41 @@ def collect(table: Table, further: Sequence[str] = ()) -> Page:
             results.append(Result(row))
             continue
         try:
-            found, missing = runs(by_label[row.label], known), ""
+            found, missing = finished(by_label[row.label], known), ""
         except (ValueError, OSError) as error:
             found, missing = {}, str(error)
-        found = {seed: run for seed, run in sorted(found.items()) if "test" in run.metrics}
         scores = {seed: score(run) for seed, run in found.items()}
-        results.append(Result(row, scores, found, "data" not in map(root, other), missing))
+        results.append(Result(row, scores, found, comparable, missing))
     return Page(table, tuple(results), other)
+
+
+def finished(experiment: Experiment, known: dict[str, str]) -> dict[int, Run]:
+    """Its runs that were scored on test, in the order of their seeds. ValueError and OSError as `runs`."""
+    return {seed: run for seed, run in sorted(runs(experiment, known).items()) if "test" in run.metrics}
+
+
+def of_analysis(table: Table, further: Sequence[str], *, comparable: bool) -> list[Result]:
+    """What the `measure` of each row finds in the runs of the analysed table, seed by seed."""
+    by_label = {experiment.row.label: experiment for experiment in experiments(table, further)}
+    known: dict[str, str] = {}
+
+    @cache
+    def figures(label: str, figure: str) -> Mapping[int, Figures]:
+        folders = {seed: run.folder for seed, run in finished(by_label[label], known).items()}
+        if not folders:
+            return {}
+        from ner_experiments.analysis.figures import by_seed
+
+        return by_seed(figure, folders, by_label[label].cfg.data)
+
+    results = []
+    for row in table.rows:
+        try:
+            scores, missing = row.measure.scores(figures) if row.measure else {}, ""
+        except (ValueError, OSError) as error:
+            scores, missing = {}, str(error)
+        results.append(Result(row, scores, comparable=comparable, missing=missing))
+    return results
 
 
 def of_trials(table: Table, further: Sequence[str]) -> list[Result]:
@@ -172,15 +204,12 @@ def all_counts(result: Result) -> np.ndarray:
 
 def counts(run: Run) -> np.ndarray:
     """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
-    text = (run.folder / "predictions" / "test.conll").read_text(encoding="utf-8")
     task: Task = run.metrics["task"]
     rows: list[tuple[int, ...]] = []
-    for block in text.removesuffix("\n\n").split("\n\n"):
-        fields = [line.rsplit(" ", 2) for line in block.split("\n")]
-        gold, predicted = ([line[column] for line in fields] for column in (1, 2))
+    for it in predictions.read(run.folder):
         if task == "tags":
-            rows.append((sum(map(str.__eq__, gold, predicted)), len(gold)))
+            rows.append((sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)))
         else:
-            mentions, found = set(spans(gold)), set(spans(predicted))
+            mentions, found = set(spans(it.gold)), set(spans(it.predicted))
             rows.append((len(mentions & found), len(found), len(mentions)))
     return np.array(rows)

@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from ner_experiments.analysis.measure import Measure
 from ner_experiments.settings import PACKAGE, nearest
 
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
@@ -31,6 +32,7 @@ class Row:
     sd, runs: the deviation and the number of runs that the paper states.
     also: further figures that the paper prints in the row, such as precision.
     trial: of a table of `ner-experiments xor`: architecture and decoder.
+    measure: of an analysis: what is measured, and on the runs of which rows; None where nothing is.
     note: where the paper contradicts itself, or leaves the row open.
     """
 
@@ -42,6 +44,7 @@ class Row:
     runs: int | None = None
     also: Mapping[str, float] = field(default_factory=dict)
     trial: tuple[str, ...] | None = None
+    measure: Measure | None = None
     note: str = ""
 
 
@@ -86,27 +89,44 @@ def load(name: str) -> Table:
     return read(SWEEPS / f"{name}.yaml")
 
 
-@cache
 def read(path: Path) -> Table:
     """ValueError as `load`."""
+    table = parsed(path)
+    check_rows(table, path)
+    check_measures(table, path)
+    return table
+
+
+@cache
+def parsed(path: Path) -> Table:
+    """What one file can say wrong by itself is refused; how its rows agree is not looked at yet."""
     try:
         content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
     except (OmegaConfBaseException, YAMLError) as error:
         raise ValueError(f"{path}: {error}") from error
     settings = checked(content, TABLE, f"{path}")
     rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
-    made = Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
-    check_rows(made, path)
-    return made
+    return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
 
 
 def row(content: Any, place: str) -> Row:
     if isinstance(content, dict) and isinstance(content.get("label"), str):
         place = f"{place} ({content['label']!r})"
-    made = Row(**tuples(checked(content, ROW, place)))
+    settings = tuples(checked(content, ROW, place))
+    if "measure" in settings:
+        settings["measure"] = measure(settings["measure"], f"{place}: measure")
+    made = Row(**settings)
     if made.cited and (made.run is not None or made.trial or made.published is None):
         raise ValueError(f"{place}: a cited row has a published number, and nothing to run")
     return made
+
+
+def measure(content: Any, place: str) -> Measure:
+    settings = checked(content, MEASURE, place)
+    try:
+        return Measure(**settings)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
 
 
 def tuples(settings: dict[str, Any]) -> dict[str, Any]:
@@ -136,6 +156,22 @@ def check_rows(table: Table, path: Path) -> None:
         raise ValueError(f"{path}: seeds must be different whole numbers, at least one; got {table.seeds}")
     if table.analysis and table.analysis not in names():
         raise ValueError(f"{path}: there is no table {table.analysis!r}{nearest(table.analysis, names())}")
+
+
+def check_measures(table: Table, path: Path) -> None:
+    """Only an analysis has them, and of rows that are run."""
+    analysed = parsed(SWEEPS / f"{table.analysis}.yaml").rows if table.analysis else ()
+    labels = [row.label for row in analysed if row.run is not None]
+    for entry in table.rows:
+        if entry.measure is None:
+            continue
+        place = f"{path}: row {entry.label!r}"
+        if not table.analysis:
+            raise ValueError(f"{place}: measure belongs to the rows of an analysis")
+        try:
+            entry.measure.check_rows(labels, table.analysis)
+        except ValueError as error:
+            raise ValueError(f"{place}: measure: {error}") from error
 
 
 def is_text(value: Any) -> bool:
@@ -183,9 +219,11 @@ ROW = {
     "runs": (is_count, "a whole number"),
     "also": (are_figures, "names with a number each"),
     "trial": TEXTS,
+    "measure": (lambda value: isinstance(value, dict), "of, figure and key, and over or only, by name"),
     "note": TEXT,
 }
-REQUIRED = ("title", "source", "rows", "label")
+MEASURE = dict.fromkeys(("of", "figure", "key", "over", "only"), TEXT)
+REQUIRED = ("title", "source", "rows", "label", "of", "figure", "key")
 
 
 def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:

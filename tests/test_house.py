@@ -20,12 +20,23 @@ FORBIDDEN = {
 }
 WIRING = {f"xor/{name}.py" for name in ("architectures", "crossing", "trained")}
 """What puts the suite's parts together to measure and train them; proofs and formulas do not know it."""
-CONFIGURED = {"main", "build", "train", "identity", "settings", "summary", "architectures", "trained"}
+CONFIGURED = {
+    "main",
+    "build",
+    "train",
+    "experiment",
+    "job",
+    "identity",
+    "settings",
+    "summary",
+    "architectures",
+    "trained",
+}
 CONFIGURED |= {"tables", "table_runs", "table_command", "smoke"}
 ONLY_IN = {
     "hydra": CONFIGURED,
     "omegaconf": CONFIGURED,
-    "lightning": {"train", "tagger", "callbacks", "loggers", "datamodule"},
+    "lightning": {"experiment", "tagger", "callbacks", "checkpoints", "loggers", "datamodule"},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

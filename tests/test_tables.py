@@ -168,6 +168,7 @@ def test_of_overrides_with_one_key_the_last_counts() -> None:
 
 
 GOOD = "title: t\nsource: s\nseeds: [1]\n"
+ANALYSIS = "title: t\nsource: s\nanalysis: li2020_table1\nrows: [{{label: a, measure: {}}}]"
 BROKEN = [
     ("source: s\nrows: []", "title is missing"),
     (GOOD + "rows: []", "rows must not be empty"),
@@ -201,6 +202,54 @@ BROKEN = [
         "seeds must be different whole numbers",
     ),
     (GOOD + "rows: [", "broken.yaml: "),
+    (
+        GOOD + "rows: [{label: a, run: [], measure: {of: b, figure: type, key: c}}]",
+        "row 'a': measure belongs to the rows of an analysis",
+    ),
+    (
+        ANALYSIS.format("type"),
+        "row 1 ('a'): measure must be of, figure and key, and over or only, by name, got 't",
+    ),
+    (ANALYSIS.format("{of: b, figure: type}"), "row 1 ('a'): measure: key is missing"),
+    (
+        ANALYSIS.format("{of: b, figur: type, key: c}"),
+        "row 1 ('a'): measure: there is no 'figur'; did you mean 'figure'?",
+    ),
+    (ANALYSIS.format("{of: b, figure: length, key: 1}"), "row 1 ('a'): measure: key must be a text, got 1"),
+    (
+        ANALYSIS.format("{of: b, figure: kind, key: c}"),
+        "row 1 ('a'): measure: figure must be one of type, length, chunk, got 'kind'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: length, key: '4'}"),
+        "key of figure length must be one of 1, 2, 3, more than 3, got '4'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: chunk, key: M}"),
+        "key of figure chunk must be one of O, S, B, I, E, got 'M'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: type, key: c, only: C1}"),
+        "only belongs to figure chunk, not to type",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: chunk, key: O, only: C0}"),
+        "only must be H, C (all heads) or a head such as C1, got 'C0'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: chunk, key: O, over: b}"),
+        "over must be another row than of, got 'b' twice",
+    ),
+    (
+        ANALYSIS.format("{of: 'WNUT, Atta', figure: type, key: c}"),
+        "row 'a': measure: of must be a row of li2020_table1 that is run, got 'WNUT, Atta'; did you mean",
+    ),
+    (
+        ANALYSIS.format(
+            "{of: 'WNUT, Att', figure: type, key: c, over: 'WNUT, CRF-BiLSTM-BiLSTM (Lin et al. 2017)'}"
+        ),
+        "row 'a': measure: over must be a row of li2020_table1 that is run, got 'WNUT, CRF-BiLSTM",
+    ),
 ]
 
 

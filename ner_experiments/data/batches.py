@@ -99,3 +99,14 @@ class TokenTotal:
 
 def shuffled(batches: Plan, rng: np.random.Generator) -> Plan:
     return [batches[number] for number in rng.permutation(len(batches))]
+
+
+def at_least(number: int, plan: Plan, split: str) -> Plan:
+    """The plan, its largest batches halved until there are so many; ValueError if sentences are too few."""
+    while len(plan) < number:
+        largest = max(range(len(plan)), key=lambda place: len(plan[place]))
+        batch = plan[largest]
+        if len(batch) < 2:
+            raise ValueError(f"{split} has {len(plan)} sentences, too few for {number} processes")
+        plan = [*plan[:largest], *np.array_split(batch, 2), *plan[largest + 1 :]]
+    return plan

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from lightning.pytorch import LightningDataModule, Trainer
 
-from ner_experiments.data.batches import Batching, Plan, TokenBudget
+from ner_experiments.data.batches import Batching, Plan, TokenBudget, at_least
 from ner_experiments.data.encoder import Batch, Encoded, Encoder
 from ner_experiments.data.sentence import Corpus
 
@@ -15,33 +16,51 @@ EVALUATION = TokenBudget(2048)
 
 
 class Batches:
-    """A split's batches in a given order."""
+    """A process's batches of a split in a given order, without the `done` ones that it has had before.
 
-    def __init__(self, split: Encoded, plan: Plan) -> None:
-        self.split, self.plan = split, plan
+    tokens: of all processes together.
+    """
+
+    def __init__(self, split: Encoded, plan: Plan, *, tokens: int, done: int = 0) -> None:
+        self.split, self.plan, self.tokens, self.done = split, plan, tokens, done
 
     def __len__(self) -> int:
         return len(self.plan)
 
     def __iter__(self) -> Iterator[Batch]:
-        return map(self.split.batch, self.plan)
+        return map(self.split.batch, self.plan[self.done :])
 
 
 class CorpusModule(LightningDataModule):
     """Train in an order that (seed, epoch) alone decides; dev and test from short to long.
 
+    Of several processes each has every n-th batch: in training all the same number of them, in evaluation
+    every sentence once. At most `train_batches` a process make an epoch, if that is not 0.
+
     Lightning must ask anew in each epoch: reload_dataloaders_every_n_epochs=1.
     """
 
-    def __init__(self, corpus: Corpus, encoder: Encoder, batching: Batching, *, seed: int) -> None:
+    def __init__(
+        self, corpus: Corpus, encoder: Encoder, batching: Batching, *, seed: int, train_batches: int = 0
+    ) -> None:
         super().__init__()
-        self.corpus, self.encoder, self.batching, self.seed = corpus, encoder, batching, seed
+        self.corpus, self.encoder, self.batching = corpus, encoder, batching
+        self.seed, self.train_batches = seed, train_batches
         self._encoded: dict[str, Encoded] = {}
 
     def train_dataloader(self) -> Batches:
-        split = self.encoded("train")
-        rng = np.random.default_rng((self.seed, self._trainer.current_epoch))
-        return Batches(split, self.batching.plan(split.lengths, rng))
+        """Of an epoch that was cut off, what is left of it."""
+        split, loop = self.encoded("train"), self._trainer.fit_loop
+        progress: Any = loop.epoch_progress.current
+        rng = np.random.default_rng((self.seed, progress.processed))
+        plan = at_least(self._world, self.batching.plan(split.lengths, rng), "train")
+        steps = len(plan) // self._world
+        if self.train_batches:
+            steps = min(steps, self.train_batches)
+        cut_off = progress.started > progress.processed
+        batches: Any = loop.epoch_loop.batch_progress.current
+        done = batches.processed if cut_off else 0
+        return self._share(split, plan[: steps * self._world], done)
 
     def val_dataloader(self) -> Batches:
         return self._in_order("dev")
@@ -56,9 +75,17 @@ class CorpusModule(LightningDataModule):
             self._encoded[split] = self.encoder.encode(self.corpus.splits[split], device)
         return self._encoded[split]
 
-    def _in_order(self, split: str) -> Batches:
-        encoded = self.encoded(split)
-        return Batches(encoded, EVALUATION.in_order(encoded.lengths))
+    def _in_order(self, name: str) -> Batches:
+        split = self.encoded(name)
+        return self._share(split, at_least(self._world, EVALUATION.in_order(split.lengths), name))
+
+    def _share(self, split: Encoded, plan: Plan, done: int = 0) -> Batches:
+        tokens = sum(int(split.lengths[batch].sum()) for batch in plan)
+        return Batches(split, plan[self._trainer.global_rank :: self._world], tokens=tokens, done=done)
+
+    @property
+    def _world(self) -> int:
+        return self._trainer.world_size
 
     @property
     def _trainer(self) -> Trainer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import sys
 import urllib.error
 import urllib.request
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
+from ner_experiments.atomic import replacing
 from ner_experiments.data.checksum import sha256
 
 LIMIT = 256 * 2**20
@@ -59,22 +59,19 @@ def _check_present(path: Path, checksum: str) -> None:
 
 
 def _fetch(url: str, target: Path, checksum: str, limit: int, timeout: float) -> None:
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with urllib.request.build_opener(_OnlyHttp).open(url, timeout=timeout) as response:
             target.parent.mkdir(parents=True, exist_ok=True)
-            with open(part, "xb") as file:
-                _copy(response, file, url, limit)
-        if (found := sha256(part)) != checksum:
-            raise ValueError(f"{url}: SHA-256 is {found}, expected {checksum}")
-        os.replace(part, target)
+            with replacing(target) as part:
+                with open(part, "xb") as file:
+                    _copy(response, file, url, limit)
+                if (found := sha256(part)) != checksum:
+                    raise ValueError(f"{url}: SHA-256 is {found}, expected {checksum}")
     except urllib.error.HTTPError as error:
         error.close()
         raise ValueError(f"{url}: the server answered {error.code} {error.reason}") from None
     except (OSError, http.client.HTTPException) as error:
         raise ValueError(f"{url}: not fetched: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, limit: int) -> None:

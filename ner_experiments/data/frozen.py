@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
+from ner_experiments.atomic import replacing
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
 from ner_experiments.data.encoder import Encoded
@@ -156,13 +156,9 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
 def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
     """A table that takes the place of `file` once it is filled. Several processes may do this at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-    try:
-        table = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape)
+    with replacing(file) as part:
+        table = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
         yield table
         table.flush()
-        with open(temporary, "ab") as stream:
+        with open(part, "ab") as stream:
             stream.write(hashlib.sha256(table.data).digest())
-        os.replace(temporary, file)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import re
-import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
+from ner_experiments.atomic import replacing
 from ner_experiments.data.checksum import sha256
 from ner_experiments.data.vector_files import read_vectors
 
@@ -139,22 +136,9 @@ def _store(entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, steps:
     # The summary comes last: without it the arrays do not count. All processes write the same content.
     entry.parent.mkdir(parents=True, exist_ok=True)
     matrix_file, rows_file, summary_file = _files(entry)
-    with _replacing(matrix_file) as file:
-        np.save(file, matrix)
-    with _replacing(rows_file) as file:
-        np.save(file, rows)
+    for target, table in ((matrix_file, matrix), (rows_file, rows)):
+        with replacing(target) as part, part.open("wb") as file:
+            np.save(file, table)
     summary = {"file": str(path), "steps": steps, "checksum": _checksum(entry, steps)}
-    with _replacing(summary_file) as file:
-        file.write(json.dumps(summary, ensure_ascii=False, indent=1).encode())
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file that takes the place of `path` once it is whole."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(summary_file) as part:
+        part.write_text(json.dumps(summary, ensure_ascii=False, indent=1), encoding="utf-8")

@@ -1,0 +1,40 @@
+"""What a finished run left to be read: its metrics, and the sentences of its predictions/test.conll."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """A sentence's tokens with their gold and predicted tags, mentions as IOB2; spaces are written U+2423."""
+
+    words: tuple[str, ...]
+    gold: tuple[str, ...]
+    predicted: tuple[str, ...]
+
+
+def metrics(run: Path) -> dict[str, Any]:
+    """ValueError if the run is not finished."""
+    return json.loads(text(run, "metrics.json"))
+
+
+def read(run: Path) -> list[Predicted]:
+    """The test sentences in the order of the corpus. ValueError if the run has none."""
+    blocks = text(run, "predictions/test.conll").removesuffix("\n\n").split("\n\n")
+    return [sentence(block) for block in blocks]
+
+
+def text(run: Path, name: str) -> str:
+    path = run / name
+    if not path.is_file():
+        raise ValueError(f"{run}: expected the folder of a finished run, but it has no {name}")
+    return path.read_text(encoding="utf-8")
+
+
+def sentence(block: str) -> Predicted:
+    words, gold, predicted = zip(*(line.rsplit(" ", 2) for line in block.split("\n")), strict=True)
+    return Predicted(words, gold, predicted)

@@ -1,0 +1,130 @@
+"""Going on after a break: the checkpoint, and in it the best weights so far and the patience that is left."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
+from lightning.pytorch.utilities.exceptions import SIGTERMException
+
+from ner_experiments.atomic import replacing
+from ner_experiments.results import made_by
+
+log = logging.getLogger(__name__)
+
+NAME = "last.ckpt"
+STEPS = 50
+"""Within an epoch, so many steps lie between two looks at the clock (which several processes must share)."""
+SHARE = 0.05
+"""Of the time, what writing checkpoints may take."""
+
+
+class BestWeights(Callback):
+    """The weights of the epoch with the highest dev score, of equals the first, kept in main memory."""
+
+    def __init__(self, monitor: str) -> None:
+        self.monitor = monitor
+        self.score, self.epoch = -1.0, 0
+        self.weights: dict[str, torch.Tensor] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"score": self.score, "epoch": self.epoch, "weights": self.weights}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.score, self.epoch, self.weights = state["score"], state["epoch"], state["weights"]
+
+    def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
+        score = float(trainer.callback_metrics[self.monitor])
+        if score > self.score:
+            self.score, self.epoch = score, trainer.current_epoch + 1
+            self.weights = {name: weight.cpu().clone() for name, weight in module.state_dict().items()}
+
+
+class Patience(EarlyStopping):
+    """Stops when dev has not improved for `patience` epochs, counted from the first one that finds anything.
+
+    A tagger's first epochs may find no mention at all, and be well on the way.
+    """
+
+    def __init__(self, monitor: str, patience: int) -> None:
+        super().__init__(monitor, mode="max", patience=patience, check_on_train_epoch_end=False)
+
+    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """A run that had stopped before it was cut off has nothing left to train."""
+        if self.wait_count >= self.patience:
+            trainer.should_stop = True
+
+    def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
+        if trainer.callback_metrics[self.monitor] > 0:
+            super().on_validation_end(trainer, module)
+
+
+class LastCheckpoint(Checkpoint):
+    """Writes last.ckpt at the end of an epoch or in its midst, `seconds` apart at least, and on SIGTERM.
+
+    As a `Checkpoint` it is called after all other callbacks.
+    """
+
+    def __init__(self, folder: Path, *, seconds: float) -> None:
+        self.path = folder / NAME
+        self.pause = self.seconds = seconds
+        self.made_by = made_by()
+        self.saved = time.monotonic()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"made_by": self.made_by}
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
+        if within and trainer.global_step % STEPS == 0:
+            self.save_if_due(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
+        self.save_if_due(trainer)
+
+    def on_exception(self, trainer: Any, module: LightningModule, exception: BaseException) -> None:
+        """Lightning obeys SIGTERM between two steps, where it can go on, or two batches of dev, where not."""
+        epochs, batches = trainer.fit_loop.epoch_progress, trainer.fit_loop.epoch_loop.batch_progress
+        in_midst = epochs.current.started > epochs.current.processed and not batches.is_last_batch
+        if isinstance(exception, SIGTERMException) and in_midst:
+            self.save(trainer)
+
+    def save_if_due(self, trainer: Trainer) -> None:
+        due = trainer.received_sigterm or time.monotonic() - self.saved >= self.pause
+        if trainer.strategy.broadcast(due):
+            self.save(trainer)
+
+    def save(self, trainer: Trainer) -> None:
+        began = time.monotonic()
+        with replacing(self.path) if trainer.is_global_zero else nullcontext(self.path) as part:
+            trainer.save_checkpoint(part)  # all processes take part, the first one writes
+        self.saved = time.monotonic()
+        self.pause = max(self.seconds, (self.saved - began) / SHARE)
+
+
+def resumable(folder: Path) -> Path | None:
+    """The folder's checkpoint, if there is one to go on from: whole, and by this code and these libraries."""
+    path = folder / NAME
+    if not path.exists():
+        return None
+    try:
+        with ZipFile(path) as file:
+            damaged = file.testzip()  # by checksum, which torch.load does not look at
+        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
+        maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
+    except Exception as error:  # whatever a damaged file makes of its readers
+        damaged, maker = type(error).__name__, ""
+    if damaged:
+        log.warning("%s is damaged (%s); the run starts anew", path, damaged)
+        return None
+    if maker != made_by():
+        log.warning("%s was made by other code (%s, not %s); the run starts anew", path, maker, made_by())
+        return None
+    return path

@@ -1,0 +1,198 @@
+"""F1 by type and length of mention, and cases, against seqeval and against counting in plain loops."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from seqeval.metrics import classification_report
+
+from ner_experiments.analysis import cases
+from ner_experiments.analysis.mentions import by_length, by_type
+from ner_experiments.analysis.predictions import Predicted, read
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tags import encode
+from ner_experiments.main import cli
+from ner_experiments.results import write_predictions
+
+Mention = tuple[int, int, str]
+
+
+def random_mentions(rng: random.Random, length: int) -> list[Mention]:
+    mentions, place = [], 0
+    while place < length:
+        size = rng.randint(1, 6)
+        if rng.random() < 0.5 and place + size <= length:
+            mentions.append((place, place + size, rng.choice(["PER", "LOC", "creative-work"])))
+        place += size
+    return mentions
+
+
+def disturbed(rng: random.Random, mentions: list[Mention], length: int) -> list[Mention]:
+    """Some lost, some of another type, some shorter, and some new ones where there is room."""
+    found = []
+    for start, end, kind in mentions:
+        chance = rng.random()
+        if chance < 0.6:
+            found.append((start, end, kind))
+        elif chance < 0.7:
+            found.append((start, end, "LOC"))
+        elif chance < 0.8:
+            found.append((start, start + 1, kind))
+    last = max((end for _, end, _ in found), default=0)
+    return [*found, (last, length, "PER")] if last < length and rng.random() < 0.5 else found
+
+
+@pytest.fixture(scope="module")
+def tagged() -> list[tuple[int, list[Mention], list[Mention]]]:
+    """Of 400 sentences: length, gold and predicted mentions."""
+    rng = random.Random(0)
+    found = []
+    for _ in range(400):
+        length = rng.randint(1, 15)
+        gold = random_mentions(rng, length)
+        found.append((length, gold, disturbed(rng, gold, length)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(
+    tagged: list[tuple[int, list[Mention], list[Mention]]], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    sentences = [Sentence(("a",) * length, encode(gold, length, "bioes")) for length, gold, _ in tagged]
+    predicted = [encode(found, length, "bioes") for length, _, found in tagged]
+    write_predictions(folder / "predictions" / "test.conll", "mentions", sentences, predicted)
+    return folder
+
+
+def test_f1_by_type_is_seqevals(run: Path) -> None:
+    lines = (run / "predictions" / "test.conll").read_text().rstrip("\n").split("\n\n")
+    gold, predicted = (
+        [[line.split()[column] for line in block.split("\n")] for block in lines] for column in (1, 2)
+    )
+    report = classification_report(gold, predicted, output_dict=True, zero_division=0)
+    found = by_type(read(run))
+    assert found.keys() == {"PER", "LOC", "creative-work"}
+    assert found == pytest.approx({kind: 100 * float(report[kind]["f1-score"]) for kind in found})
+
+
+def test_f1_by_length_is_precision_over_predicted_and_recall_over_gold_mentions_of_it(
+    run: Path, tagged: list[tuple[int, list[Mention], list[Mention]]]
+) -> None:
+    expected = {}
+    for name, sizes in (("1", [1]), ("2", [2]), ("3", [3]), ("more than 3", range(4, 16))):
+        right = num_predicted = num_gold = 0
+        for _, gold, predicted in tagged:
+            for start, end, kind in predicted:
+                if end - start in sizes:
+                    num_predicted += 1
+                    right += (start, end, kind) in gold
+            num_gold += sum(end - start in sizes for start, end, _ in gold)
+        precision, recall = right / num_predicted, right / num_gold
+        expected[name] = 100 * 2 * precision * recall / (precision + recall)
+    assert by_length(read(run)) == pytest.approx(expected)
+
+
+def test_a_kind_that_is_never_found_has_0_and_one_without_gold_mention_nothing() -> None:
+    sentence = Predicted(("a", "b", "c"), ("B-X", "I-X", "O"), ("O", "O", "B-Y"))
+    assert by_type([sentence]) == {"X": 0.0}
+    assert by_length([sentence]) == {"2": 0.0}
+
+
+GOLD = [("O", "B-PER", "I-PER", "O"), ("O", "O"), ("B-LOC", "I-LOC", "I-LOC"), ("B-PER",), ("B-LOC", "O")]
+TAGS = {
+    "stacked": [
+        ("B-PER", "I-PER", "I-PER", "O"),
+        ("O", "O"),
+        ("B-ORG", "I-ORG", "I-ORG"),
+        ("O",),
+        ("O", "O"),
+    ],
+    "type_a": [("B-PER", "I-PER", "I-PER", "O"), ("O", "O"), GOLD[2], ("B-PER",), ("O", "B-LOC")],
+    "ours": [*GOLD[:4], ("O", "O")],
+}
+WORDS = [("Dr", "Ann", "Lee", "``rose"), ("It", "rained"), ("New", "Old", "Town"), ("Bo",), ("Rome", "!")]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    for name, tags in TAGS.items():
+        lines = [
+            "".join(f"{' '.join(fields)}\n" for fields in zip(*sentence, strict=True))
+            for sentence in zip(WORDS, GOLD, tags, strict=True)
+        ]
+        (tmp_path / name / "predictions").mkdir(parents=True)
+        (tmp_path / name / "predictions" / "test.conll").write_text("\n".join(lines) + "\n")
+        (tmp_path / name / "metrics.json").write_text('{"task": "mentions"}')
+    return [tmp_path / name for name in TAGS]
+
+
+def test_cases_are_what_one_run_has_right_and_another_wrong_from_short_to_long(runs: list[Path]) -> None:
+    found, total = cases.of_runs(runs)
+    expected = []
+    for number, gold in enumerate(GOLD):
+        right = [tags[number] == gold for tags in TAGS.values()]
+        if any(right) and not all(right):
+            expected.append((number + 1, WORDS[number], right))
+    expected.sort(key=lambda case: len(case[1]))
+    assert [(case.number, case.words, case.right) for case in found] == expected
+    assert [case.number for case in found] == [4, 3, 1]  # the last is wrong in all, the second right
+    assert total == 5
+    assert cases.of_runs([runs[0], runs[0]]) == ([], 5)
+
+
+def test_the_command_lists_cases_as_the_paper_writes_them(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["cases", *map(str, runs)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("# 3 of 5 test sentences, tagged right by some and wrong by others\n")
+    assert f"2. `{runs[1]}`" in printed
+    block = """Sentence 1:
+
+```text
+gold     Dr [Ann Lee]PER ``rose
+1 wrong  [Dr Ann Lee]PER ``rose
+2 wrong  [Dr Ann Lee]PER ``rose
+3 right  Dr [Ann Lee]PER ``rose
+```
+"""
+    assert printed.endswith(f"\n{block}")
+    assert cli(["cases", "--json", *map(str, runs)]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["runs"], content["sentences"]) == ([str(run) for run in runs], 5)
+    assert content["cases"][1] == {
+        "sentence": 3,
+        "words": ["New", "Old", "Town"],
+        "gold": ["B-LOC", "I-LOC", "I-LOC"],
+        "predicted": [["B-ORG", "I-ORG", "I-ORG"], list(GOLD[2]), list(GOLD[2])],
+        "right": [False, True, True],
+    }
+
+
+def test_runs_that_cannot_be_held_against_each_other_are_refused(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*names: str) -> str:
+        assert cli(["cases", *(str(tmp_path / name) for name in names)]) == 1
+        return capsys.readouterr().err
+
+    assert "nothing: expected the folder of a finished run, but it has no metrics.json" in refused(
+        "ours", "nothing"
+    )
+    with pytest.raises(SystemExit):
+        cli(["cases", str(runs[0])])
+    assert "the following arguments are required: RUN" in capsys.readouterr().err
+    predictions = runs[0] / "predictions" / "test.conll"
+    text = predictions.read_text()
+    predictions.write_text(text.replace("rained O O", "rained B-LOC O"))
+    assert "stacked and " in (message := refused("stacked", "ours"))
+    assert "differ in test sentence 2: ('It', 'rained') and ('It', 'rained')" in message
+    predictions.write_text(text.removesuffix("Rome B-LOC O\n! O O\n\n"))
+    assert re.search(r"stacked has 4 test sentences, \S+ours has 5", refused("stacked", "ours"))
+    predictions.unlink()
+    assert "it has no predictions/test.conll" in refused("stacked", "ours")
+    (runs[1] / "metrics.json").write_text('{"task": "tags"}')
+    assert "type_a: cases are of mentions, and this run was scored tag by tag" in refused("ours", "type_a")

@@ -1,0 +1,287 @@
+"""Trained runs of Att and Baseline: parts and attention against plain loops, and the tables made of them."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from matplotlib import image
+from torch import Tensor
+
+from ner_experiments import build, table_page, tables
+from ner_experiments.analysis import parts, trained, weights
+from ner_experiments.analysis.mentions import by_length
+from ner_experiments.analysis.picture import draw
+from ner_experiments.analysis.predictions import read
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.main import cli
+from ner_experiments.smoke_data import write_vectors
+from ner_experiments.table_runs import compose
+from ner_experiments.table_scores import collect
+from ner_experiments.tagger import Tagger
+from ner_experiments.train import train
+
+SMALL = [
+    "data=toy_en",
+    "data.sentences={train: 120, dev: 30, test: 30}",
+    "model.hidden_size=16",
+    "model.dropout=0.0",
+    "decoder=softmax",
+    "batches=tokens",
+    "batches.tokens=60",
+    "optimizer=adam",
+    "optimizer.lr=0.02",
+    "trainer.max_epochs=5",
+    "runtime.progress=false",
+    "runtime.accelerator=cpu",
+]
+Run = tuple[Tagger, Encoder, Corpus]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("analysis")
+    write_vectors(folder)
+    return [*SMALL, *(f"{name}_dir={folder}" for name in ("data", "output", "cache"))]
+
+
+@pytest.fixture(scope="module")
+def runs(place: list[str]) -> dict[tuple[str, int], Path]:
+    """Two seeds of Att and one of Baseline, as li2020_table1 has them on OntoNotes."""
+    found = {}
+    for model, seed in (("attention", 1), ("attention", 2), ("baseline", 2)):
+        cfg = compose(["paper=li2020", f"model={model}", *place, f"seed={seed}"], "test")
+        found[model, seed] = Path(train(cfg)["folder"])
+    return found
+
+
+@pytest.fixture(scope="module")
+def att(runs: dict[tuple[str, int], Path]) -> Run:
+    return trained.load(runs["attention", 2])
+
+
+def states(run: Run, sentence: Sentence) -> Tensor:
+    """What the output layer sees of a sentence that is alone in its batch, [time size]."""
+    tagger, encoder, _ = run
+    seen: list[Tensor] = []
+    handle = tagger.model.register_forward_hook(lambda _, __, output: seen.append(output))
+    with torch.no_grad():
+        tagger(encoder.encode([sentence], torch.device("cpu")).batch(torch.arange(1).numpy()))
+    handle.remove()
+    return seen[0][0]
+
+
+def recall(run: Run, first: int, end: int) -> dict[str, float]:
+    """The recall of each chunk tag when the output layer sees these numbers of a token's state alone."""
+    tagger, encoder, corpus = run
+    weight, bias = tagger.output.weight.detach(), tagger.output.bias.detach()
+    right, gold = dict.fromkeys("OSBIE", 0), dict.fromkeys("OSBIE", 0)
+    for sentence in corpus.splits["dev"]:
+        for state, tag in zip(states(run, sentence), sentence.tags, strict=True):
+            scores = weight[:, first:end] @ state[first:end] + bias
+            predicted = encoder.labels[int(scores.argmax())]
+            gold[tag[0]] += 1
+            right[tag[0]] += predicted[0] == tag[0]
+    return {tag: 100 * right[tag] / gold[tag] for tag in gold}
+
+
+def test_recall_of_a_part_is_that_of_the_output_layer_on_it_alone(att: Run) -> None:
+    tagger, encoder, corpus = att
+    found = parts.recalls(tagger, encoder, corpus.splits["dev"])
+    assert list(found) == ["", "H", "C", "C1", "C2", "C3", "C4", "C5"]
+    ends = {"": (0, 232), "H": (0, 32), "C": (32, 232), "C1": (32, 72), "C5": (192, 232)}
+    for part, (first, end) in ends.items():
+        assert found[part] == pytest.approx(recall(att, first, end)), part
+    assert len({tuple(of_part.values()) for of_part in found.values()}) > 3  # the parts do differ
+    assert any(0 < value < 100 for value in found[""].values())
+
+
+def test_a_model_without_parts_is_measured_whole(runs: dict[tuple[str, int], Path]) -> None:
+    run = trained.load(runs["baseline", 2])
+    tagger, encoder, corpus = run
+    found = parts.recalls(tagger, encoder, corpus.splits["dev"])
+    assert found == {"": pytest.approx(recall(run, 0, 32))}
+
+
+def test_chunk_tags_of_what_is_no_mention_are_refused(att: Run) -> None:
+    tagger, encoder, corpus = att
+    pos = Encoder(encoder.inputs)
+    pos.labels, pos.task = encoder.labels, "tags"
+    with pytest.raises(ValueError, match="chunk tags are those of mentions, and the run's corpus has none"):
+        parts.recalls(tagger, pos, corpus.splits["dev"])
+
+
+def test_attention_weights_are_the_softmax_of_query_times_key(att: Run) -> None:
+    tagger, encoder, corpus = att
+    places = weights.with_mentions(corpus)
+    lengths = [len(place.sentence) for place in places[:6]]
+    assert len(set(lengths)) > 1  # some are padded
+    for attended in weights.attention(tagger, encoder, places[:6]):
+        h = states(att, attended.place.sentence)[:, :32]
+        for head in range(5):
+            rows = slice(40 * head, 40 * (head + 1))
+            query, key = (
+                h @ layer.weight[rows].T.detach()
+                for layer in (tagger.model.attention.query, tagger.model.attention.key)
+            )
+            for t in range(len(h)):
+                powers = [math.exp(float(query[t] @ key[s]) / math.sqrt(40)) for s in range(len(h))]
+                expected = [power / sum(powers) for power in powers]
+                assert attended.weights[head, t].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_predicted_tags_beside_the_weights_are_the_runs(att: Run, runs: dict[tuple[str, int], Path]) -> None:
+    """Where its tags are legal, they are those of predictions/test.conll."""
+    from ner_experiments.results import iob2
+
+    tagger, encoder, corpus = att
+    kept = read(runs["attention", 2])
+    for attended in weights.attention(tagger, encoder, weights.with_mentions(corpus)):
+        if attended.place.split == "test":
+            assert iob2(attended.predicted) == kept[attended.place.number - 1].predicted
+
+
+def test_sentences_are_those_of_test_then_dev_with_a_mention_and_the_text() -> None:
+    def sentence(text: str, tag: str) -> Sentence:
+        return Sentence(tuple(text.split()), (tag,) * len(text.split()))
+
+    dev = [sentence("no", "O"), sentence("big town", "S-LOC")]
+    splits = {"train": dev, "dev": dev, "test": [sentence("in town", "S-LOC"), sentence("town", "O")]}
+    corpus = Corpus("mine", "mentions", splits, "")
+    found = weights.with_mentions(corpus, "town")
+    assert [(place.split, place.number) for place in found] == [("test", 1), ("dev", 2)]
+    assert [place.split for place in weights.with_mentions(corpus, "big t")] == ["dev"]
+    with pytest.raises(
+        ValueError, match="mine: no sentence of test or dev has a mention and the text 'city'"
+    ):
+        weights.with_mentions(corpus, "city")
+    with pytest.raises(
+        ValueError, match="mine: its tags are no mentions, which is what heat maps are drawn of"
+    ):
+        weights.with_mentions(Corpus("mine", "tags", splits, ""))
+
+
+def test_the_command_draws_and_writes_the_heads_of_each_sentence(
+    att: Run, runs: dict[tuple[str, int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = runs["attention", 2]
+    assert cli(["attention", str(run), "--sentences", "2", "--output", str(tmp_path / "maps")]) == 0
+    *pictures, written = capsys.readouterr().out.splitlines()
+    content = json.loads(Path(written).read_text())
+    places = weights.with_mentions(att[2])[:2]
+    names = [f"{place.split}-{place.number}.png" for place in places]
+    assert [Path(path).name for path in pictures] == names
+    expected = weights.attention(att[0], att[1], places)
+    for record, attended in zip(content["sentences"], expected, strict=True):
+        assert record["words"] == list(attended.place.sentence.words)
+        assert record["gold"] == list(attended.place.sentence.tags)
+        assert torch.tensor(record["weights"]).numpy() == pytest.approx(attended.weights, abs=1e-5)
+    assert image.imread(pictures[0]).std() > 0.05  # not a blank sheet
+
+
+def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:
+    """Dollars start no formula, what the font lacks stops nothing, and long words leave room for the maps."""
+    tagger, encoder, _ = att
+    sentence = Sentence(("$_{", "$x^", "🦄", "https://example.org/" + 60 * "a"), ("O", "O", "O", "S-PER"))
+    (attended,) = weights.attention(tagger, encoder, [weights.Place("test", 1, sentence)])
+    draw(tmp_path / "a.png", attended)
+    assert (tmp_path / "a.png").exists()
+
+
+def test_the_command_refuses_what_has_no_attention(
+    runs: dict[tuple[str, int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused(*arguments: str) -> str:
+        assert cli(["attention", *arguments]) == 1
+        return capsys.readouterr().err
+
+    run = str(runs["attention", 1])
+    assert "expected a run of model=attention (AttBiLSTM), got BaselineBiLSTM" in refused(
+        str(runs["baseline", 2])
+    )
+    assert "--sentences must be at least 1, got 0" in refused(run, "--sentences", "0")
+    assert "toy_en: no sentence of test or dev has a mention and the text 'qqq'" in refused(
+        run, "--containing", "qqq"
+    )
+    assert f"{tmp_path}: expected the folder of a finished run, but it has no metrics.json" in refused(
+        str(tmp_path)
+    )
+
+
+def test_a_corpus_that_has_changed_and_a_config_that_would_call_anything_are_refused(
+    runs: dict[tuple[str, int], Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(runs["attention", 1], folder)
+    config = folder / "config.yaml"
+    text = config.read_text()
+    config.write_text(text.replace("test: 30", "test: 29"))
+    with pytest.raises(
+        ValueError, match=r"copy: toy_en has changed since: its checksum is \w+, the run's was \w+"
+    ):
+        trained.load(folder)
+    config.write_text(text.replace("ner_experiments.data.corpus.ToyCorpus", "os.system"))
+    with pytest.raises(ValueError, match=r"a run may name classes of .* only, got 'os.system'"):
+        trained.load(folder)
+
+
+def measured(name: str, place: list[str]) -> tuple[dict[str, Any], str]:
+    page = collect(tables.load(name), place)
+    return {result.row.label: result.measured for result in page.results}, table_page.markdown(page)
+
+
+def test_table_4_is_made_of_the_predictions_of_seeds_that_both_rows_have(
+    runs: dict[tuple[str, int], Path], place: list[str]
+) -> None:
+    found, printed = measured("li2020_table4", place)
+    att, baseline = (by_length(read(runs[model, 2])) for model in ("attention", "baseline"))
+    assert att != baseline
+    for length, value in att.items():
+        ours = found[f"Att, OntoNotes, {length}"]
+        assert (ours.n, ours.sd) == (1, None)
+        assert ours.mean == pytest.approx(value - baseline[length])
+    assert found["Cross, OntoNotes, 1"] is None
+    assert found["Att, WNUT, 1"] is None
+    figure = f"{att['1'] - baseline['1']:.2f} (1)"
+    assert f"| Att, OntoNotes, 1 | 0.10 | {figure} |" in printed
+    assert "Made from the runs of li2020_table1." in printed
+    assert "A difference is taken seed by seed, over the seeds that both rows have." in printed
+
+
+def test_table_5_is_made_of_the_trained_weights(
+    runs: dict[tuple[str, int], Path], place: list[str], att: Run
+) -> None:
+    found, printed = measured("li2020_table5", place)
+    seeds = []
+    for seed in (1, 2):
+        tagger, encoder = build.load(runs["attention", seed])
+        seeds.append(parts.recalls(tagger, encoder, att[2].splits["dev"]))
+    for tag in "OSBIE":
+        ours = found[f"{tag}, Att, all of H and C"]
+        assert ours.n == 2
+        assert ours.mean == pytest.approx((seeds[0][""][tag] + seeds[1][""][tag]) / 2)
+        ours = found[f"{tag}, Att, only C4"]
+        first, second = (of_seed["C4"][tag] - of_seed[""][tag] for of_seed in seeds)
+        assert ours.mean == pytest.approx((first + second) / 2)
+        assert ours.sd == pytest.approx(abs(first - second) / math.sqrt(2))
+        assert found[f"{tag}, Baseline"].n == 1
+    ours = found["O, Att, only H"]
+    assert f"| O, Att, only H | -1.68 | {ours.mean:.2f} ± {ours.sd:.2f} (2) |" in printed
+
+
+def test_what_other_data_do_not_have_is_said_and_not_measured(
+    runs: dict[tuple[str, int], Path], place: list[str]
+) -> None:
+    found, printed = measured("li2020_table3", place)
+    assert not any(found.values())
+    assert "- Not measured: the corpus of 'OntoNotes, Att' has no type 'EVENT'" in printed
+
+
+def test_a_picture_is_shown_as_text_alone(place: list[str]) -> None:
+    found, printed = measured("li2020_figure2", place)
+    assert not any(found.values())
+    assert '`ner-experiments attention RUN --containing "the White house"` draws the heat maps' in printed

@@ -1,0 +1,130 @@
+"""Runs and sweeps that are cut off: the rest is continued, to the same bits, and nothing is done twice."""
+
+import json
+import random
+import re
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from typing import Any
+
+import killed
+import pytest
+from safetensors.torch import load_file
+
+from ner_experiments import checkpoints
+from ner_experiments.checkpoints import resumable
+
+TINY = [
+    "data.max_sentences=80",
+    "model.hidden_size=8",
+    "model.dense_size=8",
+    "model.dropout=0.3",
+    "chars.module.num_filters=4",
+    "batches.tokens=30",
+    "optimizer.lr=0.01",
+    "trainer.max_epochs=3",
+    "runtime.accelerator=cpu",
+    "runtime.checkpoint_seconds=0",
+]
+RUN = ["train", "model=residual", "layers=1", *TINY]
+SWEEP = ["train", "-m", "model=residual", "layers=1,2", "seed=1,2", *TINY]
+OF_THE_MACHINE = {"seconds", "tokens_per_second", "peak_memory_bytes"}
+
+
+def outcome(output: Path) -> dict[str, Any]:
+    """What each finished run of a folder holds, but for how long it took."""
+    found = {}
+    for path in sorted(output.glob("*/seed-*/metrics.json")):
+        metrics = json.loads(path.read_text())
+        weights = load_file(path.parent / "model.safetensors")
+        found[str(path.parent.relative_to(output))] = {
+            "metrics": {name: value for name, value in metrics.items() if name not in OF_THE_MACHINE},
+            "weights": {name: weight.numpy().tobytes() for name, weight in weights.items()},
+            "predictions": (path.parent / "predictions" / "test.conll").read_bytes(),
+            "log": [row.rsplit(",", 2)[0] for row in (path.parent / "log.csv").read_text().splitlines()],
+        }
+    return found
+
+
+def stamps(output: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in output.glob("*/seed-*/metrics.json")}
+
+
+def lines_of(log: Path) -> int:
+    """How many lines of the suite the last command ran."""
+    return int(re.findall(r"^(\d+) lines$", log.read_text(), flags=re.MULTILINE)[-1])
+
+
+def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
+    assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
+    lines = lines_of(log)
+    assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
+    idle = lines_of(log)  # what it takes to find that all is done
+    chance = random.Random(1)
+    finished: dict[Path, int] = {}
+    for _ in range(20):
+        point = chance.randint(1, idle + (lines - idle) // 8)
+        assert killed.run([*SWEEP, f"output_dir={broken}"], log, point) == -SIGKILL
+        finished |= {path: stamp for path, stamp in stamps(broken).items() if path not in finished}
+    assert 0 < len(finished) < 4
+    assert killed.run([*SWEEP, f"output_dir={broken}"], log) == 0
+    assert outcome(broken) == outcome(whole)
+    assert finished.items() <= stamps(broken).items()
+    assert len(re.findall("goes on from last.ckpt", log.read_text())) > 5
+
+
+def test_sigterm_ends_a_run_with_143_and_it_goes_on(tmp_path: Path) -> None:
+    """Nothing is written in between but on SIGTERM: what is continued, it has saved."""
+    whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
+    run = [*RUN, "runtime.checkpoint_seconds=1000"]
+    assert killed.run([*run, f"output_dir={whole}"], log) == 0
+    lines = lines_of(log)
+    log.unlink()
+    for share in (0.11, 0.17, 0.17):
+        assert killed.run([*run, f"output_dir={broken}"], log, int(share * lines), SIGTERM) == 143
+    assert killed.run([*run, f"output_dir={broken}"], log) == 0
+    assert log.read_text().count("goes on from last.ckpt") == 3
+    assert outcome(broken) == outcome(whole)
+
+
+def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path) -> None:
+    """It is killed when its patience is at an end, and its scores are not yet written."""
+    whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
+    run = [*RUN, "trainer.max_epochs=20", "trainer.patience=1", "optimizer.lr=0.3"]
+    assert killed.run([*run, f"output_dir={whole}"], log) == 0
+    assert 1 < log.read_text().count("| epoch ") < 20
+    assert killed.run([*run, f"output_dir={broken}"], log, lines_of(log) - 30) == -SIGKILL
+    log.unlink()
+    assert killed.run([*run, f"output_dir={broken}"], log) == 0
+    assert "goes on from last.ckpt" in log.read_text()
+    assert "| epoch " not in log.read_text()
+    assert outcome(broken) == outcome(whole)
+
+
+def run_cut_off(tmp_path: Path) -> Path:
+    """The checkpoint of a run that was stopped in its midst."""
+    assert killed.run([*RUN, f"output_dir={tmp_path}"], tmp_path / "log", 1_000, SIGTERM) == 143
+    (checkpoint,) = tmp_path.glob("*/seed-1/last.ckpt")
+    return checkpoint
+
+
+def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    checkpoint = run_cut_off(tmp_path)
+    content, half = checkpoint.read_bytes(), checkpoint.stat().st_size // 2
+    flipped = bytes([255 - content[half]])
+    for damaged in (b"", content[:half], content[:half] + flipped + content[half + 1 :]):
+        checkpoint.write_bytes(damaged)
+        caplog.clear()
+        assert resumable(checkpoint.parent) is None
+        assert f"{checkpoint} is damaged" in caplog.text
+
+
+def test_a_checkpoint_of_other_code_is_named_and_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    checkpoint = run_cut_off(tmp_path)
+    assert resumable(checkpoint.parent) == checkpoint
+    monkeypatch.setattr(checkpoints, "made_by", lambda: "other code")
+    assert resumable(checkpoint.parent) is None
+    assert "was made by other code" in caplog.text
