@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow smoke table check clean
+.PHONY: help setup demo test test-slow smoke table tables check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ smoke: .venv/installed    ## every row of every table, and every architecture, t
 
 table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)
+
+tables: .venv/installed    ## the pages under results/, from the runs that are kept there
+	@$(BIN)/ner-experiments tables
 
 check: .venv/installed    ## formatting, lint, types, and which module may import which
 	$(BIN)/ruff format --check .

@@ -24,6 +24,8 @@ USAGE = """usage: ner-experiments COMMAND ...
   table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
   attention RUN                 draws how much each token attends to each other in a run of Att
   cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
+  table NAME --keep             copies its runs into results/, with a page of them
+  tables                        writes the pages of results/ anew
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
   xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
   xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
@@ -43,6 +45,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "table": table,
         "attention": attention,
         "cases": cases,
+        "tables": table_command.rewrite,
         "smoke": smoke,
         "xor": xor,
     }

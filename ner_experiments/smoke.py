@@ -16,7 +16,7 @@ from pathlib import Path
 
 from omegaconf import OmegaConf
 
-from ner_experiments import smoke_data, table_page, tables
+from ner_experiments import smoke_data, table_page, table_records, tables
 from ner_experiments.results import write_json
 from ner_experiments.table_command import quoted
 from ner_experiments.table_runs import Experiment, experiments
@@ -63,7 +63,7 @@ def try_table(table: Table, place: Path) -> int:
         further = replaced(table, place)
         failed = sum(not try_row(table, experiment) for experiment in experiments(table, further))
     page = collect(table, further)
-    for write in (table_page.markdown, table_page.latex, table_page.as_csv, table_page.as_json):
+    for write in (table_page.markdown, table_page.latex, table_records.as_csv, table_records.as_json):
         write(page)
     to_measure = [result for result in page.results if result.row.run is not None or result.row.trial]
     absent = sum(result.measured is None for result in to_measure) - failed

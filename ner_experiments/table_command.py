@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 
 from ner_experiments import settings, tables
 from ner_experiments.table_runs import experiments
+
+if TYPE_CHECKING:
+    from ner_experiments.table_scores import Page
 
 FORMATS = ("latex", "csv", "json")
 
@@ -24,8 +28,10 @@ def main(argv: Sequence[str]) -> int:
             for name in tables.names():
                 table = tables.load(name)
                 print(f"{name:<18} {table.title} ({table.source})")
+        elif arguments.keep is not None:
+            print(f"kept in {keep(arguments)}")
         else:
-            print(page(arguments), end="")
+            print(printed(arguments), end="")
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -42,20 +48,50 @@ def parser() -> argparse.ArgumentParser:
     chosen = parser.add_mutually_exclusive_group()
     for name in FORMATS:
         chosen.add_argument(f"--{name}", dest="format", action="store_const", const=name)
+    text = "copy its runs into a folder of DIR (results), and write the page there"
+    chosen.add_argument("--keep", type=Path, metavar="DIR", nargs="?", const=Path("results"), help=text)
     parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
     return parser
 
 
-def page(arguments: argparse.Namespace) -> str:
-    from ner_experiments import table_page, table_scores
+def printed(arguments: argparse.Namespace) -> str:
+    from ner_experiments import table_page, table_records
 
-    table = tables.load(arguments.name)
+    formats = {"latex": table_page.latex, "csv": table_records.as_csv, "json": table_records.as_json}
+    return formats.get(arguments.format, table_page.markdown)(page(arguments))
+
+
+def keep(arguments: argparse.Namespace) -> Path:
+    from ner_experiments import pages
+
+    return pages.add(page(arguments), arguments.keep)
+
+
+def page(arguments: argparse.Namespace) -> Page:
+    from ner_experiments.table_scores import collect
+
     further = list(arguments.overrides)
     if arguments.output is not None:
         further.append(f"output_dir={quoted(arguments.output)}")
-    formats = {"latex": table_page.latex, "csv": table_page.as_csv, "json": table_page.as_json}
-    write = formats.get(arguments.format, table_page.markdown)
-    return write(table_scores.collect(table, further))
+    return collect(tables.load(arguments.name), further)
+
+
+def rewrite(argv: Sequence[str]) -> int:
+    """`ner-experiments tables`: the pages of what is kept, from that alone."""
+    from ner_experiments import pages
+
+    parser = argparse.ArgumentParser(
+        prog="ner-experiments tables",
+        description="Writes the pages of results/ anew, from the runs it keeps.",
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
+    try:
+        for folder in pages.write_all(parser.parse_args(argv).folder):
+            print(folder / pages.PAGE)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
 
 
 def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:

@@ -1,10 +1,7 @@
-"""A published table beside what was measured, as Markdown, LaTeX, CSV or JSON."""
+"""A published table beside what was measured, as Markdown or LaTeX."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +23,13 @@ COMPARED = (
 )
 
 
+PEEKED = "Price of peeking: the best epoch on test minus the one that dev chose, in points (audit.peek=true)."
+HEADINGS = (
+    *("", "published", "ours", "95 %", "ours - published", "expected", "parameters", "s per epoch"),
+    "price of peeking",
+)
+
+
 @dataclass(frozen=True)
 class Grid:
     """Headings and lines of text; all columns but the first are numbers."""
@@ -39,7 +43,10 @@ def markdown(page: Page) -> str:
     if page.deviations:
         parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
     legend = TRIALS if page.table.command else ANALYSED if page.table.analysis else LEGEND
-    parts += [as_markdown(results(page)), legend]
+    table = results(page)
+    parts += [as_markdown(table), legend]
+    if table.headings == HEADINGS:
+        parts.append(PEEKED)
     if compared := page.comparisons():
         parts += [as_markdown(comparisons(compared)), COMPARED]
     if remarks := notes(page):
@@ -59,85 +66,11 @@ def latex(page: Page) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def as_csv(page: Page) -> str:
-    """One line a row, a column each figure; empty where there is none."""
-    lines = records(page)
-    file = io.StringIO()
-    own = [key for key in lines[0] if key not in ("measured", "also")]
-    writer = csv.writer(file, lineterminator="\n")
-    measured = ("mean", "sd", "n", "low", "high", "difference", "expected")
-    writer.writerow([*own, *measured])
-    for line in lines:
-        ours = line["measured"] or {}
-        writer.writerow([line[key] for key in own] + [ours.get(key) for key in measured])
-    return file.getvalue()
-
-
-def as_json(page: Page) -> str:
-    content = {
-        "name": page.table.name,
-        "title": page.table.title,
-        "source": page.table.source,
-        "deviations": list(page.deviations),
-        "rows": records(page),
-        "comparisons": [compared_record(item) for item in page.comparisons()],
-        "notes": notes(page),
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def records(page: Page) -> list[dict[str, Any]]:
-    return [
-        {
-            "label": result.row.label,
-            "published": result.row.published,
-            "published_sd": result.row.sd,
-            "published_runs": result.row.runs,
-            "also": dict(result.row.also),
-            "cited": result.row.cited,
-            "measured": measured_record(result),
-        }
-        for result in page.results
-    ]
-
-
-def measured_record(result: Result) -> dict[str, Any] | None:
-    ours, against = result.measured, result.against
-    if ours is None:
-        return None
-    return {
-        "mean": ours.mean,
-        "sd": ours.sd,
-        "n": ours.n,
-        "low": ours.low,
-        "high": ours.high,
-        "difference": against.difference if against else None,
-        "expected": against.inside if against else None,
-        "also": result.also(),
-        "cost": result.cost(),
-        "scores": dict(result.scores),
-        "folders": {seed: str(run.folder) for seed, run in result.runs.items()},
-    }
-
-
-def compared_record(item: Comparison) -> dict[str, Any]:
-    return {
-        "row": item.row.label,
-        "reference": item.reference.label,
-        "difference": item.over_seeds.mean,
-        "low": item.over_seeds.low,
-        "high": item.over_seeds.high,
-        "test_over_seeds": item.over_seeds.test,
-        "p_over_seeds": item.over_seeds.p,
-        "p_over_seeds_and_sentences": item.over_sentences.p,
-        "seeds_needed": item.seeds,
-    }
-
-
 def results(page: Page) -> Grid:
-    lines = []
+    lines, peeked = [], any(result.price_of_peeking() is not None for result in page.results)
     for number, result in numbered(page):
         row, ours, against, cost = result.row, result.measured, result.against, result.cost()
+        price = result.price_of_peeking()
         lines.append(
             [
                 f"{row.label}{', cited' if row.cited else ''}{f' [{number}]' if row.note else ''}",
@@ -148,10 +81,10 @@ def results(page: Page) -> Grid:
                 {None: "", True: "yes", False: "no"}[against.inside if against else None],
                 f"{cost['parameters']:,}" if cost else "",
                 f"{cost['seconds_per_epoch']:.1f}" if cost else "",
-            ]
+                "" if price is None else f"{price:+.2f}",
+            ][: len(HEADINGS) - (not peeked)]
         )
-    headings = ("", "published", "ours", "95 %", "ours - published", "expected", "parameters", "s per epoch")
-    return Grid(headings, lines)
+    return Grid(HEADINGS[: len(HEADINGS) - (not peeked)], lines)
 
 
 def comparisons(items: Sequence[Comparison]) -> Grid:
@@ -189,8 +122,7 @@ def notes(page: Page) -> list[str]:
     if table.command:
         found.append(f"Measured by `{table.command}`.")
     reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
-    unread = "Runs that belong here cannot be told, as their corpus cannot be read"
-    return found + [f"{'Not measured' if table.analysis else unread}: {reason}" for reason in reasons]
+    return found + [f"Not measured: {reason}" for reason in reasons]
 
 
 def printed(published: Any) -> str:

@@ -1,22 +1,19 @@
-"""A published table's experiments, and the finished runs that belong to its rows: equal in identity."""
+"""A published table's experiments, composed, and which of them have not been run."""
 
 from __future__ import annotations
 
-import glob
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import hydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments import settings, tables
-from ner_experiments.identity import NOT_THE_EXPERIMENT, identity, run_folder
+from ner_experiments import runs, settings, tables
+from ner_experiments.identity import NOT_THE_EXPERIMENT, identity
 from ner_experiments.tables import Row, Table
 
 
@@ -27,14 +24,6 @@ class Experiment:
     row: Row
     overrides: tuple[str, ...]
     cfg: DictConfig
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: what its metrics.json holds, and where that lies."""
-
-    folder: Path
-    metrics: Mapping[str, Any]
 
 
 def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
@@ -95,31 +84,6 @@ def root(override: str) -> str:
     return override.partition("=")[0].replace("/", ".").partition(".")[0]
 
 
-def runs(experiment: Experiment, known: dict[str, str]) -> dict[int, Run]:
-    """The experiment's finished runs by seed, under its `output_dir`; `known` as in `train.identify`.
-
-    The corpus is only read where there may be some. ValueError and OSError if it cannot be.
-    """
-    found = list(candidates(experiment.cfg))
-    if not found:
-        return {}
-    from ner_experiments.train import identify
-
-    name = identify(experiment.cfg, known)
-    return {run.metrics["seed"]: run for run in found if run.metrics["identity"] == name}
-
-
-def candidates(cfg: DictConfig) -> Iterator[Run]:
-    """Finished runs with the corpus, model and decoder of the config."""
-    any_identity = run_folder(cfg, "*").parent
-    prefix = glob.escape(any_identity.name.removesuffix("*"))
-    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/metrics.json")):
-        try:
-            yield Run(path.parent, json.loads(path.read_text(encoding="utf-8")))
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-
-
 def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tuple[list[list[str]], int]:
     """The jobs that a sweep over the table has to launch, and how many it need not as they are finished.
 
@@ -129,7 +93,7 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
     seeds = seeds or (tables.load(table.analysis) if table.analysis else table).seeds
     for experiment in experiments(table, further):
         try:
-            done = runs(experiment, known)
+            done = runs.finished(experiment.cfg, known)
         except (ValueError, OSError):
             done = {}
         left = [seed for seed in seeds if seed not in done]

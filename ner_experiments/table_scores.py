@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
-from ner_experiments import statistics
-from ner_experiments.analysis import predictions
+from ner_experiments import runs, statistics
 from ner_experiments.analysis.measure import Figures
-from ner_experiments.data.sentence import Task
-from ner_experiments.data.tags import spans
 from ner_experiments.randomisation import Randomisation, randomisation_test
+from ner_experiments.runs import Run
 from ner_experiments.statistics import AgainstPublished, Difference, Summary
-from ner_experiments.summary import HEADLINES
-from ner_experiments.table_runs import Experiment, Run, deviations, experiments, output_dir, root, runs
+from ner_experiments.table_runs import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables import Row, Table
+
+Source = Callable[[Experiment], Mapping[int, Run]]
+"""Gives the runs of an experiment by seed; ValueError or OSError if they cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Result:
         reports = [run.metrics["test"] for run in self.runs.values()]
         names = [name for name in self.row.also if reports and name in reports[0]]
         return {name: 100 * float(np.mean([report[name] for report in reports])) for name in names}
+
+    def price_of_peeking(self) -> float | None:
+        """Best epoch on test minus the one that dev chose, in points: the mean over runs that peeked."""
+        prices = [max(run.peeked()) - run.score for run in self.runs.values() if run.peeked()]
+        return float(np.mean(prices)) if prices else None
 
     def cost(self) -> dict[str, float]:
         """Trained parameters, and seconds per epoch on whatever machine it was; empty without runs."""
@@ -94,48 +99,55 @@ class Page:
         return found
 
 
-def collect(table: Table, further: Sequence[str] = ()) -> Page:
-    """The table with the runs that `output_dir` has of it. Trains nothing. ValueError as `experiments`."""
+def collect(table: Table, further: Sequence[str] = (), source: Source | None = None) -> Page:
+    """The table with its runs, by default those in `output_dir`. ValueError as `experiments`."""
+    source = source or in_output_dir()
     if table.command:
         return Page(table, tuple(of_trials(table, further)))
     other = tuple(deviations(table, further))
     comparable = "data" not in map(root, other)
+    of_row = {it.row.label: it for it in experiments(table, further)}
     if table.analysis:
-        return Page(table, tuple(of_analysis(table, further, comparable=comparable)), other)
-    by_label = {experiment.row.label: experiment for experiment in experiments(table, further)}
-    known: dict[str, str] = {}
+        return Page(table, tuple(of_analysis(table, of_row, source, comparable=comparable)), other)
     results = []
     for row in table.rows:
-        if row.label not in by_label:
-            results.append(Result(row))
-            continue
-        try:
-            found, missing = finished(by_label[row.label], known), ""
-        except (ValueError, OSError) as error:
-            found, missing = {}, str(error)
-        scores = {seed: score(run) for seed, run in found.items()}
+        found, missing = finished(of_row.get(row.label), source)
+        scores = {seed: run.score for seed, run in found.items()}
         results.append(Result(row, scores, found, comparable, missing))
     return Page(table, tuple(results), other)
 
 
-def finished(experiment: Experiment, known: dict[str, str]) -> dict[int, Run]:
-    """Its runs that were scored on test, in the order of their seeds. ValueError and OSError as `runs`."""
-    return {seed: run for seed, run in sorted(runs(experiment, known).items()) if "test" in run.metrics}
-
-
-def of_analysis(table: Table, further: Sequence[str], *, comparable: bool) -> list[Result]:
-    """What the `measure` of each row finds in the runs of the analysed table, seed by seed."""
-    by_label = {experiment.row.label: experiment for experiment in experiments(table, further)}
+def in_output_dir() -> Source:
     known: dict[str, str] = {}
+    return lambda experiment: runs.finished(experiment.cfg, known)
+
+
+def finished(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:
+    """Its runs that were scored on test, by seed, or why they cannot be told."""
+    if experiment is None:
+        return {}, ""
+    try:
+        found = source(experiment)
+    except (ValueError, OSError) as error:
+        return {}, str(error)
+    return {seed: run for seed, run in found.items() if "test" in run.metrics}, ""
+
+
+def of_analysis(
+    table: Table, of_row: Mapping[str, Experiment], source: Source, *, comparable: bool
+) -> list[Result]:
+    """What the `measure` of each row finds in the runs of the analysed table, seed by seed."""
 
     @cache
     def figures(label: str, figure: str) -> Mapping[int, Figures]:
-        folders = {seed: run.folder for seed, run in finished(by_label[label], known).items()}
-        if not folders:
+        found, missing = finished(of_row[label], source)
+        if missing:
+            raise ValueError(missing)
+        if not found:
             return {}
         from ner_experiments.analysis.figures import by_seed
 
-        return by_seed(figure, folders, by_label[label].cfg.data)
+        return by_seed(figure, found, of_row[label].cfg.data)
 
     results = []
     for row in table.rows:
@@ -160,12 +172,6 @@ def of_trials(table: Table, further: Sequence[str]) -> list[Result]:
         right = models[model][f"right_{decoder}"] if model in models else []
         results.append(Result(row, dict(enumerate(right))))
     return results
-
-
-def score(run: Run) -> float:
-    """F1 or accuracy on test, in percent."""
-    key, _ = HEADLINES[run.metrics["task"]]
-    return 100 * float(run.metrics["test"][key])
 
 
 def groups(results: Sequence[Result]) -> list[list[Result]]:
@@ -199,17 +205,4 @@ def compare(result: Result, reference: Result) -> Comparison:
 
 def all_counts(result: Result) -> np.ndarray:
     """[runs, sentences, counts]"""
-    return np.stack([counts(run) for run in result.runs.values()])
-
-
-def counts(run: Run) -> np.ndarray:
-    """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
-    task: Task = run.metrics["task"]
-    rows: list[tuple[int, ...]] = []
-    for it in predictions.read(run.folder):
-        if task == "tags":
-            rows.append((sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)))
-        else:
-            mentions, found = set(spans(it.gold)), set(spans(it.predicted))
-            rows.append((len(mentions & found), len(found), len(mentions)))
-    return np.array(rows)
+    return np.stack([run.counts() for run in result.runs.values()])

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 from seqeval.metrics import f1_score
 
-from ner_experiments import table_page, tables
+from ner_experiments import pages, table_page, table_records, tables
 from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.identity import run_folder
+from ner_experiments.identity import identity, run_folder
 from ner_experiments.main import cli
 from ner_experiments.results import write_predictions
-from ner_experiments.table_runs import compose, deviations, experiments, runs, unfinished
-from ner_experiments.table_scores import Page, Result, collect, counts
+from ner_experiments.runs import Run, finished, finished_once
+from ner_experiments.table_runs import compose, deviations, experiments, unfinished
+from ner_experiments.table_scores import Page, Result, collect
 from ner_experiments.train import identify
 
 TABLE = "yang2020_table12"
@@ -39,16 +41,24 @@ def finish(overrides: list[str], seed: int, num_wrong: int, known: dict[str, str
     folder.mkdir(parents=True)
     write_predictions(folder / "predictions" / "test.conll", "mentions", TEST, predicted)
     f1 = float(f1_score([list(it.tags) for it in TEST], [list(tags) for tags in predicted]))
+    (read,) = known.values()
     metrics = {
         "identity": name,
+        "checksum": read,
         "seed": seed,
         "task": "mentions",
-        "data": {"name": "toy_zh", "checksum": "abc"},
+        "data": {"name": "toy_zh", "checksum": "abc", "notes": ["a note"]},
         "test": {"f1": f1, "precision": 1.0, "recall": 0.5},
         "parameters": 1234,
         "seconds": 6.0,
         "epochs": 3,
+        "versions": {"torch": "2"},
+        "commit": "abc",
+        "device": "test",
+        "threads": 1,
     }
+    OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+    (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
     (folder / "metrics.json").write_text(json.dumps(metrics))
     return folder
 
@@ -76,10 +86,10 @@ def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     row = ["paper=yang2020", *TOY, here, "model=stacked", "layers=2"]
     folder = finish(row, 1, 0, {})
     (experiment, *_) = experiments(tables.load(TABLE), [*TOY, here])
-    assert runs(experiment, {}).keys() == {1}
+    assert finished(experiment.cfg, {}).keys() == {1}
     metrics = json.loads((folder / "metrics.json").read_text())
     (folder / "metrics.json").write_text(json.dumps(metrics | {"identity": metrics["identity"][::-1]}))
-    assert not runs(experiment, {})
+    assert not finished(experiment.cfg, {})
 
 
 def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:
@@ -109,7 +119,37 @@ def test_runs_that_cannot_be_told_are_named_with_the_reason(tmp_path: Path) -> N
     folder.mkdir(parents=True)
     (folder / "metrics.json").write_text('{"identity": "0123", "seed": 1}')
     page = collect(tables.load("yang2020_table7"), [f"data_dir={tmp_path}", f"output_dir={tmp_path}"])
-    assert "cannot be read: msra: not found in" in table_page.markdown(page)
+    assert "Not measured: msra: not found in" in table_page.markdown(page)
+
+
+def test_runs_that_read_different_files_are_not_put_together() -> None:
+    """The corpus changes between two halves of a sweep: both checksums are told, and both folders."""
+    cfg = compose(["paper=yang2020", *TOY], "test")
+    first, second = (
+        Run(Path(read), {"seed": seed, "checksum": read, "identity": identity(cfg, read)})
+        for seed, read in ((1, "old"), (2, "new"))
+    )
+    assert finished_once(cfg, [first]).keys() == {1}
+    with pytest.raises(ValueError, match="old and new read different files: old, new"):
+        finished_once(cfg, [first, second])
+
+
+def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Path) -> None:
+    """Without the corpus, and without a word of it."""
+    folder = pages.add(page, tmp_path / "results")
+    again = pages.write(folder)
+    ours, theirs = (
+        [(it.row.label, it.scores, it.cost(), it.price_of_peeking()) for it in one.results]
+        for one in (page, again)
+    )
+    assert ours == theirs
+    assert [table_records.compared_record(it) for it in again.comparisons()] == [
+        table_records.compared_record(it) for it in page.comparisons()
+    ]
+    text = "".join(path.read_text() for path in folder.rglob("*.json"))
+    assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
+    assert [folder] == pages.write_all(tmp_path / "results")
+    assert "5 |" in (tmp_path / "results" / "TABLES.md").read_text()
 
 
 def test_an_analysis_has_the_runs_of_the_table_it_analyses() -> None:
@@ -152,6 +192,15 @@ def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Pag
     assert compared.over_sentences.difference == pytest.approx(compared.over_seeds.mean / 100)
 
 
+def test_the_price_of_peeking_is_shown_of_runs_that_peeked(page: Page, here: str) -> None:
+    assert "peeking" not in table_page.markdown(page)
+    ours = page.results[5].runs[2]
+    (ours.folder / "peek.csv").write_text("epoch,test_f1\n1,0.25\n2,0.999\n")
+    (row,) = [line for line in table_page.markdown(page).splitlines() if line.startswith("| residual, 4")]
+    assert row.endswith(f"| {99.9 - ours.score:+.2f} |")
+    assert page.results[0].price_of_peeking() is None
+
+
 def test_published_numbers_are_compared_where_the_data_are_theirs() -> None:
     (row,) = [row for row in tables.load("zukov2018_table1").rows if row.run is not None]
     against = Result(row, {1: 90.0, 2: 92.0}).against
@@ -165,7 +214,7 @@ def test_published_numbers_are_compared_where_the_data_are_theirs() -> None:
 def test_counts_of_each_sentence_add_up_to_the_score(page: Page) -> None:
     for result in page.results:
         for run in result.runs.values():
-            found = counts(run)
+            found = run.counts()
             assert found.shape == (len(TEST), 3)
             correct, predicted, gold = found.sum(0).tolist()
             assert 2 * correct / (predicted + gold) == pytest.approx(run.metrics["test"]["f1"])
@@ -174,13 +223,11 @@ def test_counts_of_each_sentence_add_up_to_the_score(page: Page) -> None:
 def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
     sentences = [Sentence(("a", "b c"), ("X", "Y")), Sentence(("d",), ("X",))]
     write_predictions(tmp_path / "predictions" / "test.conll", "tags", sentences, [["X", "X"], ["X"]])
-    from ner_experiments.table_runs import Run
-
-    assert counts(Run(tmp_path, {"task": "tags"})).tolist() == [[1, 2], [1, 1]]
+    assert Run(tmp_path, {"task": "tags"}).counts().tolist() == [[1, 2], [1, 1]]
 
 
 def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
-    content: Any = json.loads(table_page.as_json(page))
+    content: Any = json.loads(table_records.as_json(page))
     assert content["deviations"] == TOY
     assert [row["published"] for row in content["rows"]] == [
         90.55,
@@ -201,8 +248,8 @@ def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
 
 
 def test_csv_and_markdown_and_latex_agree_with_json(page: Page) -> None:
-    rows: Any = json.loads(table_page.as_json(page))["rows"]
-    lines = list(csv.DictReader(io.StringIO(table_page.as_csv(page))))
+    rows: Any = json.loads(table_records.as_json(page))["rows"]
+    lines = list(csv.DictReader(io.StringIO(table_records.as_csv(page))))
     assert [line["label"] for line in lines] == [row["label"] for row in rows]
     measured = rows[5]["measured"]
     assert float(lines[5]["mean"]) == measured["mean"]
@@ -237,7 +284,7 @@ def test_the_command_lists_prints_and_refuses(
     assert [line.split()[0] for line in listed] == tables.names()
     output = here.partition("=")[2]
     assert cli(["table", TABLE, "--json", *TOY, "--output", output]) == 0
-    assert capsys.readouterr().out == table_page.as_json(page)
+    assert capsys.readouterr().out == table_records.as_json(page)
     assert cli(["table", "yang2020_table99"]) == 1
     assert "there is no table 'yang2020_table99'; did you mean" in capsys.readouterr().err
     assert cli(["table", TABLE, "layer=3"]) == 1

@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from ner_experiments import build, settings, train
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
+from ner_experiments.runs import Run
 
 SMALL = [
     "model.hidden_size=16",
@@ -69,6 +70,19 @@ def test_the_labels_of_test_change_neither_weights_nor_choice(
     assert result["best_epoch"] == trained["best_epoch"]
     assert result["dev"] == trained["dev"]
     assert result["test"]["gold"] > trained["test"]["gold"]
+
+
+def test_peeking_changes_nothing_and_is_written_aside(trained: dict[str, Any], tmp_path: Path) -> None:
+    result = train.train(configure(f"output_dir={tmp_path}", "audit.peek=true", "model.hidden_size=16"))
+    assert same(weights(trained), weights(result))
+    assert Path(result["folder"]).parent.name == Path(trained["folder"]).parent.name
+    assert [result[name] for name in ("dev", "test", "best_epoch")] == [
+        trained[name] for name in ("dev", "test", "best_epoch")
+    ]
+    peeked = Run(Path(result["folder"]), result).peeked()
+    assert len(peeked) == result["epochs"]
+    assert peeked[result["best_epoch"] - 1] == pytest.approx(100 * result["test"]["f1"])
+    assert Run(Path(trained["folder"]), trained).peeked() == []
 
 
 def test_the_best_epoch_is_restored_not_the_last(tmp_path: Path) -> None:

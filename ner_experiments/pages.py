@@ -1,0 +1,104 @@
+"""results/: the runs of published tables that are kept, and a page of each table made of them alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ner_experiments import tables
+from ner_experiments.results import write_json
+from ner_experiments.runs import Run, finished_once, keep, kept
+from ner_experiments.table_page import markdown
+from ner_experiments.table_runs import Experiment
+from ner_experiments.table_scores import Page, collect
+
+TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
+
+
+def add(page: Page, results: Path) -> Path:
+    """Keeps the runs of a table, whose page this is, and writes the page. ValueError if there are none.
+
+    Returns its folder: results/TABLE, or with deviations from the paper results/TABLE/DEVIATIONS.
+    """
+    runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]
+    if not runs:
+        raise ValueError(f"{page.table.name}: there are no finished runs of it to keep")
+    folder = results / page.table.name / ",".join(page.deviations).replace("/", "-")
+    (folder / RUNS).mkdir(parents=True, exist_ok=True)
+    write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
+    for run, label in runs:
+        name = f"{run.metrics['identity'][:12]}-seed-{run.metrics['seed']}.json"
+        keep(run, folder / RUNS / name, label)
+    write(folder)
+    return folder
+
+
+def write_all(results: Path) -> list[Path]:
+    """Writes every page anew, and TABLES.md, which lists them. Reads nothing but results/."""
+    folders = [path.parent for path in sorted(results.rglob(TABLE))]
+    lines = ["# Measured tables", "", "| table | settings | rows | runs | hours |", "|---|---|---|---|---|"]
+    for folder in folders:
+        page = write(folder)
+        lines.append(index_line(page, folder.relative_to(results)))
+    (results / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return folders
+
+
+def write(folder: Path) -> Page:
+    """The page of the runs that a folder keeps, written there."""
+    about = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    runs = list(kept(folder / RUNS))
+
+    def of_row(experiment: Experiment) -> dict[int, Run]:
+        own = [run for run in runs if run.kept is not None and run.kept["label"] == experiment.row.label]
+        return finished_once(experiment.cfg, own)
+
+    page = collect(tables.load(about["table"]), about["overrides"], of_row)
+    text = "\n".join([markdown(page), *origin(page, runs)])
+    (folder / PAGE).write_text(text, encoding="utf-8")
+    return page
+
+
+def index_line(page: Page, place: Path) -> str:
+    runs = [run for result in page.results for run in result.runs.values()]
+    measured = sum(result.measured is not None for result in page.results)
+    settings = " ".join(page.deviations) or "the paper's"
+    return (
+        f"| [{page.table.name}]({str(place).replace(' ', '%20')}/{PAGE}) | {settings} |"
+        f" {measured} of {len(page.results)} | {len(runs)} | {hours(runs):.1f} |"
+    )
+
+
+def origin(page: Page, runs: Sequence[Run]) -> list[str]:
+    """How the numbers were made: the command, the code, the machine, the data, and what it cost."""
+    command = " ".join(["python run.py -m", f"table={page.table.name}", *page.deviations])
+    versions = listed({f"torch {run.metrics['versions']['torch']}" for run in runs})
+    lines = [
+        "## How it was made",
+        "",
+        f"`{command} seeds=[{','.join(map(str, sorted({run.metrics['seed'] for run in runs})))}]`",
+        "",
+        f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
+        f"- Code: commit {listed({str(run.metrics['commit']) for run in runs})}.",
+    ]
+    for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
+        lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]
+    return [*lines, ""]
+
+
+def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    return data["name"], data["checksum"], tuple(data["notes"])
+
+
+def devices(runs: Iterable[Run]) -> str:
+    return listed({f"{run.metrics['device']} ({run.metrics['threads']} threads)" for run in runs})
+
+
+def hours(runs: Iterable[Run]) -> float:
+    return sum(run.metrics["seconds"] for run in runs) / 3600
+
+
+def listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

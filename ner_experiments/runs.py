@@ -1,0 +1,145 @@
+"""Finished runs: what there is to know of one, in its own folder or as results/ keeps it."""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig, OmegaConf
+
+from ner_experiments.analysis import predictions
+from ner_experiments.analysis.measure import LENGTH, TYPE
+from ner_experiments.analysis.mentions import by_length, by_type
+from ner_experiments.data.tags import spans
+from ner_experiments.identity import identity, run_folder
+from ner_experiments.summary import HEADLINES
+
+OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
+
+
+@dataclass(frozen=True)
+class Run:
+    """`metrics` is its metrics.json; `kept` what a file of results/ holds besides, if `folder` is one."""
+
+    folder: Path
+    metrics: Mapping[str, Any]
+    kept: Mapping[str, Any] | None = None
+
+    @property
+    def score(self) -> float:
+        """F1 or accuracy on test, in percent."""
+        return 100 * float(self.metrics["test"][self.headline])
+
+    @property
+    def headline(self) -> str:
+        return HEADLINES[self.metrics["task"]][0]
+
+    def counts(self) -> np.ndarray:
+        """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
+        if self.kept is not None:
+            rows = [row.split(",") for row in self.kept["counts"].split(" ")]
+            return np.array(rows, dtype=np.int64)
+        sentences = predictions.read(self.folder)
+        if self.metrics["task"] == "tags":
+            return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
+        pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
+        return np.array([(len(gold & found), len(found), len(gold)) for gold, found in pairs])
+
+    def figures(self, name: str) -> dict[str, float]:
+        """F1 by "type" or "length" of mention, in percent."""
+        if self.kept is not None:
+            return dict(self.kept["figures"][name])
+        return OF_MENTIONS[name](predictions.read(self.folder))
+
+    def epochs(self) -> list[dict[str, float]]:
+        """The learning curve: the rows of log.csv."""
+        if self.kept is not None:
+            return list(self.kept["epochs"])
+        return rows_of(self.folder / "log.csv")
+
+    def peeked(self) -> list[float]:
+        """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
+        if self.kept is not None:
+            return list(self.kept["peeked"])
+        path = self.folder / "peek.csv"
+        return [100 * row[f"test_{self.headline}"] for row in rows_of(path)] if path.exists() else []
+
+
+def rows_of(path: Path) -> list[dict[str, float]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+def candidates(cfg: DictConfig) -> Iterator[Run]:
+    """Finished runs under `output_dir` with the corpus, model and decoder of the config."""
+    any_identity = run_folder(cfg, "*").parent
+    prefix = glob.escape(any_identity.name.removesuffix("*"))
+    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/metrics.json")):
+        yield Run(path.parent, read_json(path))
+
+
+def finished(cfg: DictConfig, known: dict[str, str]) -> dict[int, Run]:
+    """The experiment's runs under `output_dir`, by seed: equal in identity, on the files as they are now.
+
+    These are only read where there may be a run. `known`, ValueError and OSError as `train.identify`.
+    """
+    found = list(candidates(cfg))
+    if not found:
+        return {}
+    from ner_experiments.train import identify
+
+    name = identify(cfg, known)
+    return by_seed(run for run in found if run.metrics["identity"] == name)
+
+
+def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
+    """Those that are the experiment, by seed, on the files as they were; ValueError if these differ."""
+    of_experiment = [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]
+    for run in of_experiment[1:]:
+        theirs, first = run.metrics["checksum"], of_experiment[0]
+        if theirs != first.metrics["checksum"]:
+            read = f"{first.metrics['checksum']}, {theirs}"
+            raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
+    return by_seed(of_experiment)
+
+
+def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
+    return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
+
+
+def keep(run: Run, path: Path, label: str) -> None:
+    """All that pages need of a run of the row `label`, in one file without a word of its corpus."""
+    from ner_experiments.results import write_json
+
+    mentions = run.metrics["task"] == "mentions"
+    content = {
+        "label": label,
+        "metrics": dict(run.metrics),
+        "config": OmegaConf.to_container(OmegaConf.load(run.folder / "config.yaml")),
+        "epochs": run.epochs(),
+        "peeked": run.peeked(),
+        "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
+        "counts": " ".join(",".join(map(str, row)) for row in run.counts().tolist()),
+    }
+    write_json(path, content)
+
+
+def kept(folder: Path) -> Iterator[Run]:
+    """The runs that `keep` has written into a folder."""
+    for path in sorted(folder.glob("*.json")):
+        content = read_json(path)
+        yield Run(path, content["metrics"], content)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """ValueError, with the path, for what is no JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
