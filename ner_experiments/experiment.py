@@ -208,5 +208,6 @@ def environment(several: bool) -> list[Any]:
 
 def quiet() -> None:
     """Lightning's hints are about settings that are ours."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    for library in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module="lightning")

@@ -34,23 +34,28 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     Where another process works on the same run: waits for its result, or without `wait` returns the folder
     alone, as "busy". Ends the process with status 143 on SIGTERM, when a checkpoint is written.
     """
+    first = is_first_process(cfg)
+    if not first:  # it follows the first, which claims, writes and speaks
+        logging.getLogger("ner_experiments").setLevel(logging.WARNING)
     start = train(first_step(cfg)) if cfg.first else None
     with traceback_in(run_folder(cfg, identity(cfg, checksum=""))):
         corpus, encoder = prepare(cfg)
         read = ":".join([checksum(corpus, encoder), *([start["identity"]] if start else [])])
     name = identity(cfg, read)
     folder = run_folder(cfg, name)
-    if not is_first_process(cfg):  # it follows the first, which claims and writes
-        return finished(folder) or run(cfg, corpus, encoder, folder, start)
+    about = {"identity": name, "checksum": read, "seed": cfg.seed}
+    if not first:
+        result = finished(folder) or about | run(cfg, corpus, encoder, folder, start)
+        return {"folder": str(folder), **result}
     with claim(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
-        if (result := finished(folder)) is None:
-            with traceback_in(folder):
-                begin(folder, cfg)
-                result = {"identity": name, "checksum": read, "seed": cfg.seed}
-                result |= run(cfg, corpus, encoder, folder, start)
-                finish(folder, result)
+        if (done := finished(folder)) is not None:
+            return {"folder": str(folder), **done}
+        with traceback_in(folder):
+            begin(folder, cfg)
+            result = about | run(cfg, corpus, encoder, folder, start)
+            finish(folder, result)
     return {"folder": str(folder), **result}
 
 

@@ -21,7 +21,7 @@ QUICK = {"--help", "--cfg"}
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy that the commands may write into, with the files that the README supposes you have."""
     folder = tmp_path_factory.mktemp("checkout") / "copy"
-    ignored = shutil.ignore_patterns(".*", "outputs", "data", "tests", "results")
+    ignored = shutil.ignore_patterns(".*", "outputs", "data", "tests")
     shutil.copytree(
         ROOT, folder, ignore=lambda path, names: ignored(path, names) if path == str(ROOT) else []
     )
