@@ -24,7 +24,8 @@ def add(page: Page, results: Path) -> Path:
     """
     runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]
     if not runs:
-        raise ValueError(f"{page.table.name}: there are no finished runs of it to keep")
+        made = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
+        raise ValueError(f"{page.table.name}: there are no finished runs of it to keep{made}")
     folder = results / page.table.name / ",".join(page.deviations).replace("/", "-")
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
     write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
@@ -47,16 +48,17 @@ def write_all(results: Path) -> list[Path]:
 
 
 def write(folder: Path) -> Page:
-    """The page of the runs that a folder keeps, written there."""
+    """The page of the runs that a folder keeps, or of what a table's command left there, written there."""
     about = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-    runs = list(kept(folder / RUNS))
+    table, runs = tables.load(about["table"]), list(kept(folder / RUNS))
 
     def of_row(experiment: Experiment) -> dict[int, Run]:
         own = [run for run in runs if run.kept is not None and run.kept["label"] == experiment.row.label]
         return finished_once(experiment.cfg, own)
 
-    page = collect(tables.load(about["table"]), about["overrides"], of_row)
-    text = "\n".join([markdown(page), *origin(page, runs)])
+    further = [f"output_dir={folder.parent}"] if table.command else about["overrides"]
+    page = collect(table, further, of_row)
+    text = "\n".join([markdown(page), *(origin(page, runs) if runs else [])])
     (folder / PAGE).write_text(text, encoding="utf-8")
     return page
 
