@@ -12,16 +12,16 @@ from zipfile import ZipFile
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from ner_experiments.atomic import replacing
 from ner_experiments.results import made_by
+from ner_experiments.sigterm import Sigterm
 
 log = logging.getLogger(__name__)
 
 NAME = "last.ckpt"
 STEPS = 50
-"""Within an epoch, so many steps lie between two looks at the clock (which several processes must share)."""
+"""Within an epoch, several processes ask each other so often whether to write a checkpoint."""
 SHARE = 0.05
 """Of the time, what writing checkpoints may take."""
 
@@ -72,33 +72,42 @@ class LastCheckpoint(Checkpoint):
     As a `Checkpoint` it is called after all other callbacks.
     """
 
-    def __init__(self, folder: Path, *, seconds: float) -> None:
+    def __init__(self, folder: Path, *, seconds: float, sigterm: Sigterm) -> None:
         self.path = folder / NAME
         self.pause = self.seconds = seconds
+        self.sigterm = sigterm
         self.made_by = made_by()
         self.saved = time.monotonic()
 
     def state_dict(self) -> dict[str, Any]:
         return {"made_by": self.made_by}
 
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """In place of Lightning's handler, in which processes may wait for each other for ever."""
+        self.sigterm.listen()
+
+    def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.sigterm.listen()
+
+    def on_test_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.sigterm.listen()
+
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        """Not after an epoch's last batch: Lightning could not go on from there with the validation."""
         within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
-        if within and trainer.global_step % STEPS == 0:
-            self.save_if_due(trainer)
+        if within and (trainer.world_size == 1 or trainer.global_step % STEPS == 0):
+            self.look(trainer)
 
     def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
-        self.save_if_due(trainer)
+        self.look(trainer)
 
-    def on_exception(self, trainer: Any, module: LightningModule, exception: BaseException) -> None:
-        """Lightning obeys SIGTERM between two steps, where it can go on, or two batches of dev, where not."""
-        epochs, batches = trainer.fit_loop.epoch_progress, trainer.fit_loop.epoch_loop.batch_progress
-        in_midst = epochs.current.started > epochs.current.processed and not batches.is_last_batch
-        if isinstance(exception, SIGTERMException) and in_midst:
+    def look(self, trainer: Trainer) -> None:
+        """All processes decide alike: it is enough that one was told to end."""
+        if any_process(trainer, self.sigterm.came):
             self.save(trainer)
-
-    def save_if_due(self, trainer: Trainer) -> None:
-        due = trainer.received_sigterm or time.monotonic() - self.saved >= self.pause
-        if trainer.strategy.broadcast(due):
+            self.sigterm.came = True
+            self.sigterm.obey()
+        if trainer.strategy.broadcast(time.monotonic() - self.saved >= self.pause):
             self.save(trainer)
 
     def save(self, trainer: Trainer) -> None:
@@ -107,6 +116,10 @@ class LastCheckpoint(Checkpoint):
             trainer.save_checkpoint(part)  # all processes take part, the first one writes
         self.saved = time.monotonic()
         self.pause = max(self.seconds, (self.saved - began) / SHARE)
+
+
+def any_process(trainer: Trainer, decision: bool) -> bool:
+    return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
 
 
 def resumable(folder: Path) -> Path | None:

@@ -13,7 +13,6 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer, seed_everything
 from lightning.pytorch.loggers import Logger
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file, save_file
 
@@ -34,17 +33,24 @@ from ner_experiments.results import (
     write_json,
     write_predictions,
 )
+from ner_experiments.sigterm import Sigterm
 from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
 
 
 def run(
-    cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path, start: dict[str, Any] | None
+    cfg: DictConfig,
+    corpus: Corpus,
+    encoder: Encoder,
+    folder: Path,
+    start: dict[str, Any] | None,
+    sigterm: Sigterm,
 ) -> dict[str, Any]:
     """Trains, from the folder's checkpoint if there is one, and writes all but metrics.json.
 
-    On SIGTERM ends the process with status 143, when a checkpoint is written.
+    `start`: the result of the run whose weights this one starts from. On SIGTERM the process ends with
+    status 143, when a checkpoint is written.
     """
     reset_peak_memory()
     torch.set_num_threads(cfg.runtime.threads)
@@ -61,11 +67,8 @@ def run(
         corpus, encoder, instantiate(cfg.batches), seed=cfg.seed, train_batches=cfg.trainer.train_batches
     )
     epochs = EpochLog(folder, title=f"{folder.parent.name} {folder.name}", progress=cfg.runtime.progress)
-    try:
-        with open_logger(cfg, folder) as logger:
-            trainer, scores = fit(cfg, folder, tagger, data, epochs, logger)
-    except SIGTERMException:
-        raise SystemExit(143) from None
+    with open_logger(cfg, folder) as logger:
+        trainer, scores = fit(cfg, folder, tagger, data, epochs, logger, sigterm)
     device = trainer.strategy.root_device
     return {
         "data": {"name": corpus.name, "checksum": corpus.checksum, "notes": notes},
@@ -99,7 +102,13 @@ def open_logger(cfg: DictConfig, folder: Path) -> Any:
 
 
 def fit(
-    cfg: DictConfig, folder: Path, tagger: Tagger, data: CorpusModule, epochs: EpochLog, logger: Logger | None
+    cfg: DictConfig,
+    folder: Path,
+    tagger: Tagger,
+    data: CorpusModule,
+    epochs: EpochLog,
+    logger: Logger | None,
+    sigterm: Sigterm,
 ) -> tuple[Trainer, dict[str, Any]]:
     """Trains and scores; leaves the best weights, the encoder and the predictions in the folder."""
     dev_score = f"dev/{tagger.metric.headline}"
@@ -111,20 +120,20 @@ def fit(
         Patience(dev_score, cfg.trainer.patience),
         *([Peek(folder)] if cfg.audit.peek and "test" in data.corpus.splits else []),
         predictions,
-        LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds),
+        LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]
     trainer = make_trainer(cfg, folder, callbacks, logger)
     checkpoint = resumable(folder)
     if checkpoint is not None:
         log.info("%s: goes on from %s", folder, checkpoint.name)
     trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
-    obey(trainer)
+    sigterm.obey()
     tagger.load_state_dict(best.weights)
     scores: dict[str, Any] = {"best_epoch": best.epoch}
     for split, score in (("dev", trainer.validate), ("test", trainer.test)):
         if split in data.corpus.splits:
             score(tagger, datamodule=data, verbose=False)
-            obey(trainer)
+            sigterm.obey()
             scores[split] = tagger.report
             found = predictions.of_all_processes(trainer)
             if trainer.is_global_zero:
@@ -135,12 +144,6 @@ def fit(
         write_json(folder / "encoder.json", data.encoder.state())
         log_scores(logger, tagger.metric.headline, scores)
     return trainer, scores
-
-
-def obey(trainer: Trainer) -> None:
-    """SIGTERM, which Lightning notes and only obeys between two training steps."""
-    if trainer.received_sigterm:
-        raise SIGTERMException
 
 
 def keep_predictions(

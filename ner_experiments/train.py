@@ -24,6 +24,7 @@ from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment import run
 from ner_experiments.identity import identity, run_folder
 from ner_experiments.results import write_json
+from ner_experiments.sigterm import noted
 
 log = logging.getLogger(__name__)
 
@@ -45,18 +46,32 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     folder = run_folder(cfg, name)
     about = {"identity": name, "checksum": read, "seed": cfg.seed}
     if not first:
-        result = finished(folder) or about | run(cfg, corpus, encoder, folder, start)
-        return {"folder": str(folder), **result}
+        return {
+            "folder": str(folder),
+            **(finished(folder) or about | follow(cfg, corpus, encoder, folder, start)),
+        }
     with claim(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
         if (done := finished(folder)) is not None:
             return {"folder": str(folder), **done}
-        with traceback_in(folder):
+        with traceback_in(folder), noted() as sigterm:
             begin(folder, cfg)
-            result = about | run(cfg, corpus, encoder, folder, start)
+            result = about | run(cfg, corpus, encoder, folder, start, sigterm)
             finish(folder, result)
+    sigterm.obey()
     return {"folder": str(folder), **result}
+
+
+def follow(
+    cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path, start: dict[str, Any] | None
+) -> dict[str, Any]:
+    """Told to end, a follower ends well: for a crash Lightning would kill the first process at once."""
+    try:
+        with noted() as sigterm:
+            return run(cfg, corpus, encoder, folder, start, sigterm)
+    except SystemExit:
+        raise SystemExit(0) from None
 
 
 def is_first_process(cfg: DictConfig) -> bool:

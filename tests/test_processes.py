@@ -87,6 +87,23 @@ def test_shares_of_a_plan_hold_every_sentence_once(lengths: list[int], budget: i
     assert all(len(enough[rank::number]) > 0 for rank in range(number))
 
 
+@pytest.mark.parametrize("told", [0, 1])
+def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_path: Path) -> None:
+    """Whichever of them is told; the same command goes on from their checkpoint."""
+    arguments = ["trainer=ddp", "data.max_sentences=300", "batches.tokens=40", "trainer.max_epochs=8"]
+    arguments += ["runtime.checkpoint_seconds=1000", f"output_dir={tmp_path}"]
+    process = start(*arguments)
+    until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill([process.pid, *map(int, children)][told], signal.SIGTERM)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 143, printed
+    until(lambda: not any(map(is_running, children)))
+    assert any(tmp_path.glob("*/seed-1/last.ckpt"))
+    assert "goes on from last.ckpt" in run(*arguments)
+    assert only_metrics(tmp_path)["epochs"] == 8
+
+
 def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None:
     process = start("-m", "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
     printed, _ = process.communicate(timeout=300)
@@ -147,6 +164,13 @@ def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
     assert wait_for_one([folder], seconds=0.1) == [folder]
     assert (folder / "last.ckpt").exists()
     assert not (folder.parent / "seed-2").exists()
+
+
+def is_running(process: str) -> bool:
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())  # empty of one that has ended
+    except OSError:
+        return False
 
 
 def until(happens: Any, seconds: float = 120) -> None:
