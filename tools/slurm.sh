@@ -1,0 +1,116 @@
+#!/bin/bash
+# A SLURM of one node on this machine, to try the launcher on: Debian or Ubuntu, as root; systemd and cgroups are not needed.
+#   tools/slurm.sh          installs what is missing, writes slurm.conf, starts what does not run; may be repeated
+#   tools/slurm.sh stop     ends the three daemons
+# Two CPUs and two partitions: `low`, the default, whose jobs `high` preempts and requeues.
+set -euo pipefail
+
+CONF=/etc/slurm/slurm.conf
+STATE=/var/lib/slurm-trial
+declare -A PID=([munged]=/run/munge/munged.pid [slurmctld]=$STATE/slurmctld.pid [slurmd]=$STATE/slurmd.pid)
+MARK="# Written by tools/slurm.sh of ner_experiments."
+
+main() {
+    [ "$(id -u)" = 0 ] || fail "needs root"
+    case "${1:-start}" in
+    start) start ;;
+    stop) stop ;;
+    *) fail "usage: tools/slurm.sh [start|stop]" ;;
+    esac
+}
+
+fail() {
+    echo "tools/slurm.sh: $*" >&2
+    exit 1
+}
+
+start() {
+    [ ! -e $CONF ] || grep -qxF "$MARK" $CONF || fail "$CONF is another SLURM's; it is left alone"
+    if ! { command -v slurmctld && command -v slurmd && command -v munged; } >/dev/null; then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge >/dev/null
+    fi
+    mkdir -p $STATE/ctld $STATE/node
+    write_conf >$CONF
+    start_munge
+    runs slurmctld || slurmctld
+    wait_for "the controller" scontrol ping
+    runs slurmd || slurmd
+    wait_for "the node" node_is_up
+    sinfo
+}
+
+write_conf() {
+    local host
+    host=$(hostname -s)
+    cat <<END
+$MARK
+ClusterName=trial
+SlurmctldHost=$host(127.0.0.1)
+SlurmUser=root
+AuthType=auth/munge
+# a requeued job waits as long before it starts again; 120 seconds else
+AuthInfo=cred_expire=5
+StateSaveLocation=$STATE/ctld
+SlurmdSpoolDir=$STATE/node
+SlurmctldPidFile=${PID[slurmctld]}
+SlurmdPidFile=${PID[slurmd]}
+SlurmctldLogFile=$STATE/slurmctld.log
+SlurmdLogFile=$STATE/slurmd.log
+# no cgroups: processes are followed by their parents
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+ReturnToService=2
+KillWait=20
+# what has ended is forgotten soon, as on a cluster after some hours
+MinJobAge=60
+SchedulerParameters=bf_interval=5,sched_interval=5
+NodeName=$host NodeAddr=127.0.0.1 CPUs=2 RealMemory=2000 State=UNKNOWN
+PartitionName=low Nodes=$host Default=YES MaxTime=INFINITE PriorityTier=1
+PartitionName=high Nodes=$host MaxTime=INFINITE PriorityTier=2 PreemptMode=OFF
+END
+}
+
+start_munge() {
+    [ -e /etc/munge/munge.key ] || fail "the package munge made no key"
+    install -d -o munge -g munge -m 755 /run/munge
+    install -d -o munge -g munge -m 700 /var/log/munge /var/lib/munge
+    runs munged || runuser -u munge -- munged
+    wait_for "munge" munge -n
+}
+
+runs() {
+    [ -s "${PID[$1]}" ] && kill -0 "$(cat "${PID[$1]}")" 2>/dev/null
+}
+
+node_is_up() {
+    sinfo --noheader --format=%T | grep -qxE "idle|mixed|allocated"
+}
+
+wait_for() { # what it is, then the command that succeeds when it answers
+    local what=$1
+    shift
+    for _ in $(seq 30); do
+        if "$@" &>/dev/null; then return; fi
+        sleep 1
+    done
+    fail "$what does not answer; see $STATE/*.log"
+}
+
+stop() {
+    for daemon in slurmd slurmctld munged; do
+        if runs $daemon; then kill "$(cat "${PID[$daemon]}")"; fi
+    done
+    for _ in $(seq 30); do
+        runs slurmd || runs slurmctld || runs munged || return 0
+        sleep 1
+    done
+    fail "the daemons do not end"
+}
+
+main "$@"
