@@ -24,6 +24,7 @@ from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.results import (
+    commit,
     count_parameters,
     describe,
     machine,
@@ -53,6 +54,7 @@ def run(
     status 143, when a checkpoint is written.
     """
     reset_peak_memory()
+    made_by_commit = commit()  # now, as the checkout may be another when the run is finished
     torch.set_num_threads(cfg.runtime.threads)
     notes = [*corpus.notes, *encoder.notes()]
     for note in notes:
@@ -81,6 +83,7 @@ def run(
         "processes": trainer.world_size,
         "peak_memory_bytes": peak_memory(device),
         **machine(device),
+        "commit": made_by_commit,
     }
 
 

@@ -22,6 +22,12 @@ def identity(cfg: DictConfig, checksum: str) -> str:
 
     `checksum` stands for the contents of every file that was read.
     """
+    text = json.dumps([as_numbers(counted(cfg)), checksum], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def counted(cfg: DictConfig) -> dict[Any, Any]:
+    """The settings that make a run what it is, without those that say where and how it ran."""
     settings = OmegaConf.to_container(cfg, resolve=True)
     assert isinstance(settings, dict)
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
@@ -29,8 +35,7 @@ def identity(cfg: DictConfig, checksum: str) -> str:
     for reader in (settings["data"], *inputs(settings)):
         for name in PLACES:
             reader.pop(name, None)
-    text = json.dumps([as_numbers(settings), checksum], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return settings
 
 
 def as_numbers(node: Any) -> Any:

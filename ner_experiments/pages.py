@@ -83,7 +83,8 @@ def origin(page: Page, runs: Sequence[Run]) -> list[str]:
         f"`{command} seeds=[{','.join(map(str, sorted({run.metrics['seed'] for run in runs})))}]`",
         "",
         f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
-        f"- Code: commit {listed({str(run.metrics['commit']) for run in runs})}.",
+        f"- Code: checksum {listed({run.metrics['code'][:12] for run in runs})},"
+        f" commit {listed({str(run.metrics['commit'])[:12] for run in runs})}.",
     ]
     for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
         lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]

@@ -65,7 +65,6 @@ def machine(device: torch.device) -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "versions": {name: version(name) for name in LIBRARIES},
-        "commit": commit(),
         "code": code(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
         "threads": torch.get_num_threads(),

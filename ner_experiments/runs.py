@@ -17,7 +17,7 @@ from ner_experiments.analysis import predictions
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.mentions import by_length, by_type
 from ner_experiments.data.tags import spans
-from ner_experiments.identity import identity, run_folder
+from ner_experiments.identity import counted, identity, run_folder
 from ner_experiments.summary import HEADLINES
 
 OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
@@ -114,14 +114,16 @@ def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
 
 
 def keep(run: Run, path: Path, label: str) -> None:
-    """All that pages need of a run of the row `label`, in one file without a word of its corpus."""
+    """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
     from ner_experiments.results import write_json
 
+    cfg = OmegaConf.load(run.folder / "config.yaml")
+    assert isinstance(cfg, DictConfig)
     mentions = run.metrics["task"] == "mentions"
     content = {
         "label": label,
         "metrics": dict(run.metrics),
-        "config": OmegaConf.to_container(OmegaConf.load(run.folder / "config.yaml")),
+        "config": counted(cfg),
         "epochs": run.epochs(),
         "peeked": run.peeked(),
         "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},

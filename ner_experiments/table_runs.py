@@ -12,7 +12,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments import runs, settings, tables
+from ner_experiments import settings, tables
 from ner_experiments.identity import NOT_THE_EXPERIMENT, identity
 from ner_experiments.tables import Row, Table
 
@@ -89,6 +89,8 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
 
     No seeds: the table's own. Rows whose files cannot be read are launched: their jobs fail, and say why.
     """
+    from ner_experiments import runs  # with torch, which a look at the tables does not need
+
     jobs, finished, known = [], 0, dict[str, str]()
     seeds = seeds or (tables.load(table.analysis) if table.analysis else table).seeds
     for experiment in experiments(table, further):

@@ -13,8 +13,9 @@ from typing import Any
 
 import fake_slurm
 import pytest
+from hydra.errors import CompactHydraException
 
-from hydra_plugins.slurm_launcher import ArrayTask, SlurmError, SlurmLauncher
+from hydra_plugins.slurm_launcher import ArrayTask, SlurmLauncher
 from ner_experiments import job, slurm_array
 from ner_experiments.slurm_array import SlurmArray
 
@@ -237,7 +238,7 @@ def test_jobs_do_not_take_the_sweep_s_own_job_for_theirs(
 
 
 def test_what_slurm_refuses_is_said_in_a_line(tmp_path: Path, states: Path) -> None:
-    with pytest.raises(SlurmError) as caught:
+    with pytest.raises(CompactHydraException) as caught:
         submit(tmp_path / "slurm", JOBS, partition="closed")
     expected = (
         "hydra/launcher=slurm: SLURM does not take these jobs: sbatch: error: invalid partition: closed"
@@ -249,10 +250,12 @@ def test_without_slurm_or_submitit_nothing_is_submitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SlurmError, match="there is no SLURM here, the command sbatch is not found"):
+    with pytest.raises(
+        CompactHydraException, match="there is no SLURM here, the command sbatch is not found"
+    ):
         submit(tmp_path / "slurm", JOBS)
     monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(SlurmError, match=r"needs submitit: pip install -e '\.\[slurm\]'"):
+    with pytest.raises(CompactHydraException, match=r"needs submitit: pip install -e '\.\[slurm\]'"):
         submit(tmp_path / "slurm", JOBS)
     assert not (tmp_path / "slurm").exists()
 

@@ -54,6 +54,7 @@ def finish(overrides: list[str], seed: int, num_wrong: int, known: dict[str, str
         "epochs": 3,
         "versions": {"torch": "2"},
         "commit": "abc",
+        "code": "def",
         "device": "test",
         "threads": 1,
     }
@@ -147,6 +148,7 @@ def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Pa
         table_records.compared_record(it) for it in page.comparisons()
     ]
     text = "".join(path.read_text() for path in folder.rglob("*.json"))
+    assert str(tmp_path) not in text.replace(str(folder), "")
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     assert [folder] == pages.write_all(tmp_path / "results")
     assert "5 |" in (tmp_path / "results" / "TABLES.md").read_text()
