@@ -23,7 +23,7 @@ NAME = "last.ckpt"
 STEPS = 50
 """Within an epoch, several processes ask each other so often whether to write a checkpoint."""
 SHARE = 0.05
-"""Of the time, what writing checkpoints may take."""
+"""Of the time, what writing checkpoints may take, unless they are asked for at every occasion."""
 
 
 class BestWeights(Callback):
@@ -115,7 +115,7 @@ class LastCheckpoint(Checkpoint):
         with replacing(self.path) if trainer.is_global_zero else nullcontext(self.path) as part:
             trainer.save_checkpoint(part)  # all processes take part, the first one writes
         self.saved = time.monotonic()
-        self.pause = max(self.seconds, (self.saved - began) / SHARE)
+        self.pause = self.seconds and max(self.seconds, (self.saved - began) / SHARE)
 
 
 def any_process(trainer: Trainer, decision: bool) -> bool:
