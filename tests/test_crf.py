@@ -10,11 +10,7 @@ from torch import Tensor
 
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import Transitions, centred, check_inputs
-from ner_experiments.modules.forward_backward import (
-    log_partition,
-    posterior_by_logs,
-    posterior_by_products,
-)
+from ner_experiments.modules.forward_backward import log_partition
 
 
 class Allowed(NamedTuple):
@@ -183,25 +179,6 @@ def test_extreme_scores_in_float32(allowed: Allowed, size: float, large_transiti
     ):
         torch.testing.assert_close(found[:n].double(), oracle.marginals, rtol=0, atol=1e-4)
         assert tuple(best[:n].tolist()) == oracle.best
-
-
-def test_products_are_exact_or_refuse() -> None:
-    torch.manual_seed(4)
-    used = []
-    mask = torch.arange(20) < torch.tensor([20, 1, 7, 13]).unsqueeze(1)
-    for scale in (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e4):
-        for allowed in (EVERYTHING, BIOES):
-            scores = centred(scale * torch.randn(4, 20, 5), mask)
-            transitions = transitions_of(make_crf(allowed, dtype=torch.float32))
-            found = posterior_by_products(scores, mask, transitions)
-            used.append(found is not None)
-            if found is not None:
-                double = Transitions(*(part.double() for part in transitions))
-                exact = posterior_by_logs(scores.double(), mask, double)
-                for ours, right in zip(found, exact, strict=True):
-                    torch.testing.assert_close(ours.double(), right, rtol=1e-5, atol=1e-5)
-    assert used[:8] == [True] * 8  # scores as models give them
-    assert used[-4:] == [True, False, True, False]  # large ones serve as long as nothing is forbidden
 
 
 @pytest.mark.parametrize("better", [5.0, 16.0, 17.0, 300.0])

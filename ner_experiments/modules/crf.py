@@ -9,11 +9,11 @@ from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
     Transitions,
-    centred,
+    at_least_float32,
     check_inputs,
     viterbi,
 )
-from ner_experiments.modules.forward_backward import log_partition, posterior
+from ner_experiments.modules.forward_backward import marginals, negative_log_likelihood
 
 
 class CRF(nn.Module):
@@ -50,17 +50,15 @@ class CRF(nn.Module):
     ) -> Float[Tensor, ""]:
         """-log p(tags | scores), the mean over the sentences of the batch."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
-        scores = centred(scores, mask)
-        transitions = self._transitions(scores.dtype)
-        partition = log_partition(scores, mask, transitions)
-        return (partition - sequence_score(scores, tags, mask, transitions)).mean()
+        scores = at_least_float32(scores)
+        return negative_log_likelihood(scores, tags, mask, self._transitions(scores.dtype))
 
     def decode(
         self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
     ) -> Int[Tensor, "batch time"]:
         """The most probable tags, 0 where mask is False; of equals, as `viterbi` says."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
-        scores = centred(scores, mask)
+        scores = at_least_float32(scores)
         return viterbi(scores, mask, self._transitions(scores.dtype))
 
     def marginals(
@@ -68,23 +66,11 @@ class CRF(nn.Module):
     ) -> Float[Tensor, "batch time tags"]:
         """p(y_i = tag | scores) of each token, 0 where mask is False; differentiable."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
-        scores = centred(scores, mask)
-        return posterior(scores, mask, self._transitions(scores.dtype)).marginals
+        scores = at_least_float32(scores)
+        return marginals(scores, mask, self._transitions(scores.dtype))
 
     def _transitions(self, dtype: torch.dtype) -> Transitions:
-        transitions = Transitions(self.start.to(dtype), self.transitions.to(dtype), self.end.to(dtype))
+        transitions = Transitions(self.start, self.transitions, self.end)
+        if self.start.dtype != dtype:
+            transitions = Transitions(*(part.to(dtype) for part in transitions))
         return transitions if self.constraints is None else self.constraints(transitions)
-
-
-def sequence_score(
-    scores: Float[Tensor, "batch time tags"],
-    tags: Int[Tensor, "batch time"],
-    mask: Bool[Tensor, "batch time"],
-    transitions: Transitions,
-) -> Float[Tensor, " batch"]:
-    """The sum of the scores and transitions that each sentence's tags select."""
-    tags = tags.masked_fill(~mask, 0)
-    last = tags.gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1)
-    emitted = scores.gather(2, tags.unsqueeze(2)).squeeze(2).masked_fill(~mask, 0)
-    passed = transitions.pairs[tags[:, :-1], tags[:, 1:]].masked_fill(~mask[:, 1:], 0)
-    return emitted.sum(1) + passed.sum(1) + transitions.start[tags[:, 0]] + transitions.end[last]

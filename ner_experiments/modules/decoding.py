@@ -7,6 +7,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from ner_experiments.modules import compiled
+
 FORBIDDEN = -1e30
 """Score of what is forbidden: its probability is exactly 0, and unlike -inf it makes no NaN (inf - inf)."""
 
@@ -62,7 +64,6 @@ class HardConstraints(nn.Module):
         )
 
 
-@torch.no_grad()
 def viterbi(
     scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
 ) -> Int[Tensor, "batch time"]:
@@ -70,6 +71,17 @@ def viterbi(
 
     Of equally good sequences, the one whose last tag has the lowest number, then its last but one, and so on.
     """
+    if compiled.serve(scores):
+        return compiled.viterbi(scores, mask, *transitions)
+    return plain_viterbi(scores, mask, transitions)
+
+
+@torch.no_grad()
+def plain_viterbi(
+    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
+) -> Int[Tensor, "batch time"]:
+    """`viterbi` without its kernel."""
+    scores = centred(scores, mask)
     # Batch last: twice as fast on a CPU; maxima without indices: four times. The way back needs few indices.
     by_token = scores.permute(1, 2, 0).contiguous().unbind(0)
     real = mask.t().unbind(0)
@@ -94,7 +106,7 @@ def check_inputs(scores: Tensor, *, num_tags: int, mask: Tensor, tags: Tensor | 
         )
     if mask.dtype != torch.bool:
         raise ValueError(f"mask must be bool, True for a real token, got {mask.dtype}")
-    for name, tensor in {"mask": mask, "tags": tags}.items():
+    for name, tensor in (("mask", mask), ("tags", tags)):
         if tensor is not None and tensor.shape != scores.shape[:2]:
             raise ValueError(
                 f"{name} must have shape {tuple(scores.shape[:2])}, the batch and time of scores,"
@@ -110,6 +122,9 @@ def centred(
     A constant added to all tags of a token changes no probability; without it the sums over a sentence grow
     until float32 rounds the differences away.
     """
-    scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-    scores = scores.masked_fill(~mask.unsqueeze(2), 0)
+    scores = at_least_float32(scores).masked_fill(~mask.unsqueeze(2), 0)
     return scores - scores.detach().amax(2, keepdim=True)
+
+
+def at_least_float32(scores: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    return scores if scores.element_size() >= 4 else scores.float()

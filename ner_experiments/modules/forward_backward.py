@@ -1,13 +1,19 @@
-"""The forward-backward algorithm of a linear chain: log partition, marginals and expected transitions."""
+"""The forward-backward algorithm of a linear chain: the likelihood of tags, and their marginals.
+
+In PyTorch, for any device and any derivative. On a CPU the kernels of `compiled` take over wherever no graph
+of their result is asked for: in the loss, whose gradient they know in closed form, and in marginals that
+nobody derives.
+"""
 
 import math
 from typing import Any, NamedTuple, cast
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ner_experiments.modules.decoding import Transitions
+from ner_experiments.modules import compiled
+from ner_experiments.modules.decoding import Transitions, centred
 
 
 class Posterior(NamedTuple):
@@ -20,6 +26,81 @@ class Posterior(NamedTuple):
     """p(y_n = tag)."""
     counts: Float[Tensor, "batch tags tags"]
     """How often y is expected to go from one tag (row) to the next (column)."""
+
+
+def negative_log_likelihood(
+    scores: Float[Tensor, "batch time tags"],
+    tags: Int[Tensor, "batch time"],
+    mask: Bool[Tensor, "batch time"],
+    transitions: Transitions,
+) -> Float[Tensor, ""]:
+    """-log p(tags | scores), the mean over the sentences; differentiable any number of times."""
+    if not compiled.serve(scores):
+        return plain_likelihood(scores, tags, mask, transitions)
+    if is_derived(scores, transitions):
+        return cast(Tensor, _CompiledLikelihood.apply(scores, tags, mask, *transitions))  # type: ignore[no-untyped-call]
+    return compiled.likelihood(scores, tags, mask, *transitions, weight=1 / len(scores), derive=False)[0]
+
+
+def marginals(
+    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
+) -> Float[Tensor, "batch time tags"]:
+    """p(y_i = tag | scores), 0 at padding; differentiable."""
+    if not compiled.serve(scores) or is_derived(scores, transitions):
+        return posterior(centred(scores, mask), mask, transitions).marginals
+    return compiled.likelihood(scores, None, mask, *transitions, weight=1.0, derive=True)[1]
+
+
+def is_derived(scores: Tensor, transitions: Transitions) -> bool:
+    return torch.is_grad_enabled() and any(x.requires_grad for x in (scores, *transitions))
+
+
+class _CompiledLikelihood(torch.autograd.Function):
+    """Finds the gradient along with the value."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+        ctx.save_for_backward(*inputs)
+        loss, *ctx.gradients = compiled.likelihood(*inputs, weight=1 / len(inputs[0]), derive=True)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        inputs = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _derive_as_graph(gradient, *inputs)
+        if ctx.gradients is None:
+            _, *ctx.gradients = compiled.likelihood(*inputs, weight=1 / len(inputs[0]), derive=True)
+        by_scores, *by_transitions = ctx.gradients
+        ctx.gradients = None  # the caller's now, who may change them
+        if gradient.item() != 1:
+            for found in (by_scores, *by_transitions):
+                found *= gradient
+        return by_scores, None, None, *by_transitions
+
+
+def _derive_as_graph(
+    gradient: Tensor, scores: Tensor, tags: Tensor, mask: Tensor, *transitions: Tensor
+) -> tuple[Tensor | None, ...]:
+    """For create_graph=True. By views of the inputs, since one of them may have been made of another."""
+    scores, *others = views = [x.view_as(x) for x in (scores, *transitions)]
+    loss = plain_likelihood(scores, tags, mask, Transitions(*others))
+    derived = [x for x in views if x.requires_grad]
+    found = iter(torch.autograd.grad(loss, derived, gradient, create_graph=True))
+    by_scores, *by_transitions = (next(found) if x.requires_grad else None for x in views)
+    return by_scores, None, None, *by_transitions
+
+
+def plain_likelihood(
+    scores: Float[Tensor, "batch time tags"],
+    tags: Int[Tensor, "batch time"],
+    mask: Bool[Tensor, "batch time"],
+    transitions: Transitions,
+) -> Float[Tensor, ""]:
+    """`negative_log_likelihood` without kernels."""
+    scores = centred(scores, mask)
+    losses = log_partition(scores, mask, transitions) - sequence_score(scores, tags, mask, transitions)
+    return losses.mean()
 
 
 def log_partition(
@@ -49,20 +130,6 @@ class _LogPartition(torch.autograd.Function):
 
 
 def posterior(
-    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
-) -> Posterior:
-    """By products where no graph is asked for and they turn out exact, else by logs, which always serve.
-
-    Products need a look at the result, for which a GPU would have to be waited for: CPU only.
-    """
-    found = None
-    if scores.is_cpu and not torch.is_grad_enabled():
-        with torch.autocast("cpu", enabled=False):  # it would take the products in bfloat16
-            found = posterior_by_products(scores, mask, transitions)
-    return posterior_by_logs(scores, mask, transitions) if found is None else found
-
-
-def posterior_by_logs(
     scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
 ) -> Posterior:
     """Forward in log space, then back along the Markov chain p(y_i | y_{i+1}): the summands of each step.
@@ -106,44 +173,15 @@ def _normalise(x: Float[Tensor, "tags *rest"]) -> tuple[Float[Tensor, "*rest"], 
     return top + total.log(), weights / total
 
 
-@torch.no_grad()
-def posterior_by_products(
-    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
-) -> Posterior | None:
-    """The same chain, p(y_i | y_{i+1}) = alpha_i A / sum_i alpha_i A, with one matrix product for each step.
-
-    alpha is scaled to a largest value of 1 at each step (Rabiner 1989, section V.A), for which centred scores
-    (`decoding.centred`) are best. None if a sum comes near the smallest normal number: some of its summands
-    may then have underflowed, and the result be wrong without a sign of it.
-    """
-    start, pairs, end = ((part - part.max()).exp() for part in transitions)
-    emitted = scores.exp().unbind(1)
-    real = mask.unsqueeze(2).unbind(1)
-    alpha = start * emitted[0]
-    scales = [alpha.amax(1, keepdim=True)]
-    alphas = [alpha / scales[0]]
-    sums = []
-    for score, is_real in zip(emitted[1:], real[1:], strict=True):
-        sums.append(alphas[-1] @ pairs)
-        alpha = sums[-1] * score
-        scales.append(alpha.amax(1, keepdim=True))
-        alphas.append(torch.where(is_real, alpha / scales[-1], alphas[-1]))
-    closing = alphas[-1] * end
-    total = closing.sum(1, keepdim=True)
-    if not torch.cat([*scales, *sums, total], dim=1).min() > torch.finfo(scores.dtype).tiny ** 0.8:
-        return None
-
-    marginals = [closing / total]
-    ratios = [torch.zeros_like(closing)]
-    back = pairs.t()
-    for alpha, into, is_real in zip(alphas[-2::-1], sums[::-1], real[:0:-1], strict=True):
-        ratios.append(torch.where(is_real, marginals[-1] / into, 0))
-        marginals.append(torch.where(is_real, alpha * (ratios[-1] @ back), marginals[-1]))
-    scaled_by = torch.cat(scales, dim=1).log().masked_fill(~mask, 0).sum(1) + total.squeeze(1).log()
-    subtracted = transitions.start.max() + (mask.sum(1) - 1) * transitions.pairs.max() + transitions.end.max()
-    return Posterior(
-        log_partition=scaled_by + subtracted,
-        marginals=torch.stack(marginals[::-1], dim=1) * mask.unsqueeze(2),
-        last=marginals[0],
-        counts=pairs * torch.einsum("tbi,tbj->bij", torch.stack(alphas), torch.stack(ratios[::-1])),
-    )
+def sequence_score(
+    scores: Float[Tensor, "batch time tags"],
+    tags: Int[Tensor, "batch time"],
+    mask: Bool[Tensor, "batch time"],
+    transitions: Transitions,
+) -> Float[Tensor, " batch"]:
+    """The sum of the scores and transitions that each sentence's tags select."""
+    tags = tags.masked_fill(~mask, 0)
+    last = tags.gather(1, mask.sum(1, keepdim=True) - 1).squeeze(1)
+    emitted = scores.gather(2, tags.unsqueeze(2)).squeeze(2).masked_fill(~mask, 0)
+    passed = transitions.pairs[tags[:, :-1], tags[:, 1:]].masked_fill(~mask[:, 1:], 0)
+    return emitted.sum(1) + passed.sum(1) + transitions.start[tags[:, 0]] + transitions.end[last]
