@@ -30,6 +30,7 @@ MASK = torch.arange(20) < LENGTHS.unsqueeze(1)
 def run_in_threads(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the kernels only, however little there is to do."""
     monkeypatch.setattr(compiled, "GRAIN", 1)
+    monkeypatch.setattr(compiled, "CHUNKS_PER_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
 
 
@@ -244,7 +245,8 @@ def test_numba_is_imported_on_first_use() -> None:
 def test_a_forked_process_has_threads_of_its_own() -> None:
     assert run_python(
         "import os, torch; from ner_experiments.modules import compiled, crf\n"
-        "torch.set_num_threads(2); compiled.GRAIN = 1; crf = crf.CRF(num_tags=2)\n"
+        "torch.set_num_threads(2); compiled.GRAIN = compiled.CHUNKS_PER_THREAD = 1\n"
+        "crf = crf.CRF(num_tags=2)\n"
         "def decode(): return crf.decode(torch.zeros(4, 3, 2), torch.ones(4, 3, dtype=torch.bool))\n"
         "decode(); child = os.fork()\n"
         "if child == 0: decode(); os._exit(7)\n"
