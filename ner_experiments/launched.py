@@ -28,10 +28,9 @@ def main(arguments: Sequence[str]) -> int:
     content: dict[str, Any]
     try:
         content, status = {"result": job.run(overrides)}, 0
-    except (ValueError, OSError) as error:
-        content, status = {"failed": job.reason(error)}, 1
     except Exception as error:
-        traceback.print_exc()
+        if not isinstance(error, ValueError | OSError):  # these are what the user can cause
+            traceback.print_exc()
         content, status = {"failed": job.reason(error)}, 1
     if os.environ.get("LOCAL_RANK", "0") == "0":
         with replacing(Path(outcome)) as part:

@@ -53,8 +53,7 @@ def write(folder: Path) -> Page:
     table, runs = tables.load(about["table"]), list(kept(folder / RUNS))
 
     def of_row(experiment: Experiment) -> dict[int, Run]:
-        own = [run for run in runs if run.kept is not None and run.kept["label"] == experiment.row.label]
-        return finished_once(experiment.cfg, own)
+        return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
 
     further = [f"output_dir={folder.parent}"] if table.command else about["overrides"]
     page = collect(table, further, of_row)

@@ -25,11 +25,10 @@ OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
 
 @dataclass(frozen=True)
 class Run:
-    """`metrics` is its metrics.json; `kept` what a file of results/ holds besides, if `folder` is one."""
+    """A run in its own folder; `metrics` is its metrics.json."""
 
     folder: Path
     metrics: Mapping[str, Any]
-    kept: Mapping[str, Any] | None = None
 
     @property
     def score(self) -> float:
@@ -42,9 +41,6 @@ class Run:
 
     def counts(self) -> np.ndarray:
         """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
-        if self.kept is not None:
-            rows = [row.split(",") for row in self.kept["counts"].split(" ")]
-            return np.array(rows, dtype=np.int64)
         sentences = predictions.read(self.folder)
         if self.metrics["task"] == "tags":
             return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
@@ -53,22 +49,41 @@ class Run:
 
     def figures(self, name: str) -> dict[str, float]:
         """F1 by "type" or "length" of mention, in percent."""
-        if self.kept is not None:
-            return dict(self.kept["figures"][name])
         return OF_MENTIONS[name](predictions.read(self.folder))
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
-        if self.kept is not None:
-            return list(self.kept["epochs"])
         return rows_of(self.folder / "log.csv")
 
     def peeked(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
-        if self.kept is not None:
-            return list(self.kept["peeked"])
         path = self.folder / "peek.csv"
         return [100 * row[f"test_{self.headline}"] for row in rows_of(path)] if path.exists() else []
+
+
+@dataclass(frozen=True)
+class KeptRun(Run):
+    """A run as `keep` wrote it into a file of results/, which stands for its folder."""
+
+    content: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Of the row that it was kept for."""
+        return str(self.content["label"])
+
+    def counts(self) -> np.ndarray:
+        rows = [row.split(",") for row in self.content["counts"].split(" ")]
+        return np.array(rows, dtype=np.int64)
+
+    def figures(self, name: str) -> dict[str, float]:
+        return dict(self.content["figures"][name])
+
+    def epochs(self) -> list[dict[str, float]]:
+        return list(self.content["epochs"])
+
+    def peeked(self) -> list[float]:
+        return list(self.content["peeked"])
 
 
 def rows_of(path: Path) -> list[dict[str, float]]:
@@ -132,11 +147,11 @@ def keep(run: Run, path: Path, label: str) -> None:
     write_json(path, content)
 
 
-def kept(folder: Path) -> Iterator[Run]:
+def kept(folder: Path) -> Iterator[KeptRun]:
     """The runs that `keep` has written into a folder."""
     for path in sorted(folder.glob("*.json")):
         content = read_json(path)
-        yield Run(path, content["metrics"], content)
+        yield KeptRun(path, content["metrics"], content)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -68,6 +68,7 @@ def latex(page: Page) -> str:
 
 def results(page: Page) -> Grid:
     lines, peeked = [], any(result.price_of_peeking() is not None for result in page.results)
+    headings = HEADINGS if peeked else HEADINGS[:-1]
     for number, result in numbered(page):
         row, ours, against, cost = result.row, result.measured, result.against, result.cost()
         price = result.price_of_peeking()
@@ -82,9 +83,9 @@ def results(page: Page) -> Grid:
                 f"{cost['parameters']:,}" if cost else "",
                 f"{cost['seconds_per_epoch']:.1f}" if cost else "",
                 "" if price is None else f"{price:+.2f}",
-            ][: len(HEADINGS) - (not peeked)]
+            ][: len(headings)]
         )
-    return Grid(HEADINGS[: len(HEADINGS) - (not peeked)], lines)
+    return Grid(headings, lines)
 
 
 def comparisons(items: Sequence[Comparison]) -> Grid:
