@@ -54,8 +54,8 @@ def test_peephole_lstm_is_equation_3_and_padding_changes_nothing(num_layers: int
         for layer in lstm.layers:
             h = equation_3(layer, h)
         expected.append(h)
-    states, last = lstm(nn.functional.pad(pad_sequence(xs, batch_first=True), (0, 0, 0, 2), value=9.0))
-    assert torch.equal(last, states[:, -1])
+    padded = nn.functional.pad(pad_sequence(xs, batch_first=True), (0, 0, 0, 2), value=9.0)
+    states = lstm(padded, torch.tensor(LENGTHS))
     unpadded = torch.cat([s[:length] for s, length in zip(states, LENGTHS, strict=True)])
     assert_same(unpadded, torch.cat(expected), [*xs, *lstm.parameters()])
 
@@ -81,7 +81,8 @@ def test_without_peepholes_it_is_the_stock_lstm():
         stock.weight_hh_l0.copy_(layer.state_weight)
         stock.bias_ih_l0.copy_(layer.bias)
         stock.bias_hh_l0.zero_()
-    torch.testing.assert_close(ours(x[None])[0], stock(x[None])[0], rtol=0, atol=1e-12)
+    states = ours(x[None], torch.tensor([len(x)]))
+    torch.testing.assert_close(states, stock(x[None])[0], rtol=0, atol=1e-12)
 
 
 def test_under_autocast_only_what_enters_is_rounded():
@@ -89,11 +90,11 @@ def test_under_autocast_only_what_enters_is_rounded():
     with torch.no_grad():  # numbers that bfloat16 has, and a projection that changes none of them
         layer.input_weight.copy_(torch.eye(20))
         layer.bias.zero_()
-    x = torch.randn(3, 6, 20).bfloat16().float()
+    x, lengths = torch.randn(3, 6, 20).bfloat16().float(), torch.tensor([6, 2, 5])
     with torch.autocast("cpu", torch.bfloat16):
-        states = layer(x)
+        states = layer(x, lengths)
     assert states.dtype == torch.float32
-    assert torch.equal(states, layer(x))
+    assert torch.equal(states, layer(x, lengths))
 
 
 def test_peephole_weights_start_as_those_of_the_stock_lstm():

@@ -162,7 +162,10 @@ def test_each_direction_reads_from_its_own_end():
 def test_an_lstm_without_dropout_is_the_stock_one():
     ours = VariationalLSTMs(input_size=INPUT, hidden_size=HIDDEN, dropout=0.0).double()
     x = torch.randn(2, 3, 6, INPUT, dtype=torch.float64)
-    for read, states, *weights in zip(x, ours(x), *(part[:, 0] for part in ours.parameters()), strict=True):
+    ahead, back = ours(x, torch.tensor([6, 6, 6]))
+    for read, states, *weights in zip(
+        [x[0], x[1].flip(1)], [ahead, back.flip(1)], *(part[:, 0] for part in ours.parameters()), strict=True
+    ):
         stock = nn.LSTM(INPUT, HIDDEN, batch_first=True).double()
         names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
         stock.load_state_dict(dict(zip(names, [*weights, torch.zeros(4 * HIDDEN)], strict=True)))

@@ -8,7 +8,8 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from ner_experiments.models.bilstm import BiLSTM
 from ner_experiments.models.lstm import LSTM
 from ner_experiments.models.none import NoEncoder
-from ner_experiments.modules.recurrent import BiRNN, Cell, UniRNN, reverse
+from ner_experiments.modules.lstms import reverse
+from ner_experiments.modules.recurrent import BiRNN, Cell, UniRNN
 
 LENGTHS = torch.tensor([5, 1, 3, 7])
 
@@ -61,7 +62,7 @@ def test_lstm_of_two_layers_is_the_stock_one_over_packed_sequences():
     x, real = ragged_batch(size=3)
     model = LSTM(input_size=3, num_layers=2, hidden_size=4, dropout=0.0).double()
     stock = nn.LSTM(3, 4, 2, batch_first=True).double()
-    stock.load_state_dict(model.layers.state_dict())
+    stock.load_state_dict(model.layers.cell.state_dict())
     torch.testing.assert_close(model(x, LENGTHS)[real], packed(stock, x)[real], rtol=0, atol=1e-12)
 
 
@@ -74,13 +75,14 @@ def test_lstm_of_two_layers_is_the_stock_one_over_packed_sequences():
     ids=["lstm", "bilstm"],
 )
 def test_dropout_is_on_the_input_and_on_the_output(model: nn.Module, layer: str):
-    x, _ = ragged_batch(size=40)
+    x, real = ragged_batch(size=40)
     seen: list[Tensor] = []
     model.double().get_submodule(layer).register_forward_hook(
-        lambda _, args, output: seen.extend([args[0], output[0] if isinstance(output, tuple) else output])
+        lambda _, args, output: seen.extend([args[0], output])
     )
     output = model(x, LENGTHS)
     for before, after in [(x, seen[0]), (seen[1], output)]:
+        before, after = before[real], after[real]
         kept = after != 0
         torch.testing.assert_close(after[kept], before[kept] / 0.75)
         assert 0.7 < kept.double().mean() < 0.8

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
 from ner_experiments.modules.dropout import VariationalDropout
-from ner_experiments.modules.recurrent import reverse
 from ner_experiments.modules.variational import VariationalLSTMs
 
 
@@ -31,8 +30,7 @@ class BaselineBiLSTM(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        both = torch.stack([x, reverse(x, lengths)])
+        both = torch.stack([x, x])
         for layer in self.layers:
-            both = layer(both)
-        ahead, back = both
-        return self.dropout(torch.cat([ahead, reverse(back, lengths)], dim=-1))
+            both = layer(both, lengths)
+        return self.dropout(torch.cat(list(both), dim=-1))

@@ -6,7 +6,6 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
 from ner_experiments.modules.dropout import VariationalDropout
-from ner_experiments.modules.recurrent import reverse
 from ner_experiments.modules.variational import VariationalLSTMs
 
 
@@ -31,6 +30,5 @@ class CrossBiLSTM(nn.Module):
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
         for layer in self.layers:
-            ahead, back = layer(torch.stack([x, reverse(x, lengths)]))
-            x = torch.cat([ahead, reverse(back, lengths)], dim=-1)
+            x = torch.cat(list(layer(torch.stack([x, x]), lengths)), dim=-1)
         return self.dropout(x)

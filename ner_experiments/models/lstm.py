@@ -3,8 +3,8 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ner_experiments.modules.checks import check_rates, check_sizes
-from ner_experiments.modules.recurrent import Cell
+from ner_experiments.modules.checks import check_rates
+from ner_experiments.modules.recurrent import Cell, UniRNN
 
 
 class LSTM(nn.Module):
@@ -18,14 +18,12 @@ class LSTM(nn.Module):
         self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float, cell: Cell = nn.LSTM
     ):
         super().__init__()
-        check_sizes(num_layers=num_layers, hidden_size=hidden_size)
         check_rates(dropout=dropout)
         self.output_size = hidden_size
         self.dropout = nn.Dropout(dropout)
-        self.layers = cell(input_size, hidden_size, num_layers, batch_first=True)
+        self.layers = UniRNN(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, cell=cell)
 
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        states, _ = self.layers(self.dropout(x))
-        return self.dropout(states)
+        return self.dropout(self.layers(self.dropout(x), lengths))

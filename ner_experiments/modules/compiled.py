@@ -34,6 +34,10 @@ class Kernels(NamedTuple):
     products: Any
     logs: Any
     viterbi: Any
+    lstm_tiles: Any
+    lstm_batch: Any
+    lstm_ahead: Any
+    lstm_back: Any
 
 
 @functools.cache
@@ -48,8 +52,9 @@ def have_numba() -> bool:
 
 @functools.cache
 def kernels() -> Kernels:
-    names = ("crf_kernels_batch", "crf_kernels", "crf_kernels_logs", "crf_kernels_viterbi")
-    return Kernels(*(importlib.import_module(f"ner_experiments.modules.{name}") for name in names))
+    crf = ("crf_kernels_batch", "crf_kernels", "crf_kernels_logs", "crf_kernels_viterbi")
+    lstm = ("lstm_kernels_tiles", "lstm_kernels_batch", "lstm_kernels_ahead", "lstm_kernels_back")
+    return Kernels(*(importlib.import_module(f"ner_experiments.modules.{name}") for name in crf + lstm))
 
 
 def serve(scores: Tensor) -> bool:

@@ -23,7 +23,7 @@ def called(function: Any, options: dict[str, Any] = FAST) -> Any:
     numba looks at a function's own file for changes, and names its cache's files after the function: hence
     the digest of all files in the name. Where no folder may be written to, there is no cache.
     """
-    files = sorted(Path(__file__).parent.glob("crf_kernels*.py"))
+    files = sorted(Path(__file__).parent.glob("*_kernels*.py"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     function.__qualname__ += f"_{digest[:16]}"
     try:

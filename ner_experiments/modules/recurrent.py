@@ -6,43 +6,67 @@ sentence is reversed and its padding left where it is. What the layers give at p
 means nothing. Weights start as PyTorch's cells start them, uniform within 1 / sqrt(hidden_size).
 """
 
+from functools import singledispatch
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ner_experiments.modules import lstm_steps, lstms
 from ner_experiments.modules.checks import check_rates, check_sizes
+from ner_experiments.modules.lstms import reverse
 from ner_experiments.modules.peephole import PeepholeLSTM
 
 Cell = type[nn.LSTM] | type[nn.GRU] | type[PeepholeLSTM]
 
 
-def reverse(
-    x: Float[Tensor, "batch time size"], lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch time size"]:
-    """Each sentence back to front, its padding where it was; its own inverse."""
-    batch, time, size = x.shape
-    position = torch.arange(time, device=x.device)
-    mirrored = lengths[:, None] - 1 - position
-    position = torch.where(mirrored < 0, position, mirrored)
-    row = position + time * torch.arange(batch, device=x.device)[:, None]
-    # whole rows: torch.gather reads one number at a time, five times slower on a CPU
-    return x.reshape(batch * time, size).index_select(0, row.flatten()).view_as(x)
+PACKED = 0.8
+"""Share of real tokens in a batch below which our kernels beat oneDNN's, which work on padding too."""
+
+
+@singledispatch
+def run(
+    cell: nn.Module,
+    x: Float[Tensor, "batch time in"],
+    lengths: Int[Tensor, " batch"],
+    *,
+    backwards: bool,
+) -> Float[Tensor, "batch time out"]:
+    """The states of a cell, which reads from a sentence's last token to its first if told so."""
+    states, _ = cell(reverse(x, lengths) if backwards else x)
+    return reverse(states, lengths) if backwards else states
+
+
+@run.register
+def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
+    return cell(x, lengths, backwards=backwards)
+
+
+@run.register
+def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
+    """By oneDNN's or cuDNN's fused loop, or on a CPU, and where there is much padding, without padding."""
+    if not lstm_steps.serve(x) or lengths.sum() > PACKED * x.shape[0] * x.shape[1]:
+        return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
+    for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
+        parts = (input_weight, state_weight, input_bias + state_bias)
+        weights = lstms.Weights(*(part[None, None] for part in parts))
+        x = lstms.read(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
+    return x
 
 
 class UniRNN(nn.Module):
-    """One recurrent layer from left to right; for the other way `reverse` what it reads and what it gives."""
+    """Recurrent layers from left to right, or if told so from right to left."""
 
-    def __init__(self, *, input_size: int, hidden_size: int, cell: Cell = nn.LSTM):
+    def __init__(self, *, input_size: int, hidden_size: int, num_layers: int = 1, cell: Cell = nn.LSTM):
         super().__init__()
-        check_sizes(input_size=input_size, hidden_size=hidden_size)
+        check_sizes(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         self.output_size = hidden_size
-        self.cell = cell(input_size, hidden_size, batch_first=True)
+        self.cell = cell(input_size, hidden_size, num_layers, batch_first=True)
 
     def forward(
-        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"], *, backwards: bool = False
     ) -> Float[Tensor, "batch time out"]:
-        states, _ = self.cell(x)
-        return states
+        return run(self.cell, x, lengths, backwards=backwards)
 
 
 class BiRNN(nn.Module):
@@ -62,8 +86,7 @@ class BiRNN(nn.Module):
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
         ahead = self.left_to_right(x, lengths)
-        back = self.right_to_left(reverse(x, lengths), lengths)
-        return torch.cat([ahead, reverse(back, lengths)], dim=-1)
+        return torch.cat([ahead, self.right_to_left(x, lengths, backwards=True)], dim=-1)
 
 
 class Block(nn.Module):

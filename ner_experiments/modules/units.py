@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
-from ner_experiments.modules.recurrent import reverse
+from ner_experiments.modules.lstms import Weights, read
 
 Init = Callable[[Float[Tensor, "size in"]], object]
 """Fills one matrix in place."""
@@ -35,8 +35,7 @@ class BiLSTMUnits(nn.Module):
     sentence, unit and direction, and is the same at all time steps and for all four gates. Reading of
     "between the hidden states"; neither x, nor c, nor the output is masked.
 
-    All units and both directions take a time step in one batched product, which pays for many small units;
-    for one or two large ones PyTorch's own LSTM is faster. Under autocast c stays in the weights' precision.
+    Under autocast the states stay in the weights' precision.
     """
 
     def __init__(
@@ -68,36 +67,19 @@ class BiLSTMUnits(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time units out"]:
-        ahead, back = self.states(torch.stack([x, reverse(x, lengths)]))
-        return torch.cat([ahead, reverse(back.flatten(2), lengths).view_as(back)], dim=-1)
+        return torch.cat(list(self.states(x[None], lengths)), dim=-1)
 
     def states(
-        self, x: Float[Tensor, "directions batch time in"]
+        self, x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "directions batch time units size"]:
-        """Each direction reads its own vectors from left to right."""
-        return self._carry(self._read(x))
-
-    def _read(
-        self, x: Float[Tensor, "directions batch time in"]
-    ) -> Float[Tensor, "directions batch time units gates"]:
-        """U x + b, which does not wait for the time step before."""
-        biases, weights = self.biases.flatten(1)[:, None], self.input_weights.flatten(1, 2)
-        gates = torch.baddbmm(biases, x.flatten(1, 2), weights.mT)
-        return gates.view(*x.shape[:3], *self.biases.shape[1:])
-
-    def _carry(
-        self, read: Float[Tensor, "directions batch time units gates"]
-    ) -> Float[Tensor, "directions batch time units size"]:
-        directions, batch, _, units, _ = read.shape
-        weights = self.recurrent_weights.flatten(0, 1).mT
-        h = c = weights.new_zeros(directions * units, batch, weights.shape[1])
-        mask = self.dropout(torch.ones_like(h))
-        states = []
-        # unbind: the gradient of read[:, :, t] would be as large as read, at each step
-        for now in read.unbind(2):
-            gates = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, weights)
-            i, f, g, o = gates.chunk(4, dim=-1)
-            c = f.sigmoid() * c + i.sigmoid() * g.tanh()
-            h = o.sigmoid() * c.tanh()
-            states.append(h.view(directions, units, batch, -1).transpose(1, 2))
-        return torch.stack(states, dim=2)
+        """Ahead and back, from one x for both directions or one for each."""
+        weights = Weights(self.input_weights, self.recurrent_weights, self.biases)
+        directions, units, _, size = weights.recurrent.shape
+        masks = self.dropout(weights.recurrent.new_ones(directions * units, len(lengths), size))
+        return read(
+            x,
+            lengths,
+            weights,
+            backwards=(False, True),
+            masks=masks.view(directions, units, len(lengths), size),
+        )

@@ -3,7 +3,7 @@
 from functools import partial
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.dropout import VariationalDropout
@@ -11,7 +11,7 @@ from ner_experiments.modules.units import BiLSTMUnits
 
 
 class VariationalLSTMs(nn.Module):
-    """Two LSTMs, each of which reads its own vectors from left to right: `x[0]` and `x[1]`.
+    """Two LSTMs, each of which reads its own vectors: `x[0]` from left to right, `x[1]` from right to left.
 
     Dropout (Gal & Ghahramani 2016) is on what an LSTM reads and on the h that it carries over, not on c nor
     on what it gives, as released. Each has a mask for every sentence; the released code has one for a batch.
@@ -35,8 +35,8 @@ class VariationalLSTMs(nn.Module):
             forget.fill_(1)
 
     def forward(
-        self, x: Float[Tensor, "directions batch time in"]
+        self, x: Float[Tensor, "directions batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "directions batch time out"]:
         """The hidden states; what follows a sentence does not change those of its tokens."""
         read = self.dropout(x.flatten(0, 1)).view_as(x)
-        return self.units.states(read).squeeze(3)
+        return self.units.states(read, lengths).squeeze(3)

@@ -1,0 +1,141 @@
+"""LSTMs that run side by side: K units in one or both directions, with or without peepholes.
+
+On a CPU they are compiled kernels over sentences without padding (`lstm_steps`); elsewhere, and where numba
+is missing, all take a time step in one batched product. Both compute the same, to rounding.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from ner_experiments.modules import lstm_steps
+
+
+class Weights(NamedTuple):
+    """i, f, o = sigmoid(W h_{t-1} + U x_t + b), g = tanh(W h_{t-1} + U x_t + b); in the order i f g o."""
+
+    input: Float[Tensor, "directions units gates in"]
+    recurrent: Float[Tensor, "directions units gates size"]
+    biases: Float[Tensor, "directions units gates"]
+    peepholes: Float[Tensor, "directions units 3 size"] | None = None
+    """From c_{t-1} to i and f, and from c_t to o."""
+
+
+def reverse(
+    x: Float[Tensor, "batch time size"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch time size"]:
+    """Each sentence back to front, its padding where it was; its own inverse."""
+    batch, time, size = x.shape
+    position = torch.arange(time, device=x.device)
+    mirrored = lengths[:, None] - 1 - position
+    position = torch.where(mirrored < 0, position, mirrored)
+    row = position + time * torch.arange(batch, device=x.device)[:, None]
+    # whole rows: torch.gather reads one number at a time, five times slower on a CPU
+    return x.reshape(batch * time, size).index_select(0, row.flatten()).view_as(x)
+
+
+def read(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    *,
+    backwards: tuple[bool, ...],
+    masks: Float[Tensor, "directions units batch size"] | None = None,
+) -> Float[Tensor, "directions batch time units size"]:
+    """The states h from h_0 = c_0 = 0; W reads h_{t-1} times the mask.
+
+    There is one x for each direction, or one for all of them. A direction that reads backwards begins with a
+    sentence's last token; its states stand where the tokens are that they belong to. At padding they are
+    finite and mean nothing.
+    """
+    if lstm_steps.serve(x):
+        return compiled_read(x, lengths, weights, backwards, masks)
+    return plain_read(x, lengths, weights, backwards, masks)
+
+
+def compiled_read(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
+    masks: Float[Tensor, "directions units batch size"] | None,
+) -> Float[Tensor, "directions batch time units size"]:
+    directions, units, rows, _ = weights.input.shape
+    tokens = lstm_steps.Tokens(lengths, x.shape[2])
+    read = torch.stack([tokens.of(each) for each in x]).expand(directions, -1, -1)
+    gates = torch.baddbmm(
+        side_by_side(weights.biases[..., None]).mT, read, side_by_side(weights.input).mT
+    ).to(weights.recurrent.dtype)
+    width = units * rows // 4
+    states = lstm_steps.steps(
+        gates.view(directions, -1, 4, width),
+        weights.recurrent,
+        lengths,
+        backwards=backwards,
+        peepholes=None if weights.peepholes is None else weights.peepholes.transpose(1, 2).flatten(2),
+        masks=None if masks is None else masks.transpose(1, 2).flatten(2),
+    )
+    padded = torch.stack([tokens.padded(each) for each in states])
+    return padded.view(*padded.shape[:3], units, -1)
+
+
+def side_by_side(
+    weights: Float[Tensor, "directions units gates in"],
+) -> Float[Tensor, "directions width_of_gates in"]:
+    """Gate by gate, all units of each."""
+    directions, units, rows, size = weights.shape
+    gates = weights.view(directions, units, 4, rows // 4, size).transpose(1, 2)
+    return gates.reshape(directions, units * rows, size)
+
+
+def plain_read(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
+    masks: Float[Tensor, "directions units batch size"] | None,
+) -> Float[Tensor, "directions batch time units size"]:
+    directions, units, rows, _ = weights.input.shape
+    x = turned(x.expand(directions, -1, -1, -1), lengths, backwards)
+    gates = torch.baddbmm(weights.biases.flatten(1)[:, None], x.flatten(1, 2), weights.input.flatten(1, 2).mT)
+    gates = gates.view(*x.shape[:3], units, rows).to(weights.recurrent.dtype)
+    with torch.autocast(x.device.type, enabled=False):  # it would round the states at every step
+        states = carry(gates, weights, masks)
+    return turned(states.flatten(3), lengths, backwards).view_as(states)
+
+
+def turned(
+    x: Float[Tensor, "directions batch time size"],
+    lengths: Int[Tensor, " batch"],
+    backwards: tuple[bool, ...],
+) -> Float[Tensor, "directions batch time size"]:
+    return torch.stack(
+        [reverse(each, lengths) if back else each for each, back in zip(x, backwards, strict=True)]
+    )
+
+
+def carry(
+    read: Float[Tensor, "directions batch time units gates"],
+    weights: Weights,
+    masks: Float[Tensor, "directions units batch size"] | None,
+) -> Float[Tensor, "directions batch time units size"]:
+    """All from left to right."""
+    directions, batch, _, units, _ = read.shape
+    matrices = weights.recurrent.flatten(0, 1).mT
+    peepholes = read.new_zeros(3, 1, 1, 1)
+    if weights.peepholes is not None:
+        peepholes = weights.peepholes.flatten(0, 1).transpose(0, 1)[:, :, None]
+    h = c = read.new_zeros(directions * units, batch, matrices.shape[1])
+    mask = torch.ones_like(h) if masks is None else masks.flatten(0, 1)
+    states = []
+    # unbind: the gradient of read[:, :, t] would be as large as read, at each step
+    for now in read.unbind(2):
+        gates = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, matrices)
+        i, f, g, o = gates.chunk(4, dim=-1)
+        i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
+        c = f * c + i * g.tanh()
+        h = (o + peepholes[2] * c).sigmoid() * c.tanh()
+        states.append(h.view(directions, units, batch, -1).transpose(1, 2))
+    return torch.stack(states, dim=2)

@@ -1,0 +1,194 @@
+"""The compiled time loop of LSTMs against the plain one, which other tests hold against equations."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from ner_experiments.modules import compiled, lstm_steps
+from ner_experiments.modules.lstms import Weights, compiled_read, plain_read
+from ner_experiments.modules.recurrent import BiRNN
+
+pytest.importorskip("numba")
+BATCHES = {
+    "one token": [1],
+    "ragged": [4, 1, 7, 2, 7],
+    "no padding": [3, 3, 3],
+    "more than a group": [1 + (5 * n) % 9 for n in range(37)],
+}
+
+
+def problem(
+    directions: int, units: int, size: int, lengths: list[int], *, peepholes: bool, scale: float = 1.0
+) -> tuple[Tensor, Tensor, Weights, Tensor]:
+    """x for each direction, lengths, weights, and masks; all of which want a gradient but the masks."""
+    torch.manual_seed(0)
+
+    def random(*shape: int) -> Tensor:
+        return (scale * torch.randn(*shape, dtype=torch.float64)).requires_grad_()
+
+    rows = (directions, units, 4 * size)
+    recurrent = (size**-0.5 * random(*rows, size)).detach().requires_grad_()  # gradients do not explode
+    weights = Weights(
+        random(*rows, 3),
+        recurrent,
+        random(*rows),
+        random(directions, units, 3, size) if peepholes else None,
+    )
+    x = random(directions, len(lengths), max(lengths) + 1, 3)
+    masks = 2 * torch.randint(2, (directions, units, len(lengths), size)).double()
+    return x, torch.tensor(lengths), weights, masks
+
+
+def derived(states: Tensor, lengths: Tensor, inputs: list[Tensor]) -> list[Tensor]:
+    """States of real tokens, and gradients of a random sum of them."""
+    real = (torch.arange(states.shape[2]) < lengths[:, None])[None, :, :, None, None]
+    states = states * real
+    torch.manual_seed(1)
+    return [states, *torch.autograd.grad((states * torch.randn(states.shape).to(states)).sum(), inputs)]
+
+
+@pytest.mark.parametrize("lengths", BATCHES.values(), ids=list(BATCHES))
+@pytest.mark.parametrize(
+    ("units", "size"), [(1, 1), (1, 17), (1, 40), (2, 5), (40, 8), (3, 64), (2, 130)], ids=lambda n: str(n)
+)
+@pytest.mark.parametrize("peepholes", [False, True], ids=["plain", "peepholes"])
+def test_states_and_gradients_are_those_of_the_plain_loop(
+    units: int, size: int, peepholes: bool, lengths: list[int]
+) -> None:
+    x, numbers, weights, masks = problem(2, units, size, lengths, peepholes=peepholes)
+    inputs = [x, *(part for part in weights if part is not None)]
+    for used in (None, masks):
+        found, expected = (
+            derived(read(x, numbers, weights, (False, True), used), numbers, inputs)
+            for read in (compiled_read, plain_read)
+        )
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_one_direction_may_read_either_way(backwards: bool) -> None:
+    x, lengths, weights, _ = problem(1, 2, 5, BATCHES["ragged"], peepholes=False)
+    found, expected = (
+        derived(read(x, lengths, weights, (backwards,), None), lengths, [x])
+        for read in (compiled_read, plain_read)
+    )
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.5, 30.0, 1e4])
+def test_in_float32_too_and_where_gates_are_saturated(scale: float) -> None:
+    x, lengths, weights, masks = problem(2, 3, 20, BATCHES["ragged"], peepholes=False, scale=scale)
+    halves = [part.detach().float().requires_grad_() for part in (x, *weights[:3])]
+    expected = plain_read(x.float().double(), lengths, weights, (False, True), masks)
+    found = compiled_read(halves[0], lengths, Weights(*halves[1:]), (False, True), masks.float())
+    real = torch.arange(x.shape[2]) < lengths[:, None]
+    if scale == 0.5:  # beyond, a rounding error upstream may turn a gate over
+        torch.testing.assert_close(found[:, real].double(), expected[:, real], rtol=0, atol=2e-6)
+    assert found.isfinite().all()
+    assert found.abs().max() <= 1
+    for gradient in torch.autograd.grad(found.sum(), halves):
+        assert gradient.isfinite().all()
+
+
+def test_saturated_gates_are_those_of_the_plain_loop_in_float32() -> None:
+    x, lengths, weights, _ = problem(1, 1, 1, [1], peepholes=False)
+    with torch.no_grad():
+        weights.recurrent.zero_(), weights.input.zero_()
+    for values in itertools.product([-1e30, -100.0, -87.0, -1e-7, 0.0, 3.0, 88.0, 1e30], repeat=2):
+        i, g = values
+        biases = torch.tensor([i, 0.0, g, i])[None, None]
+        parts = Weights(weights.input.float(), weights.recurrent.float(), biases)
+        found, expected = (
+            read(x.float(), lengths, parts, (False,), None)[:, :, :1] for read in (compiled_read, plain_read)
+        )
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    x, lengths, weights, _ = problem(2, 2, 5, [4, 4], peepholes=False)
+    with torch.no_grad():
+        x[:, 0, 2] = torch.nan
+    states = compiled_read(x, lengths, weights, (False, True), None)
+    nan = states.isnan().flatten(3).all(3)
+    assert nan[0].tolist() == [[False, False, True, True, False], 5 * [False]]
+    assert nan[1].tolist() == [[True, True, True, False, False], 5 * [False]]
+
+
+def test_padding_is_zero_and_is_not_read() -> None:
+    x, lengths, weights, _ = problem(2, 2, 5, BATCHES["ragged"], peepholes=False)
+    padding = torch.arange(x.shape[2]) >= lengths[:, None]
+    with torch.no_grad():
+        x[:, padding] = torch.inf
+    states = compiled_read(x, lengths, weights, (False, True), None)
+    assert (states[:, padding] == 0).all()
+    assert states.isfinite().all()
+    gradient = derived(states, lengths, [x])[1]
+    assert (gradient[:, padding] == 0).all()
+
+
+@pytest.mark.parametrize(("units", "size"), [(16, 20), (1, 60)])
+def test_threads_change_no_bit(units: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lstm_steps, "GRAIN", 1)
+    torch.manual_seed(0)
+    lengths = torch.tensor(4 * BATCHES["more than a group"])
+    width, tokens = units * size, int(lengths.sum())
+    gates = torch.randn(2, tokens, 4, width, requires_grad=True)
+    peepholes = torch.randn(2, 3, width, requires_grad=True)
+    recurrent = torch.randn(2, units, 4 * size, size)
+    masks, by_states = torch.rand(2, len(lengths), width), torch.randn(2, tokens, width)
+    results, threads = [], torch.get_num_threads()
+    try:
+        for number in (1, 4):
+            torch.set_num_threads(number)
+            states = lstm_steps.steps(
+                gates, recurrent, lengths, backwards=(False, True), peepholes=peepholes, masks=masks
+            )
+            results.append([states, *torch.autograd.grad((states * by_states).sum(), [gates, peepholes])])
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(one, four) for one, four in zip(*results, strict=True))
+
+
+def test_a_sentence_alone_is_what_it_is_in_a_batch() -> None:
+    x, lengths, weights, _ = problem(2, 3, 30, BATCHES["more than a group"], peepholes=True)
+    together = compiled_read(x, lengths, weights, (False, True), None)
+    for number, length in enumerate(lengths.tolist()):
+        alone = compiled_read(
+            x[:, number : number + 1, :length], lengths[number, None], weights, (False, True), None
+        )
+        torch.testing.assert_close(alone[:, 0], together[:, number, :length], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("lengths", [[9, 9, 9], [9, 1, 2]], ids=["stock", "compiled"])
+def test_a_stock_lstm_gives_the_same_by_either_way(lengths: list[int]) -> None:
+    torch.manual_seed(0)
+    rnn = BiRNN(input_size=3, hidden_size=4, cell=nn.LSTM).double()
+    x = torch.randn(3, 9, 3, dtype=torch.float64)
+    states = rnn(x, torch.tensor(lengths))
+    for number, length in enumerate(lengths):
+        one = x[number, None, :length]
+        ahead, back = (
+            layer.cell(each)[0]
+            for layer, each in ((rnn.left_to_right, one), (rnn.right_to_left, one.flip(1)))
+        )
+        torch.testing.assert_close(
+            states[number, :length], torch.cat([ahead, back.flip(1)], -1)[0], rtol=0, atol=1e-12
+        )
+
+
+def test_places_of_tokens_are_those_of_the_mask() -> None:
+    tokens = lstm_steps.Tokens(torch.tensor([2, 3, 1]), 4)
+    x = torch.arange(12.0).view(3, 4, 1).requires_grad_()
+    assert tokens.of(x).flatten().tolist() == [0, 1, 4, 5, 6, 8]
+    assert tokens.padded(tokens.of(x)).flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
+    torch.autograd.gradcheck(lambda x: tokens.padded(tokens.of(x) * 3), x.detach().double().requires_grad_())
+
+
+def test_packing_a_matrix_and_its_transpose_is_the_same() -> None:
+    tiles = compiled.kernels().lstm_tiles
+    matrices = np.random.default_rng(0).normal(size=(2, 37, 53)).astype(np.float32)
+    transposed = np.ascontiguousarray(matrices.transpose(0, 2, 1))
+    assert np.array_equal(tiles.pack(matrices), tiles.pack_transposed(transposed))
