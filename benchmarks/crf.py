@@ -6,17 +6,12 @@ All run in turn, round after round, in one process with the same number of threa
 found equal. A ratio is the median of a peer's times over the median of ours.
 """
 
-import argparse
-import importlib.metadata
 import itertools
-import json
-import platform
-import statistics
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import timing
 import torch
 from crf_peers import PEERS, Contestant, Problem, ours
 from torch import Tensor
@@ -30,39 +25,32 @@ LARGEST = 5e6
 """Pairs of tags in a batch; torch-struct, which keeps several arrays of this size, gets no larger ones."""
 SLOW = 1.0
 """Seconds above which a peer is run once."""
-PACKAGES = ("torch", "numba", "llvmlite", "numpy", "pytorch-crf", "torch-struct", "flair")
+TASKS = {"loss": "loss and gradient", "decode": "decoding"}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--rounds", type=int, default=15)
+    parser = timing.options(__doc__, rounds=15)
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
-    parser.add_argument("--output", type=Path)
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
+    arguments = timing.begin(parser)
 
-    names = [name for name in arguments.peers if is_found(name)]
+    names = timing.present({name: partial(PEERS[name], CRF(num_tags=2)) for name in arguments.peers})
     shapes = []
-    for batch, length, tags in itertools.product(BATCHES, TIMES, TAGS):
-        shapes.append({"batch": batch, "time": length, "tags": tags})
-        shapes[-1] |= measure_shape(batch, length, tags, names, arguments.rounds)
-        print(in_words(shapes[-1]), flush=True)
-    ratios = {task: {name: ratios_of(shapes, task, name) for name in names} for task in ("loss", "decode")}
+    for batch, length, tags in shapes_of(arguments.tiny):
+        found = measure_shape(batch, length, tags, names, arguments.rounds)
+        shapes.append({"batch": batch, "time": length, "tags": tags, **found})
+        for task, title in TASKS.items():
+            timing.say(f"{batch:3} x {length:3} x {tags:2} {title}", found[task])
+    ratios = {
+        task: {name: timing.ratios([shape[task] for shape in shapes], name) for name in names}
+        for task in TASKS
+    }
     print_ratios(ratios)
-    if arguments.output:
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        result = {**circumstances(), "rounds": arguments.rounds, "ratios": ratios, "shapes": shapes}
-        arguments.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    timing.write("crf", {"rounds": arguments.rounds, "ratios": ratios, "shapes": shapes}, arguments.output)
 
 
-def is_found(name: str) -> bool:
-    try:
-        PEERS[name](CRF(num_tags=2))
-    except ImportError as error:
-        print(f"{name} is left out: {error}")
-        return False
-    return True
+def shapes_of(tiny: bool) -> list[tuple[int, int, int]]:
+    shapes = list(itertools.product(BATCHES, TIMES, TAGS))
+    return shapes[:1] if tiny else shapes
 
 
 def measure_shape(batch: int, length: int, tags: int, names: list[str], rounds: int) -> dict[str, Any]:
@@ -76,7 +64,10 @@ def measure_shape(batch: int, length: int, tags: int, names: list[str], rounds: 
     check_equal(crf, problem, contestants)
     losses = {c.name: derived(c, problem) for c in contestants}
     decoders = {c.name: decoded(c, problem) for c in contestants if c.decode}
-    return {"loss": measure(losses, rounds), "decode": measure(decoders, rounds)}
+    return {
+        "loss": timing.measure(losses, rounds, slow=SLOW),
+        "decode": timing.measure(decoders, rounds, slow=SLOW),
+    }
 
 
 def make_problem(batch: int, length: int, tags: int) -> Problem:
@@ -126,68 +117,12 @@ def as_tensor(tags: Any, mask: Tensor) -> Tensor:
     return tags.masked_fill(~mask, 0)
 
 
-def measure(runs: dict[str, Callable[[], object]], rounds: int) -> dict[str, Any]:
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for _ in range(rounds):
-        for name, run in runs.items():
-            if not (seconds[name] and seconds[name][0] > SLOW):
-                start = time.perf_counter()
-                run()
-                seconds[name].append(time.perf_counter() - start)
-    return {name: summary(times) for name, times in seconds.items()}
-
-
-def summary(times: list[float]) -> dict[str, Any]:
-    quartiles = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
-    return {"median": statistics.median(times), "quartiles": [quartiles[0], quartiles[2]]}
-
-
-def ratios_of(shapes: list[dict[str, Any]], task: str, name: str) -> dict[str, float] | None:
-    pairs = [(shape[task][name], shape[task]["ours"]) for shape in shapes if name in shape[task]]
-    ratios = [theirs["median"] / mine["median"] for theirs, mine in pairs]
-    if not ratios:
-        return None
-    return {"worst": min(ratios), "median": statistics.median(ratios), "best": max(ratios)}
-
-
-def in_words(shape: dict[str, Any]) -> str:
-    def parts() -> Iterator[str]:
-        yield f"{shape['batch']:3} x {shape['time']:3} x {shape['tags']:2}"
-        for task in ("loss", "decode"):
-            times = (f"{name} {found['median'] * 1e3:.3g}" for name, found in shape[task].items())
-            yield f"{task} [ms]: {', '.join(times)}"
-
-    return " | ".join(parts())
-
-
 def print_ratios(ratios: dict[str, dict[str, dict[str, float] | None]]) -> None:
-    for task, title in {"loss": "loss and gradient", "decode": "decoding"}.items():
+    for task, title in TASKS.items():
         print(f"\nTimes of ours that others take for {title}:  worst  median  best")
         for name, found in ratios[task].items():
             if found:
                 print(f"{name:14}" + "".join(f"{found[key]:8.1f}" for key in ("worst", "median", "best")))
-
-
-def circumstances() -> dict[str, Any]:
-    versions = {}
-    for name in PACKAGES:
-        try:
-            versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return {
-        "cpu": cpu(),
-        "threads": torch.get_num_threads(),
-        "python": platform.python_version(),
-        "versions": versions,
-    }
-
-
-def cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{len(names)} x {names[0]}" if names else platform.processor()
 
 
 if __name__ == "__main__":

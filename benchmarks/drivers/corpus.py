@@ -1,0 +1,102 @@
+"""The corpus of the contest: made from a seed, with the lengths of CoNLL-2003's sentences and five types.
+
+Words are Zipfian; those of each type are the type's own, so that there is something to learn.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+TYPES = ("DATE", "LOC", "MISC", "ORG", "PER")
+LONGEST = 113
+"""Of CoNLL-2003; its mean is 14.5."""
+LETTERS = "etaoinshrdlcumwfgypbvkjxqz"
+SHARE = 0.12
+"""Of the places where a mention could begin, those where one does."""
+
+
+class Pool(NamedTuple):
+    """Words of a type, or of none, and how often each is drawn."""
+
+    tag: str
+    words: list[str]
+    weights: np.ndarray
+
+
+def write(folder: Path, *, sentences: int, forms: int, dim: int, seed: int = 0) -> int:
+    """train.conll and decode.conll, of so many sentences each, and vectors.txt: a random one for each form.
+
+    Returns the number of tokens, of both splits the same.
+    """
+    rng = np.random.default_rng(seed)
+    words = vocabulary(rng, forms)
+    others, *names = pools(words)
+    drawn = lengths(rng, sentences)
+    for split in ("train", "decode"):
+        with (folder / f"{split}.conll").open("w", encoding="utf-8") as file:
+            for length in rng.permutation(drawn).tolist():
+                file.write("".join(f"{word} {tag}\n" for word, tag in sentence(rng, others, names, length)))
+                file.write("\n")
+    with (folder / "vectors.txt").open("w", encoding="utf-8") as file:
+        for word, vector in zip(words, rng.normal(scale=dim**-0.5, size=(forms, dim)), strict=True):
+            file.write(f"{word} {' '.join(f'{number:.5f}' for number in vector)}\n")
+    return int(drawn.sum())
+
+
+def lengths(rng: np.random.Generator, sentences: int) -> np.ndarray:
+    drawn = 1 + rng.gamma(shape=1.5, scale=9.3, size=sentences).astype(int)
+    drawn[0] = LONGEST
+    return drawn.clip(max=LONGEST)
+
+
+def vocabulary(rng: np.random.Generator, forms: int) -> list[str]:
+    """From frequent to rare, which grow longer; one in ten is a number, and names begin with a capital."""
+    frequencies = 1 / (np.arange(len(LETTERS)) + 4)
+    found: dict[str, None] = {}
+    while len(found) < forms:
+        rank = len(found)
+        length = 1 + rng.poisson(1 + 0.6 * np.log1p(rank))
+        if rank % 10 == 9:
+            word = "".join(rng.choice(list("0123456789"), size=length))
+        else:
+            word = "".join(rng.choice(list(LETTERS), size=length, p=frequencies / frequencies.sum()))
+        found.setdefault(word.capitalize() if type_of(rank) else word)
+    return list(found)
+
+
+def type_of(rank: int) -> str:
+    """Of the names, the type; of other words nothing."""
+    return TYPES[rank // 6 % len(TYPES)] if rank % 6 == 5 else ""
+
+
+def pools(words: list[str]) -> list[Pool]:
+    """First that of no type."""
+    ranks = {name: [rank for rank in range(len(words)) if type_of(rank) == name] for name in ("", *TYPES)}
+    return [
+        Pool(name, [words[rank] for rank in chosen], shares(np.array(chosen)))
+        for name, chosen in ranks.items()
+    ]
+
+
+def shares(ranks: np.ndarray) -> np.ndarray:
+    weights = 1 / (ranks + 2.7)
+    return weights / weights.sum()
+
+
+def sentence(rng: np.random.Generator, others: Pool, names: list[Pool], length: int) -> list[tuple[str, str]]:
+    """Words with their BIOES tags."""
+    found = list(zip(rng.choice(others.words, size=length, p=others.weights), ["O"] * length, strict=True))
+    first = 0
+    while first < length:
+        size = 1
+        if rng.random() < SHARE:
+            size = min(int(rng.geometric(0.6)), length - first)
+            name = names[rng.integers(len(names))]
+            prefixes = ["B", *"I" * (size - 2), "E"] if size > 1 else ["S"]
+            words = rng.choice(name.words, size=size, p=name.weights)
+            found[first : first + size] = [
+                (word, f"{prefix}-{name.tag}") for word, prefix in zip(words, prefixes, strict=True)
+            ]
+        first += size
+    return found

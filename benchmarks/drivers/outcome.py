@@ -1,0 +1,65 @@
+"""What each driver gets and gives: the folder with the corpus and the settings in, one JSON file out."""
+
+import argparse
+import importlib.metadata
+import json
+import resource
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Task(NamedTuple):
+    folder: Path
+    settings: dict[str, Any]
+    output: Path
+
+    @property
+    def train(self) -> Path:
+        return self.folder / "train.conll"
+
+    @property
+    def decode(self) -> Path:
+        return self.folder / "decode.conll"
+
+    @property
+    def vectors(self) -> Path:
+        return self.folder / "vectors.txt"
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("output", type=Path)
+    return parser
+
+
+def task(arguments: argparse.Namespace) -> Task:
+    settings = json.loads((arguments.folder / "settings.json").read_text(encoding="utf-8"))
+    return Task(arguments.folder, settings, arguments.output)
+
+
+def write(task: Task, *, train: list[float], decode: list[float], version: str, settings: Any) -> None:
+    """Seconds of each epoch and of each time that all was decoded; the first of each is to warm up."""
+    outcome = {
+        "train_seconds": train,
+        "decode_seconds": decode,
+        "peak_memory_bytes": peak_memory(),
+        "version": f"{version}, torch {importlib.metadata.version('torch')}",
+        "settings": settings,
+    }
+    task.output.write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def peak_memory() -> int:
+    """Of this process alone: ru_maxrss begins with what the process had that started it."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
+    measured = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
+    return measured[0] if measured else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def read(path: Path) -> list[tuple[list[str], list[str]]]:
+    """Words and tags of each sentence of a file of two columns."""
+    blocks = path.read_text(encoding="utf-8").strip().split("\n\n")
+    rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
+    return [([word for word, _ in block], [tag for _, tag in block]) for block in rows]

@@ -1,0 +1,210 @@
+"""One model trained and decoded by this suite, by plain PyTorch, by NCRF++ and by flair: tokens per second.
+
+    python benchmarks/end_to_end.py [--ncrfpp CLONE] [--flair-python PYTHON] [--threads N] [--rounds N]
+
+A character BiLSTM and word vectors, a BiLSTM, a CRF; SGD, batches of 32 sentences; 2,000 made sentences to
+train on and 2,000 others to decode. Each contestant is a process of its own with its own unpatched code, see
+drivers/; all run in turn, round after round. Of a process' epochs, and of its passes of decoding, the first
+does not count. NCRF++ (a clone's folder) and flair (the Python of an environment that has it) are left out if
+not given, plain PyTorch if there is no pytorch-crf.
+
+The result, beside where and when it was made:
+
+    model, data         the settings that all share, and the counts of the corpus
+    contestants         by name: train_tokens_per_second, decode_tokens_per_second and peak_memory_bytes, each
+                        {median, quartiles, runs}, where runs has a number per round; version; settings
+    ratios              by name of one of ours: {train, decode, memory: {name of another: ratio}}: its tokens
+                        per second over the other's, and the other's bytes over its
+    load                the machine's, a minute's average, before each round: {median, quartiles, runs}
+    equal, different    in words
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import timing
+from drivers import corpus
+
+DRIVERS = Path(__file__).parent / "drivers"
+MODEL = {
+    "word_dim": 100,
+    "char_dim": 25,
+    "char_hidden": 25,  # per direction
+    "hidden": 100,  # per direction
+    "dropout": 0.5,
+    "batch": 32,
+    "lr": 0.1,
+}
+DATA = {"sentences": 2000, "forms": 5000}
+EPOCHS = 3
+TINY = {"data": {"sentences": 8, "forms": 60}, "epochs": 2}
+
+EQUAL = [
+    "corpus; word vectors, all trained; characters as they stand, digits too",
+    "layers and their widths; SGD without momentum or decay; dropout of the same rate on the BiLSTM's input"
+    " and output; float32; 32 sentences a batch",
+    "threads (OMP_NUM_THREADS); a process for each contestant and round",
+]
+DIFFERENT = [
+    "training: ours sorts by length within pools of 20 batches; ours_random, as all others, does not",
+    "decoding: ours, flair and plain PyTorch sort by length; NCRF++ does not, and keeps a graph of gradients",
+    "ours_tokens has the suite's defaults: at most 512 tokens a batch with padding, 2,048 in decoding",
+    "decoding: of ours all of scoring dev, F1 too; of the others what makes the tags, of flair the spans",
+    "gradients: clipped at a norm of 5 by ours, flair and plain PyTorch; NCRF++ clips nothing",
+    "loss: the mean over sentences, of flair the sum",
+    "NCRF++: dropout on the characters' vectors as well; decodes in training, to print an accuracy",
+    "NCRF++ scores a tag for padding as well, and like flair two for the ends of a sentence",
+    "words are looked up before the clock starts, by flair in each epoch",
+]
+
+
+class Contestant(NamedTuple):
+    name: str
+    python: str
+    arguments: list[str]
+    """After the interpreter: the driver first."""
+
+
+def main() -> None:
+    parser = timing.options(__doc__, rounds=3)
+    parser.add_argument("--ncrfpp", type=Path, help="a clone of github.com/jiesutd/NCRFpp")
+    parser.add_argument("--flair-python", type=Path, help="the Python of an environment with flair")
+    parser.add_argument(
+        "--hidden", type=int, default=MODEL["hidden"], help="units of the BiLSTM per direction"
+    )
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="of the contestants, only these")
+    arguments = timing.begin(parser)
+    settings = {**MODEL, "hidden": arguments.hidden, "threads": arguments.threads}
+    sizes = TINY if arguments.tiny else {"data": DATA, "epochs": EPOCHS}
+    everyone = contestants(arguments)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        tokens = corpus.write(place, **sizes["data"], dim=settings["word_dim"])
+        (place / "settings.json").write_text(
+            json.dumps({**settings, "epochs": sizes["epochs"]}), encoding="utf-8"
+        )
+        load, outcomes = take_turns(everyone, place, arguments)
+    found = {name: combined(runs, tokens) for name, runs in outcomes.items()}
+    result = {
+        "rounds": arguments.rounds,
+        "model": {**settings, "optimizer": "SGD"},
+        "data": {
+            **sizes["data"],
+            "tokens": tokens,
+            "tags": 4 * len(corpus.TYPES) + 1,
+            "epochs": sizes["epochs"],
+        },
+        "contestants": found,
+        "ratios": ratios(found),
+        "load": load,
+        "equal": EQUAL,
+        "different": DIFFERENT,
+    }
+    timing.write("end_to_end", result, arguments.output)
+
+
+def contestants(arguments: argparse.Namespace) -> list[Contestant]:
+    """Those that are wanted and can be had."""
+    driver = {path.stem.removeprefix("run_"): str(path) for path in DRIVERS.glob("run_*.py")}
+    found = [
+        Contestant("ours", sys.executable, [driver["ours"]]),
+        Contestant("ours_random", sys.executable, [driver["ours"], "--batches=random"]),
+        Contestant("ours_tokens", sys.executable, [driver["ours"], "--batches=tokens"]),
+        Contestant("pytorch", sys.executable, [driver["pytorch"]]),
+    ]
+    if arguments.ncrfpp:
+        found.append(Contestant("ncrfpp", sys.executable, [driver["ncrfpp"], f"--ncrfpp={arguments.ncrfpp}"]))
+    if arguments.flair_python:
+        found.append(Contestant("flair", str(arguments.flair_python), [driver["flair"]]))
+    if importlib.util.find_spec("torchcrf") is None:
+        print("pytorch is left out: no pytorch-crf")
+        found = [one for one in found if one.name != "pytorch"]
+    return [one for one in found if not arguments.only or one.name in arguments.only]
+
+
+def take_turns(
+    everyone: list[Contestant], folder: Path, arguments: argparse.Namespace
+) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """The load before each round, and what the drivers say, by contestant."""
+    load: list[float] = []
+    outcomes: dict[str, list[dict[str, Any]]] = {one.name: [] for one in everyone}
+    for number in range(1, arguments.rounds + 1):
+        load.append(os.getloadavg()[0])
+        for one in everyone:
+            found = run(one, folder, arguments.threads)
+            outcomes[one.name].append(found)
+            train, decode = (steady(found[key]) for key in ("train_seconds", "decode_seconds"))
+            print(f"round {number}: {one.name}: train {train:.2f} s, decode {decode:.2f} s", flush=True)
+    return spread(load), outcomes
+
+
+def run(contestant: Contestant, folder: Path, threads: int) -> dict[str, Any]:
+    """RuntimeError with what the process printed, if it failed."""
+    output = folder / "outcome.json"
+    output.unlink(missing_ok=True)
+    driver, *options = contestant.arguments
+    command = [contestant.python, driver, str(folder), str(output), *options]
+    finished = subprocess.run(command, env=environment(threads), capture_output=True, text=True)
+    if finished.returncode or not output.exists():
+        raise RuntimeError(f"{contestant.name}: {' '.join(command)} failed:\n{finished.stderr}")
+    return json.loads(output.read_text(encoding="utf-8"))
+
+
+def environment(threads: int) -> dict[str, str]:
+    """Drivers see this checkout's package, whether it is installed or not."""
+    numbers = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
+    return {**os.environ, **numbers, "PYTHONPATH": str(DRIVERS.parent.parent)}
+
+
+def combined(runs: list[dict[str, Any]], tokens: int) -> dict[str, Any]:
+    return {
+        "train_tokens_per_second": spread([tokens / steady(run["train_seconds"]) for run in runs]),
+        "decode_tokens_per_second": spread([tokens / steady(run["decode_seconds"]) for run in runs]),
+        "peak_memory_bytes": spread([run["peak_memory_bytes"] for run in runs]),
+        "version": runs[0]["version"],
+        "settings": runs[0]["settings"],
+    }
+
+
+def steady(seconds: list[float]) -> float:
+    return statistics.median(seconds[1:])
+
+
+def spread(values: list[float]) -> dict[str, Any]:
+    return {**timing.summary(values), "runs": values}
+
+
+def ratios(found: dict[str, Any]) -> dict[str, Any]:
+    def median(name: str, key: str) -> float:
+        return found[name][key]["median"]
+
+    ours = [name for name in found if name.startswith("ours")]
+    others = [name for name in found if name not in ours]
+    return {
+        mine: {
+            "train": {
+                name: median(mine, "train_tokens_per_second") / median(name, "train_tokens_per_second")
+                for name in others
+            },
+            "decode": {
+                name: median(mine, "decode_tokens_per_second") / median(name, "decode_tokens_per_second")
+                for name in others
+            },
+            "memory": {
+                name: median(name, "peak_memory_bytes") / median(mine, "peak_memory_bytes") for name in others
+            },
+        }
+        for mine in ours
+    }
+
+
+if __name__ == "__main__":
+    main()

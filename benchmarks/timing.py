@@ -1,0 +1,143 @@
+"""What the benchmarks share: options, interleaved rounds, where a result was made, and its file."""
+
+import argparse
+import importlib.metadata
+import json
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ner_experiments.results import write_json
+
+Times = dict[str, Any]
+"""Seconds: {"median": ..., "quartiles": [..., ...]}."""
+
+FOLDER = Path(__file__).parent
+RESULTS = FOLDER / "results"
+PACKAGES = ("torch", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
+PEERS = ("pytorch-crf", "torch-struct", "flair", "seqeval", "gensim")
+
+
+def options(about: str | None, *, rounds: int) -> argparse.ArgumentParser:
+    """The options of every benchmark; a hidden `--tiny` asks for sizes that a test has time for."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--output", type=Path, help="a file; otherwise benchmarks/results/NAME.json")
+    parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
+    return parser
+
+
+def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    return arguments
+
+
+def measure(
+    runs: Mapping[str, Callable[[], object]], rounds: int, *, slow: float = float("inf")
+) -> dict[str, Times]:
+    """Seconds of each run, all in turn, round after round, so that a noisy minute meets them all.
+
+    Who takes more than `slow` seconds is run once. Nothing is warmed up: that, and to see that all give the
+    same, is for the caller.
+    """
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            if not (seconds[name] and seconds[name][0] > slow):
+                start = time.perf_counter()
+                run()
+                seconds[name].append(time.perf_counter() - start)
+    return {name: summary(times) for name, times in seconds.items()}
+
+
+def summary(values: list[float]) -> dict[str, Any]:
+    return {"median": statistics.median(values), "quartiles": quartiles(values)}
+
+
+def quartiles(values: list[float]) -> list[float]:
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+    return [first, third]
+
+
+def ratios(cases: Iterable[Mapping[str, Times]], name: str, ours: str = "ours") -> dict[str, Any] | None:
+    """How many times ours `name` takes, over the cases in which it ran; None if that is none."""
+    found = [case[name]["median"] / case[ours]["median"] for case in cases if name in case]
+    return {"worst": min(found), **summary(found), "best": max(found)} if found else None
+
+
+def present(peers: Mapping[str, Callable[[], object]]) -> list[str]:
+    """Those that can be made, where the others' packages are missing."""
+    names = []
+    for name, make in peers.items():
+        try:
+            make()
+            names.append(name)
+        except ImportError as error:
+            print(f"{name} is left out: {error}", flush=True)
+    return names
+
+
+def say(case: str, measured: Mapping[str, Times]) -> None:
+    """One line of progress."""
+    times = (f"{name} {found['median'] * 1e3:.3g}" for name, found in measured.items())
+    print(f"{case} [ms]: {', '.join(times)}", flush=True)
+
+
+def write(name: str, result: Mapping[str, Any], output: Path | None = None) -> None:
+    """The result with its circumstances, to benchmarks/results/NAME.json or to `output`."""
+    path = output or RESULTS / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"benchmark": name, **circumstances(), **result})
+    print(f"{name}: {path}", flush=True)
+
+
+def read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def circumstances() -> dict[str, Any]:
+    """What a figure in seconds depends on."""
+    versions = {}
+    for name in (*PACKAGES, *PEERS):
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
+        "cpu": cpu(),
+        "threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def commit() -> str | None:
+    """Of the code that was measured, with "+" where that has been changed since; None outside a checkout."""
+    sources = [":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py"]
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(FOLDER), *arguments]
+        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", *sources) else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{len(names)} x {names[0]}" if names else platform.processor()
