@@ -1,8 +1,8 @@
 """The useful operations of a training step: multiplications and additions of its matrix products.
 
-A recurrent layer takes two operations for each weight, token and direction forward, and twice as many backward,
-by its input and by its weights: 3 x 2 x 4n(n + m) for an LSTM of n units that reads m numbers. All else is what
-PyTorch's counter sees; it sees nothing in compiled kernels, so the CRF counts as nothing.
+A recurrent layer takes two operations for each weight, token and direction forward, and twice as many
+backward, by its input and by its weights: 3 x 2 x 4n(n + m) for an LSTM of n units that reads m numbers. All
+else is what PyTorch's counter sees; it sees nothing in compiled kernels, so the CRF counts as nothing.
 """
 
 import copy

@@ -2,9 +2,9 @@
 
     python benchmarks/limit.py [--threads N] [--rounds N] [--output FILE]
 
-A step is forward, backward and Adam on 32 sentences of 20 tokens, with 100 numbers a word, a character CNN and a
-CRF. Its share of the limit is the operations of its matrix products (see flop.py) over what a product of two
-large float32 matrices would have done in that time, measured in the same rounds with the same threads.
+A step is forward, backward and Adam on 32 sentences of 20 tokens, with 100 numbers a word, a character CNN
+and a CRF. Its share of the limit is the operations of its matrix products (see flop.py) over what a product
+of two large float32 matrices would have done in that time, measured in the same rounds with the same threads.
 """
 
 from functools import partial
@@ -30,12 +30,7 @@ def main() -> None:
     for name in ["bilstm", "parallel", "cross"] if arguments.tiny else names:
         models[name] = measure_model(name, 128 if arguments.tiny else SQUARE, arguments.rounds)
         found = models[name]
-        print(
-            f"{name}: {found['operations'] / 1e9:.2f} GFLOP, {found['share']:.0%} of {found['rate'] / 1e9:.0f} "
-            f"GFLOP/s, {found['tokens_per_second']['train']:,.0f} tokens/s in training, "
-            f"{found['tokens_per_second']['decode']:,.0f} in decoding",
-            flush=True,
-        )
+        print(f"{name}: {in_words(found)}", flush=True)
     result = {"rounds": arguments.rounds, "tokens": SENTENCES * LENGTH, "models": models}
     timing.write("limit", result, arguments.output)
 
@@ -66,6 +61,14 @@ def measure_model(name: str, square: int, rounds: int) -> dict[str, Any]:
         },
         "seconds": found,
     }
+
+
+def in_words(found: dict[str, Any]) -> str:
+    tokens = found["tokens_per_second"]
+    return (
+        f"{found['operations'] / 1e9:.2f} GFLOP, {found['share']:.0%} of {found['rate'] / 1e9:.0f} GFLOP/s, "
+        f"{tokens['train']:,.0f} tokens/s in training, {tokens['decode']:,.0f} in decoding"
+    )
 
 
 if __name__ == "__main__":
