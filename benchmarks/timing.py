@@ -38,6 +38,8 @@ def options(about: str | None, *, rounds: int) -> argparse.ArgumentParser:
 
 def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
     arguments = parser.parse_args()
+    if arguments.tiny and not arguments.output:
+        parser.error("--tiny measures nothing worth keeping in results/: it takes --output")
     torch.set_num_threads(arguments.threads)
     return arguments
 
