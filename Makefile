@@ -39,7 +39,7 @@ tables: .venv/installed    ## the pages under results/, from the runs that are k
 
 THREADS ?= 2
 BENCHMARKS := units peephole limit growth threads bf16 batches startup vectors scoring
-bench: .venv/installed    ## speed and memory into benchmarks/, half an hour; peers: NCRFPP=a-clone FLAIR_PYTHON=its-python
+bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
 	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
 	PYTHONPATH=$(NCRFPP) $(BIN)/python benchmarks/crf.py --threads $(THREADS)

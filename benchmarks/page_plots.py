@@ -51,7 +51,7 @@ def crf(result: Result, path: Path) -> None:
             "times ours" if task == "loss" else "",
         )
         if peers:
-            axes.legend(fontsize=8, frameon=False)
+            axes.legend(fontsize=8)
     made.savefig(path, dpi=120)
 
 
@@ -108,7 +108,8 @@ def growth(result: Result, path: Path) -> None:
         axes.set_xticks(x, [f"{value:,}" for value in x])
         axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
-        finish(axes, "", line["name"], f"{x[0]:,} {line['name']} = 1")
+        axes.set_ylim(min(0.7, *low, *memory) / 1.1, max(1.5, *high, *memory) * 1.1)  # noise stays small
+        finish(axes, "", line["name"], f"times that of {x[0]:,}")
         axes.legend(fontsize=8, frameon=False)
     for axes in grid[len(lines) :]:
         axes.remove()
@@ -124,7 +125,7 @@ def threads(result: Result, path: Path) -> None:
         relative = [found[kind]["median"] / found["1"]["median"] for found in cases.values()]
         axes.scatter(relative, range(len(cases)), s=50, color=COLORS[number % len(COLORS)], label=kind)
     axes.set_yticks(range(len(cases)), list(cases))
-    axes.invert_yaxis()
+    axes.set_ylim(len(cases) - 0.5, -0.5)
     axes.axvline(1, color="gray", linewidth=1)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")

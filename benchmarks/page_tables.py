@@ -212,10 +212,9 @@ def vectors(result: Result) -> Section:
     size = f"{result['lines']:,} x {result['width']}, {result['file_bytes'] / 1e6:.0f} MB"
     cached = result["readers"]["ours, from the cache"]
     megabytes = cached["bytes"] / 1e6
-    what = "vectors from the cache"
-    memory = Bar(f"{what}, memory", "under 100 MB", f"{megabytes:.0f} MB", megabytes < 100)
+    memory = Bar("vectors from the cache, memory", "under 100 MB", f"{megabytes:.0f} MB", megabytes < 100)
     head = [f"{size}; {result['words']:,} words kept", "seconds", "MB"]
-    return Section(["", *table(head, rows)], [under(what, 0.2, cached), memory])
+    return Section(["", *table(head, rows)], [under("vectors from the cache", 0.2, cached), memory])
 
 
 def scoring(result: Result) -> Section:
@@ -241,8 +240,7 @@ def end_to_end(result: Result) -> Section:
     for title in ("equal", "different"):
         lines += ["", f"{title.capitalize()}:", "", *(f"- {line}" for line in result[title])]
     asked = {("train", "ncrfpp"): 6, ("train", "flair"): 10, ("decode", "ncrfpp"): 8, ("decode", "flair"): 8}
-    titles = {"train": "training", "decode": "decoding"}
-    gains = result["ratios"]["ours"]
+    titles, gains = {"train": "training", "decode": "decoding"}, result["ratios"]["ours"]
     bars = [
         at_least(f"end to end against {peer}, {titles[task]}", least, gains[task][peer])
         for (task, peer), least in asked.items()
