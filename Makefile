@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow smoke table tables check clean
+.PHONY: help setup demo test test-slow smoke table tables bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,15 @@ table: .venv/installed    ## a published table beside the runs there are: make t
 
 tables: .venv/installed    ## the pages under results/, from the runs that are kept there
 	@$(BIN)/ner-experiments tables
+
+THREADS ?= 2
+BENCHMARKS := units peephole limit growth threads bf16 batches startup vectors scoring
+bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
+	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
+	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
+	PYTHONPATH=$(NCRFPP) $(BIN)/python benchmarks/crf.py --threads $(THREADS)
+	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
+	$(BIN)/python benchmarks/page.py
 
 check: .venv/installed    ## formatting, lint, types, and which module may import which
 	$(BIN)/ruff format --check .

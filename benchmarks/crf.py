@@ -45,7 +45,9 @@ def main() -> None:
         for task in TASKS
     }
     print_ratios(ratios)
-    timing.write("crf", {"rounds": arguments.rounds, "ratios": ratios, "shapes": shapes}, arguments.output)
+    left_out = sorted(PEERS.keys() - set(names))
+    result = {"rounds": arguments.rounds, "ratios": ratios, "shapes": shapes, "left_out": left_out}
+    timing.write("crf", result, arguments.output)
 
 
 def shapes_of(tiny: bool) -> list[tuple[int, int, int]]:
@@ -79,14 +81,7 @@ def make_problem(batch: int, length: int, tags: int) -> Problem:
 
 
 def derived(contestant: Contestant, problem: Problem) -> Callable[[], Tensor]:
-    def run() -> Tensor:
-        for tensor in (problem.scores, *contestant.weights):
-            tensor.grad = None
-        loss = contestant.loss(problem)
-        loss.backward()
-        return loss
-
-    return run
+    return timing.derived(partial(contestant.loss, problem), [problem.scores, *contestant.weights])
 
 
 def decoded(contestant: Contestant, problem: Problem) -> Callable[[], object]:

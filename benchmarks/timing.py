@@ -7,12 +7,13 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ner_experiments.results import write_json
 
@@ -37,6 +38,8 @@ def options(about: str | None, *, rounds: int) -> argparse.ArgumentParser:
 
 def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
     arguments = parser.parse_args()
+    if arguments.tiny and not arguments.output:
+        parser.error("--tiny measures nothing worth keeping in results/: it takes --output")
     torch.set_num_threads(arguments.threads)
     return arguments
 
@@ -57,6 +60,21 @@ def measure(
                 run()
                 seconds[name].append(time.perf_counter() - start)
     return {name: summary(times) for name, times in seconds.items()}
+
+
+def derived(
+    forward: Callable[[], Tensor], leaves: Sequence[Tensor], up: Tensor | None = None
+) -> Callable[[], Tensor]:
+    """A run forward and backward, by all the leaves; `up` is the gradient that comes from above."""
+
+    def run() -> Tensor:
+        for leaf in leaves:
+            leaf.grad = None
+        result = forward()
+        result.backward(up)
+        return result
+
+    return run
 
 
 def summary(values: list[float]) -> dict[str, Any]:

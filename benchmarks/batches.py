@@ -1,0 +1,125 @@
+"""What the batches of an epoch cost, how much of them is padding, and how they change from epoch to epoch.
+
+    python benchmarks/batches.py [--threads N] [--rounds N] [--output FILE]
+
+Every file of conf/batches (`random` is 32 random sentences), and 64 random sentences, on toy English and,
+where NER_DATA_DIR has it, on CoNLL-2003. `together`: of the pairs of sentences that share a batch in one
+epoch, the share that does in the next; chance alone gives about one over the number of batches.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import timing
+from hydra.utils import instantiate
+from taggers import CPU, composed
+
+from ner_experiments.build import make_encoder
+from ner_experiments.data.batches import Batching, Plan, SentenceCount
+from ner_experiments.data.corpus import load
+from ner_experiments.data.encoder import Encoded
+from ner_experiments.settings import CONF
+
+CORPORA = ("toy_en", "conll2003")
+
+
+def main() -> None:
+    arguments = timing.begin(timing.options(__doc__, rounds=3))
+    result: dict[str, Any] = {"rounds": arguments.rounds, "corpora": {}, "left_out": []}
+    for corpus in CORPORA[: 1 if arguments.tiny else None]:
+        try:
+            split = encoded(corpus)
+        except ValueError as error:
+            print(f"{corpus} is left out: {error}", flush=True)
+            result["left_out"].append(corpus)
+            continue
+        result["corpora"][corpus] = measure(split, arguments.rounds)
+        for name, found in result["corpora"][corpus]["plans"].items():
+            print(f"{corpus} {name}: {in_words(found)}", flush=True)
+    timing.write("batches", result, arguments.output)
+
+
+def encoded(corpus: str) -> Encoded:
+    """Train, as the default experiment reads it."""
+    cfg = composed([f"data={corpus}"])
+    read, encoder = load(instantiate(cfg.data)), make_encoder(cfg)
+    encoder.fit(read)
+    return encoder.encode(read.splits["train"], CPU)
+
+
+def measure(split: Encoded, rounds: int) -> dict[str, Any]:
+    plans = kinds()
+    epochs = {name: epoch(split, kind) for name, kind in plans.items()}
+    for run in epochs.values():
+        run()
+    seconds = timing.measure(epochs, rounds)
+    thousands = len(split) / 1000
+    found = {}
+    for name, kind in plans.items():
+        first, second = (kind.plan(split.lengths, np.random.default_rng((1, number))) for number in range(2))
+        found[name] = {
+            "batches": len(first),
+            "processed_per_token": padded(first, split.lengths) / int(split.lengths.sum()),
+            "together": together(first, second, len(split)),
+            "chance": 1 / len(first),
+            "again": again(first, second),
+            "seconds_per_1000": {
+                "median": seconds[name]["median"] / thousands,
+                "quartiles": [value / thousands for value in seconds[name]["quartiles"]],
+            },
+        }
+    return {"sentences": len(split), "tokens": int(split.lengths.sum()), "plans": found}
+
+
+def kinds() -> dict[str, Batching]:
+    names = sorted(path.stem for path in Path(CONF, "batches").glob("*.yaml"))
+    of_conf = {f"batches={name}": instantiate(composed([f"batches={name}"]).batches) for name in names}
+    return of_conf | {"64 random sentences": SentenceCount(64)}
+
+
+def epoch(split: Encoded, kind: Batching) -> Callable[[], int]:
+    """Plans an epoch and gathers its batches."""
+
+    def run() -> int:
+        plan = kind.plan(split.lengths, np.random.default_rng(0))
+        return sum(len(split.batch(sentences).lengths) for sentences in plan)
+
+    return run
+
+
+def padded(plan: Plan, lengths: np.ndarray) -> int:
+    return sum(len(batch) * int(lengths[batch].max()) for batch in plan)
+
+
+def together(first: Plan, second: Plan, sentences: int) -> float:
+    """The pairs within a batch of `first` that are also in one batch of `second`, as a share of them all."""
+    place = np.empty(sentences, dtype=np.int64)
+    for number, batch in enumerate(second):
+        place[batch] = number
+    pairs = sum(len(batch) * (len(batch) - 1) for batch in first)
+    kept = 0
+    for batch in first:
+        counts = np.unique(place[batch], return_counts=True)[1]
+        kept += int((counts * (counts - 1)).sum())
+    return kept / max(pairs, 1)
+
+
+def again(first: Plan, second: Plan) -> int:
+    """The batches of more than one sentence that come again as they were."""
+    before = {frozenset(batch.tolist()) for batch in first if len(batch) > 1}
+    return sum(frozenset(batch.tolist()) in before for batch in second)
+
+
+def in_words(found: dict[str, Any]) -> str:
+    return (
+        f"{found['batches']} batches, {found['processed_per_token']:.3f} processed tokens per real one, "
+        f"{1000 * found['seconds_per_1000']['median']:.1f} ms per 1,000 sentences, "
+        f"{found['together']:.2%} of the pairs stay together (chance {found['chance']:.2%}), "
+        f"{found['again']} batches come again"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""How time and memory grow with each knob, the others left where they are.
+
+    python benchmarks/growth.py [--threads N] [--rounds N] [--output FILE]
+
+From stacked BiLSTMs with a CRF: two layers of 100 units per direction, 32 sentences of 20 tokens, 17 tags. Of
+a training step, but for the corpus, where it is an epoch with the encoding of its sentences. Each value has a
+process of its own in each round; memory is what its peak adds to the libraries and a tiny model, which are
+loaded before. Processes: what `trainer=ddp` trains on toy English, one thread each, all memory of the first.
+A slope is that of the logs, over all values and over the last two: 1 is linear, 0 constant.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import timing
+from alone import alone
+from taggers import Trial, made_up
+
+DEFAULT = {"sentences": 32, "length": 20, "types": 4, "units": 100, "layers": 2}
+KNOBS: dict[str, tuple[int, ...]] = {
+    "length": (10, 20, 40, 80, 160),
+    "types": (1, 2, 4, 8, 16, 32),
+    "units": (25, 50, 100, 200, 400),
+    "layers": (1, 2, 4, 8),
+    "sentences": (250, 500, 1000, 2000, 4000),
+}
+NAMES = {"types": "tags", "sentences": "sentences of the corpus"}
+X = {"types": lambda types: 1 + 4 * types}
+PROCESSES = (1, 2)
+STEPS = 3
+
+
+def main() -> None:
+    arguments = timing.begin(timing.options(__doc__, rounds=3))
+    knobs = {name: values[:2] if arguments.tiny else values for name, values in KNOBS.items()}
+    lines = {name: line(name, values, arguments) for name, values in knobs.items()}
+    if not arguments.tiny:
+        lines["processes"] = processes(arguments.rounds)
+    result = {"rounds": arguments.rounds, "default": DEFAULT, "lines": lines}
+    timing.write("growth", result, arguments.output)
+
+
+def line(name: str, values: tuple[int, ...], arguments: argparse.Namespace) -> dict[str, Any]:
+    prepare = prepared_epoch if name == "sentences" else prepared_steps
+    seconds: list[list[float]] = [[] for _ in values]
+    peaks = [0] * len(values)
+    for _ in range(arguments.rounds):
+        for place, value in enumerate(values):
+            one = alone(prepare, DEFAULT | {name: value}, threads=arguments.threads)
+            seconds[place].append(one["result"])
+            peaks[place] = max(peaks[place], one["bytes"])
+    return summarised(NAMES.get(name, name), [*map(X.get(name, int), values)], seconds, peaks)
+
+
+def summarised(name: str, x: list[int], seconds: list[list[float]], peaks: list[int]) -> dict[str, Any]:
+    times = [timing.summary(measured) for measured in seconds]
+    slope = {"seconds": slopes(x, [time["median"] for time in times]), "bytes": slopes(x, peaks)}
+    points = zip(x, times, peaks, strict=True)
+    text = ", ".join(f"{n}: {1e3 * time['median']:.3g} ms {b / 1e6:.0f} MB" for n, time, b in points)
+    print(f"{name}: {text}; slopes {slope['seconds']['last']:.2f}, {slope['bytes']['last']:.2f}", flush=True)
+    return {"name": name, "values": x, "seconds": times, "bytes": peaks, "slopes": slope}
+
+
+def slopes(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
+    across, up = np.log(x), np.log(np.maximum(y, 1e-12))
+    last = (up[-1] - up[-2]) / (across[-1] - across[-2])
+    return {"all": float(np.polyfit(across, up, 1)[0]), "last": float(last)}
+
+
+def prepared_steps(knobs: dict[str, int]) -> Callable[[], float]:
+    """What is loaded once is loaded here; the model and its data belong to what is measured."""
+    warm_up()
+
+    def run() -> float:
+        trial = made(knobs)
+        (batch,) = trial.batches()
+        trial.step(batch)
+        return timing.measure({"step": lambda: trial.step(batch)}, STEPS)["step"]["median"]
+
+    return run
+
+
+def prepared_epoch(knobs: dict[str, int]) -> Callable[[], float]:
+    warm_up()
+    corpus = made_up(knobs["sentences"], range(5, 36))
+
+    def run() -> float:
+        start = time.perf_counter()
+        trial = Trial(corpus, overrides(knobs))
+        for batch in trial.batches():
+            trial.step(batch)
+        return time.perf_counter() - start
+
+    return run
+
+
+def warm_up() -> None:
+    small = made(DEFAULT | {"sentences": 2, "length": 2, "units": 2})
+    for batch in small.batches():
+        small.step(batch)
+
+
+def made(knobs: dict[str, int]) -> Trial:
+    return Trial(made_up(knobs["sentences"], knobs["length"], knobs["types"]), overrides(knobs))
+
+
+def overrides(knobs: dict[str, int]) -> list[str]:
+    units, layers = f"model.hidden_size={knobs['units']}", f"layers={knobs['layers']}"
+    return ["model=stacked", units, layers, "chars=none", "batches=random"]
+
+
+def processes(rounds: int) -> dict[str, Any]:
+    runs = [[trained(number) for number in PROCESSES] for _ in range(rounds)]
+    seconds = [[1000 / run["tokens_per_second"] for run in of_one] for of_one in zip(*runs, strict=True)]
+    peaks = [run["peak_memory_bytes"]["main"] for run in runs[0]]
+    return summarised("processes", list(PROCESSES), seconds, peaks)
+
+
+def trained(number: int) -> dict[str, Any]:
+    """The metrics.json of two epochs."""
+    root = timing.FOLDER.parent
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            sys.executable,
+            "run.py",
+            "trainer=ddp",
+            f"trainer.devices={number}",
+            "trainer.max_epochs=2",
+        ]
+        command += ["runtime.accelerator=cpu", "runtime.progress=false", f"output_dir={folder}"]
+        environment = {**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"}
+        subprocess.run(command, cwd=root, env=environment, check=True, capture_output=True)
+        (path,) = Path(folder).rglob("metrics.json")
+        return json.loads(path.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""How near a training step comes to the machine's limit, for each architecture at its paper's sizes.
+
+    python benchmarks/limit.py [--threads N] [--rounds N] [--output FILE]
+
+A step is forward, backward and Adam on 32 sentences of 20 tokens, with 100 numbers a word, a character CNN
+and a CRF. Its share of the limit is the operations of its matrix products (see flop.py) over what a product
+of two large float32 matrices would have done in that time, measured in the same rounds with the same threads.
+"""
+
+from functools import partial
+from typing import Any
+
+import timing
+import torch
+from flop import operations
+from taggers import Trial, made_up
+
+from ner_experiments.settings import CONF
+
+SENTENCES, LENGTH = 32, 20
+DEEP = 4
+"""Layers of Yang & Xu's (2020) models; those of Li et al. (2020) have two, as the default."""
+SQUARE = 2048
+
+
+def main() -> None:
+    arguments = timing.begin(timing.options(__doc__, rounds=5))
+    names = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+    models = {}
+    for name in ["bilstm", "parallel", "cross"] if arguments.tiny else names:
+        models[name] = measure_model(name, 128 if arguments.tiny else SQUARE, arguments.rounds)
+        found = models[name]
+        print(f"{name}: {in_words(found)}", flush=True)
+    result = {"rounds": arguments.rounds, "tokens": SENTENCES * LENGTH, "models": models}
+    timing.write("limit", result, arguments.output)
+
+
+def measure_model(name: str, square: int, rounds: int) -> dict[str, Any]:
+    deep = name.startswith("residual") or name == "stacked"
+    corpus = made_up(SENTENCES, LENGTH)
+    trial = Trial(
+        corpus, [f"model={name}", "batches=random", "chars=cnn", *([f"layers={DEEP}"] if deep else [])]
+    )
+    (batch,) = trial.batches()
+    matrix = torch.randn(square, square)
+    runs = {
+        "product": partial(torch.mm, matrix, matrix),
+        "train": partial(trial.step, batch),
+        "decode": partial(trial.decode, batch),
+    }
+    for run in runs.values():
+        run()
+    found = timing.measure(runs, rounds)
+    useful, rate = operations(trial.tagger, batch), 2 * square**3 / found["product"]["median"]
+    return {
+        "operations": useful,
+        "rate": rate,
+        "share": useful / found["train"]["median"] / rate,
+        "tokens_per_second": {
+            task: int(batch.lengths.sum()) / found[task]["median"] for task in ("train", "decode")
+        },
+        "seconds": found,
+    }
+
+
+def in_words(found: dict[str, Any]) -> str:
+    tokens = found["tokens_per_second"]
+    return (
+        f"{found['operations'] / 1e9:.2f} GFLOP, {found['share']:.0%} of {found['rate'] / 1e9:.0f} GFLOP/s, "
+        f"{tokens['train']:,.0f} tokens/s in training, {tokens['decode']:,.0f} in decoding"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Writes benchmarks/README.md and benchmarks/plots/ from the results that there are.
+
+    python benchmarks/page.py [--results FOLDER] [--output FOLDER]
+
+Reads nothing but the results and the first lines of the scripts that made them, and measures nothing.
+"""
+
+import argparse
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import page_plots
+import page_tables
+import timing
+from page_parts import Section, table
+
+MODELS = ("end_to_end", "crf", "units", "peephole", "limit", "growth", "threads", "bf16")
+AROUND = ("batches", "startup", "vectors", "scoring")
+INTRODUCTION = """\
+# Speed and memory
+
+Made by `make bench`: each script writes a result into `results/`, and `page.py` makes this page of them.
+Ratios compare runs that took turns, round after round, in one sitting. Figures are medians, the quartiles in
+brackets. "Times ours" is what another takes over what ours takes. Peers that are not installed are left out
+and named. What was equal, and what not, stands in each section."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--results", type=Path, default=timing.RESULTS)
+    parser.add_argument("--output", type=Path, default=timing.FOLDER)
+    arguments = parser.parse_args()
+    results = {path.stem: timing.read(path) for path in sorted(arguments.results.glob("*.json"))}
+    plots = arguments.output / "plots"
+    plots.mkdir(parents=True, exist_ok=True)
+    path = arguments.output / "README.md"
+    path.write_text("\n".join(page(results, plots)) + "\n", encoding="utf-8")
+    print(path)
+
+
+def page(results: dict[str, dict[str, Any]], plots: Path) -> Iterator[str]:
+    known = [name for name in (*MODELS, *AROUND) if name in results]
+    sections = {name: getattr(page_tables, name)(results[name]) for name in known}
+    yield INTRODUCTION
+    yield from bars(sections)
+    for name, section in sections.items():
+        title, *about = docstring(name)
+        yield from ["", f"## {title}", "", *about, "", circumstances(name, results[name])]
+        yield from section.lines
+        if name in page_plots.PLOTS:
+            draw, caption = page_plots.PLOTS[name]
+            draw(results[name], plots / f"{name}.png")
+            yield from ["", f"![{caption}](plots/{name}.png)", "", caption]
+
+
+def bars(sections: dict[str, Section]) -> Iterator[str]:
+    rows = [
+        [bar.what, bar.asked, bar.measured, "yes" if bar.met else "**no**"]
+        for section in sections.values()
+        for bar in section.bars
+    ]
+    if rows:
+        yield from ["", "## What was asked for, and whether it is met", ""]
+        yield from table(["", "asked", "measured", "met"], rows)
+
+
+def docstring(name: str) -> list[str]:
+    """Of the script: its first line, and the paragraphs that are neither its usage nor its result's keys."""
+    text = ast.get_docstring(ast.parse((timing.FOLDER / f"{name}.py").read_text(encoding="utf-8")))
+    assert text
+    title, *paragraphs = text.split("\n\n")
+    prose = [part for part in paragraphs if not part.startswith(" ") and not part.endswith(":")]
+    return [title.rstrip("."), *"\n\n".join(prose).splitlines()]
+
+
+def circumstances(name: str, result: dict[str, Any]) -> str:
+    """When, with what code, where; of the versions those that matter for speed."""
+    shown = ("torch", "numba", *timing.PEERS)
+    versions = [f"{package} {version}" for package, version in result["versions"].items() if package in shown]
+    commit = result["commit"] or "unknown"
+    changed = ", changed since" if commit.endswith("+") else ""
+    left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
+    return (
+        f"`python benchmarks/{name}.py`, {result['date'][:10]}, commit {commit[:12]}{changed}; "
+        f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}; "
+        f"Python {result['python']}, {', '.join(versions)}.{left_out}"
+    )
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+if __name__ == "__main__":
+    main()

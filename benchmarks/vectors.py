@@ -1,0 +1,130 @@
+"""Word vectors of a corpus out of a large text file: ours, first and from the cache, and other readers.
+
+    python benchmarks/vectors.py [--threads N] [--rounds N] [--output FILE]
+
+A file of 400,000 words in GloVe's format is made in a temporary folder; the corpus has 20,000 of them. All
+end with the same matrix, a row for each of the corpus' words. Each reader runs in a process of its own, its
+library imported; the file is in the page cache. The other readers keep the whole table, as they are made to.
+"""
+
+import argparse
+import itertools
+import random
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import timing
+from alone import alone
+
+from ner_experiments.data.vectors import load_vectors
+
+LINES, WORDS, WIDTH = 400_000, 20_000, 100
+SLOW = 4.0
+"""Seconds above which a reader is run once."""
+
+Reader = Callable[[Path, list[str], Path], np.ndarray]
+
+
+def main() -> None:
+    arguments = timing.begin(timing.options(__doc__, rounds=5))
+    lines, words = (2000, 100) if arguments.tiny else (LINES, WORDS)
+    names = timing.present(READERS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vectors.txt"
+        found = measure(path, write_file(path, lines, words), names, arguments)
+        size = path.stat().st_size
+    about = {"lines": lines, "words": words, "width": WIDTH, "file_bytes": size}
+    left_out = sorted(READERS.keys() - set(names))
+    result = {"rounds": arguments.rounds, **about, "readers": found, "left_out": left_out}
+    timing.write("vectors", result, arguments.output)
+
+
+def write_file(path: Path, lines: int, words: int) -> list[str]:
+    """Returns the corpus' words. Rows come again every thousand lines, which is all one to a parser."""
+    draws = np.random.default_rng(0).standard_normal((1000, WIDTH))
+    rows = [" ".join(f"{number:.5f}" for number in row) for row in draws.tolist()]
+    keys = ["".join(letters) for letters in itertools.product("etaoinsh", repeat=7)]
+    random.Random(0).shuffle(keys)
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{key} {rows[place % 1000]}\n" for place, key in enumerate(keys[:lines]))
+    return random.Random(1).sample(keys[:lines], words)
+
+
+def measure(path: Path, words: list[str], names: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    peaks = dict.fromkeys(names, 0)
+    right = None
+    for number in range(arguments.rounds):
+        for name in names:
+            if seconds[name] and seconds[name][0] > SLOW:
+                continue
+            cache = path.with_name(f"cache-{number}")
+            one = alone(prepared, name, path, words, cache, threads=arguments.threads)
+            seconds[name].append(one["seconds"])
+            peaks[name] = max(peaks[name], one["bytes"])
+            right = one["result"] if right is None else right
+            np.testing.assert_array_equal(one["result"], right, err_msg=name)
+    found = {name: timing.summary(seconds[name]) | {"bytes": peaks[name]} for name in names}
+    for name, times in found.items():
+        print(f"{name}: {times['median']:.3g} s, {times['bytes'] / 1e6:.0f} MB", flush=True)
+    return found
+
+
+def prepared(name: str, path: Path, words: list[str], cache: Path) -> Callable[[], np.ndarray]:
+    return partial(READERS[name](), path, words, cache)
+
+
+def ours() -> Reader:
+    def read(path: Path, words: list[str], cache: Path) -> np.ndarray:
+        loaded = load_vectors(path, words, cache=cache)
+        return loaded.matrix[loaded.rows]
+
+    return read
+
+
+def gensim() -> Reader:
+    from gensim.models import KeyedVectors
+
+    def read(path: Path, words: list[str], _: Path) -> np.ndarray:
+        return KeyedVectors.load_word2vec_format(path, no_header=True)[words]
+
+    return read
+
+
+def loadtxt() -> Reader:
+    def read(path: Path, words: list[str], _: Path) -> np.ndarray:
+        with path.open(encoding="utf-8") as file:
+            row_of = {line.partition(" ")[0]: row for row, line in enumerate(file)}
+        table = np.loadtxt(path, np.float32, comments=None, usecols=range(1, WIDTH + 1))
+        return table[[row_of[word] for word in words]]
+
+    return read
+
+
+def loop() -> Reader:
+    def read(path: Path, words: list[str], _: Path) -> np.ndarray:
+        table = {}
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                word, *numbers = line.split()
+                table[word] = np.array(numbers, dtype=np.float32)
+        return np.stack([table[word] for word in words])
+
+    return read
+
+
+READERS: dict[str, Callable[[], Reader]] = {
+    "ours, first": ours,
+    "ours, from the cache": ours,
+    "gensim": gensim,
+    "numpy.loadtxt": loadtxt,
+    "a loop into a dict": loop,
+}
+
+
+if __name__ == "__main__":
+    main()
