@@ -6,6 +6,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import jaxtyping
 import pytest
+import torch
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which transformers does too
 
 SHAPED = ("modules", "models", "metrics", "tagger", "randomisation", "xor.measurement", "xor.experiment")
 jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "beartype.beartype")
@@ -13,6 +17,4 @@ jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "b
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    import torch
-
     torch.manual_seed(0)

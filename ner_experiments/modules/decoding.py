@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ner_experiments.modules import compiled
+from ner_experiments.modules import compiled, crf_cuda
 
 FORBIDDEN = -1e30
 """Score of what is forbidden: its probability is exactly 0, and unlike -inf it makes no NaN (inf - inf)."""
@@ -73,6 +73,8 @@ def viterbi(
     """
     if compiled.serve(scores):
         return compiled.viterbi(scores, mask, *transitions)
+    if crf_cuda.serve(scores):
+        return crf_cuda.viterbi(scores, mask, *transitions)
     return plain_viterbi(scores, mask, transitions)
 
 

@@ -1,8 +1,8 @@
 """The forward-backward algorithm of a linear chain: the likelihood of tags, and their marginals.
 
-In PyTorch, for any device and any derivative. On a CPU the kernels of `compiled` take over wherever no graph
-of their result is asked for: in the loss, whose gradient they know in closed form, and in marginals that
-nobody derives.
+In PyTorch, for any device and any derivative. The kernels of `compiled` (CPU) and `crf_cuda` take over
+wherever no graph of their result is asked for: in the loss, whose gradient they know in closed form, and in
+marginals that nobody derives.
 """
 
 import math
@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ner_experiments.modules import compiled
+from ner_experiments.modules import compiled, crf_cuda
 from ner_experiments.modules.decoding import Transitions, centred
 
 
@@ -35,20 +35,28 @@ def negative_log_likelihood(
     transitions: Transitions,
 ) -> Float[Tensor, ""]:
     """-log p(tags | scores), the mean over the sentences; differentiable any number of times."""
-    if not compiled.serve(scores):
-        return plain_likelihood(scores, tags, mask, transitions)
-    if is_derived(scores, transitions):
-        return cast(Tensor, _CompiledLikelihood.apply(scores, tags, mask, *transitions))  # type: ignore[no-untyped-call]
-    return compiled.likelihood(scores, tags, mask, *transitions, weight=1 / len(scores), derive=False)[0]
+    derived = is_derived(scores, transitions)
+    if compiled.serve(scores):
+        if derived:
+            return cast(Tensor, _CompiledLikelihood.apply(scores, tags, mask, *transitions))  # type: ignore[no-untyped-call]
+        return compiled.likelihood(scores, tags, mask, *transitions, weight=1 / len(scores), derive=False)[0]
+    if crf_cuda.serve(scores):
+        if derived:
+            return cast(Tensor, _CudaLikelihood.apply(scores, tags, mask, *transitions))  # type: ignore[no-untyped-call]
+        return crf_cuda.forward(scores, tags, mask, *transitions, keep=False)[0].mean().to(scores.dtype)
+    return plain_likelihood(scores, tags, mask, transitions)
 
 
 def marginals(
     scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
 ) -> Float[Tensor, "batch time tags"]:
     """p(y_i = tag | scores), 0 at padding; differentiable."""
-    if not compiled.serve(scores) or is_derived(scores, transitions):
-        return posterior(centred(scores, mask), mask, transitions).marginals
-    return compiled.likelihood(scores, None, mask, *transitions, weight=1.0, derive=True)[1]
+    if not is_derived(scores, transitions):
+        if compiled.serve(scores):
+            return compiled.likelihood(scores, None, mask, *transitions, weight=1.0, derive=True)[1]
+        if crf_cuda.serve(scores):
+            return crf_cuda.marginals(scores, mask, *transitions)
+    return posterior(centred(scores, mask), mask, transitions).marginals
 
 
 def is_derived(scores: Tensor, transitions: Transitions) -> bool:
@@ -77,6 +85,25 @@ class _CompiledLikelihood(torch.autograd.Function):
             for found in (by_scores, *by_transitions):
                 found *= gradient
         return by_scores, None, None, *by_transitions
+
+
+class _CudaLikelihood(torch.autograd.Function):
+    """Finds the gradient on the way back, times what comes from there, which nobody waits for."""
+
+    @staticmethod
+    def forward(ctx: Any, *inputs: Tensor) -> Tensor:
+        losses, steps = crf_cuda.forward(*inputs, keep=True)
+        ctx.save_for_backward(*inputs, steps)
+        return losses.mean().to(inputs[0].dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        *inputs, steps = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _derive_as_graph(gradient, *inputs)
+        _, tags, mask, *transitions = inputs
+        by_scores, *others = crf_cuda.backward(gradient / len(tags), tags, mask, steps, *transitions)
+        return by_scores, None, None, *others
 
 
 def _derive_as_graph(

@@ -1,0 +1,200 @@
+"""The LSTM units' Triton kernels against a loop in float64; on a GPU, or else in Triton's interpreter.
+
+That they compile for a GPU is tested without one.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from ner_experiments.modules import lstm_cuda
+from ner_experiments.modules.peephole import PeepholeLayer
+from ner_experiments.modules.units import BiLSTMUnits
+
+pytest.importorskip("triton")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # and the interpreter, see conftest.py
+LENGTHS = [4, 1, 3]
+
+
+@pytest.fixture(autouse=True)
+def _on_the_device() -> Iterator[None]:
+    with torch.device(DEVICE):
+        yield
+
+
+def loop(
+    gates: Tensor, weights: Tensor, peepholes: Tensor | None, mask: Tensor | None, lengths: Tensor
+) -> Tensor:
+    """One sentence and unit after the other, token by token."""
+    directions, batch, time, units, _ = gates.shape
+    size = weights.shape[3]
+    found = gates.new_zeros(directions, batch, time, units, size)
+    for d, b, k in ((d, b, k) for d in range(directions) for b in range(batch) for k in range(units)):
+        h = c = gates.new_zeros(size)
+        ci, cf, co = gates.new_zeros(3, size) if peepholes is None else peepholes[d, k]
+        tokens = range(int(lengths[b]))
+        for t in reversed(tokens) if d == 1 else tokens:
+            read = h if mask is None else h * mask[d, k, b]
+            i, f, g, o = (gates[d, b, t, k] + weights[d, k] @ read).chunk(4)
+            i, f = (i + ci * c).sigmoid(), (f + cf * c).sigmoid()
+            c = f * c + i * g.tanh()
+            h = (o + co * c).sigmoid() * c.tanh()
+            found[d, b, t, k] = h
+    return found
+
+
+def make(
+    size: int, units: int, peepholes: bool, mask: bool, lengths: list[int]
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None, Tensor]:
+    batch, time = len(lengths), max(lengths) + 1
+    return (
+        torch.randn(2, batch, time, units, 4 * size),
+        torch.randn(2, units, 4 * size, size) / size**0.5,
+        torch.randn(2, units, 3, size) if peepholes else None,
+        2.0 * torch.randint(2, (2, units, batch, size)) if mask else None,
+        torch.tensor(lengths),
+    )
+
+
+@pytest.mark.parametrize(
+    ("size", "units", "peepholes", "mask", "lengths"),
+    [
+        (1, 1, False, False, LENGTHS),
+        (5, 3, True, True, LENGTHS),
+        (16, 2, False, True, [2]),
+        (33, 1, True, False, LENGTHS),
+        (3, 1, True, True, [1 + b % 3 for b in range(35)]),  # more than two blocks
+    ],
+)
+def test_states_and_gradients_equal_a_loop(
+    size: int, units: int, peepholes: bool, mask: bool, lengths: list[int]
+) -> None:
+    tensors = make(size, units, peepholes, mask, lengths)
+    upstream = torch.randn(2, len(lengths), max(lengths) + 1, units, size)
+    double = [None if x is None else x.double().requires_grad_() for x in tensors[:3]]
+    kept = None if tensors[3] is None else tensors[3].double()
+    right = loop(*double, kept, tensors[4])
+    derived = [x for x in double if x is not None]
+    expected = torch.autograd.grad(right, derived, upstream.double())
+    for dtype, tolerance in ((torch.float32, 2e-6), (torch.float64, 1e-12)):
+        inputs = [None if x is None else x.to(dtype, copy=True).requires_grad_() for x in tensors[:3]]
+        kept = None if tensors[3] is None else tensors[3].to(dtype)
+        found = lstm_cuda.steps(*inputs, kept, tensors[4])
+        assert found.dtype == dtype
+        torch.testing.assert_close(found.double(), right, rtol=0, atol=tolerance)
+        gradients = torch.autograd.grad(found, [x for x in inputs if x is not None], upstream.to(dtype))
+        for one, other in zip(gradients, expected, strict=True):
+            scale = other.abs().max().clamp(min=1).item()
+            torch.testing.assert_close(one.double(), other, rtol=0, atol=5 * scale * tolerance)
+
+
+def test_parallel_units_by_kernels() -> None:
+    units = BiLSTMUnits(input_size=6, num_units=3, unit_size=5, dropout=0.0)
+    torch.nn.init.normal_(units.biases)
+    x, lengths = torch.randn(3, 4, 6), torch.tensor(LENGTHS)
+    gates = torch.einsum("bti,dugi->dbtug", x, units.input_weights) + units.biases[:, None, None]
+    ahead, back = lstm_cuda.steps(gates, units.recurrent_weights, None, None, lengths)
+    found, right = torch.cat([ahead, back], dim=-1), units(x, lengths)
+    real = torch.arange(4) < lengths[:, None]
+    torch.testing.assert_close(found[real], right[real])
+    assert not found[~real].any()
+    upstream = torch.randn(3, 4, 3, 10) * real[:, :, None, None]
+    for one, other in zip(
+        torch.autograd.grad(found, list(units.parameters()), upstream),
+        torch.autograd.grad(right, list(units.parameters()), upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_peepholes_of_huang_by_kernels() -> None:
+    layers = [PeepholeLayer(input_size=6, hidden_size=5) for _ in range(2)]
+    x = torch.randn(3, 4, 6)
+    gates = [torch.nn.functional.linear(x, layer.input_weight, layer.bias) for layer in layers]
+    weights = torch.stack([layer.state_weight for layer in layers])[:, None]
+    peepholes = torch.stack([layer.peepholes for layer in layers])[:, None]
+    lengths = torch.full((3,), 4)
+    found = lstm_cuda.steps(torch.stack(gates)[:, :, :, None], weights, peepholes, None, lengths)
+    torch.testing.assert_close(found[0, :, :, 0], layers[0](x))
+    torch.testing.assert_close(found[1, :, :, 0], layers[1](x.flip(1)).flip(1))
+
+
+def test_bfloat16_gates_of_any_layout_are_computed_in_the_weights_type() -> None:
+    gates, weights, _, _, lengths = make(5, 2, False, False, LENGTHS)
+    low = gates.bfloat16().transpose(1, 2).contiguous().transpose(1, 2)
+    found = lstm_cuda.steps(low, weights, None, None, lengths)
+    assert torch.equal(found, lstm_cuda.steps(low.float().contiguous(), weights, None, None, lengths))
+
+
+def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A tensor without numbers gives none away.
+    monkeypatch.setattr(lstm_cuda, "launch", lambda *args: None)
+    with torch.device("meta"):
+        gates, weights, peepholes, mask, lengths = make(5, 2, True, True, LENGTHS)
+        found = lstm_cuda.steps(gates, weights.requires_grad_(), peepholes, mask, lengths)
+        found.sum().backward()
+    assert weights.grad is not None
+
+
+@pytest.mark.parametrize(("there", "most"), [(99 * 1024, 32), (163 * 1024, 64), (227 * 1024, 64)])
+def test_units_are_served_that_fit_in_the_shared_memory(
+    there: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lstm_cuda, "have_triton", lambda: True)
+    monkeypatch.setattr(lstm_cuda, "shared_memory", lambda device: there)
+    with FakeTensorMode():
+        gates = torch.zeros(1, device="cuda")
+        for size in (1, 20, most, most + 1):
+            weights = torch.zeros(2, 1, 4 * size, size, device="cuda")
+            assert lstm_cuda.serve(gates, weights) == (size <= most)
+    assert not lstm_cuda.serve(torch.zeros(1, device="cpu"), torch.zeros(2, 1, 4, 1))
+
+
+COMPILE = """
+import itertools, re, subprocess, tempfile
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from ner_experiments.modules import lstm_triton
+TYPES = {"time": "i32", "batch": "i32", "units": "i32", "lengths": "*i64"}
+for kernel, size in itertools.product([lstm_triton.forward, lstm_triton.backward], (64,)):
+    width = max(16, triton.next_power_of_2(size))
+    constants = {"size": size, "width": width}
+    types = {arg: "constexpr" if arg in constants else TYPES.get(arg, "*fp32") for arg in kernel.arg_names}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, arg in enumerate(types) if types[arg][0] == "*"}
+    compiled = triton.compile(
+        ASTSource(kernel, types, constants, aligned), target=GPUTarget("cuda", 90, 32),
+        options={"num_warps": width // 8, "num_stages": 1},
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(compiled.asm["ptx"])
+        file.flush()
+        ptxas = [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", file.name]
+        told = subprocess.run(ptxas, capture_output=True, text=True, check=True).stderr
+    spilled = re.search(r"(\\d+) bytes spill stores", told)[1]
+    print(width, len(compiled.asm["cubin"]) > 0, spilled, compiled.metadata.shared)
+"""
+
+
+def test_kernels_compile_for_a_gpu_and_fit_in_its_memory(tmp_path: Path) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", COMPILE],
+        capture_output=True,
+        text=True,
+        env=environment | {"TRITON_CACHE_DIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert len(lines) == 2
+    for width, is_binary, spilled, shared in lines:
+        assert (is_binary, spilled) == ("True", "0")
+        assert int(shared) <= lstm_cuda.needed(int(width), torch.float32)
