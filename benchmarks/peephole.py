@@ -38,7 +38,12 @@ def measure_size(size: int, rounds: int) -> dict[str, dict[str, timing.Times]]:
     layer = PeepholeLayer(input_size=INPUT, hidden_size=size)
     stock = nn.LSTM(INPUT, size, batch_first=True)
     weights = {"ours": [*layer.parameters()], "loop": [*layer.parameters()], "stock": [*stock.parameters()]}
-    states = {"ours": layer, "loop": partial(loop, layer), "stock": lambda x: stock(x)[0]}
+    lengths = torch.full((BATCH,), TIME)
+    states = {
+        "ours": lambda x: layer(x, lengths),
+        "loop": partial(loop, layer),
+        "stock": lambda x: stock(x)[0],
+    }
     train = {name: timing.derived(partial(run, x), [x, *weights[name]], up) for name, run in states.items()}
     found = {
         name: [run().detach(), *(tensor.grad for tensor in (x, *weights[name]))]

@@ -10,6 +10,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
+from ner_experiments.data.rows import in_chunks
 from ner_experiments.metrics import SpanF1, TagAccuracy
 
 
@@ -75,20 +76,29 @@ class Tagger(LightningModule):
         self.metric = metric
         self.penalty = penalty
         self.make_optimizer = optimizer
+        self.shared: dict[str, Tensor] = {}
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch time tags"]:
         """Scores of every tag at every token."""
         scores = self.output(self.model(self.embed(batch), batch.lengths))
         for name, module in self.direct.items():
-            scores = scores + batch.spread(name, module(batch.inputs[name]))
+            scores = scores + batch.spread(name, self.rows(name, module, batch))
         return scores
 
     def embed(self, batch: Batch) -> Float[Tensor, "batch time size"]:
         """The vectors of all inputs side by side; of size 0 if there are none."""
-        vectors = [batch.spread(name, module(batch.inputs[name])) for name, module in self.inputs.items()]
+        vectors = [batch.spread(name, self.rows(name, module, batch)) for name, module in self.inputs.items()]
         return (
             torch.cat(vectors, dim=-1) if vectors else torch.zeros(*batch.mask.shape, 0).to(batch.mask.device)
         )
+
+    def rows(self, name: str, module: nn.Module, batch: Batch) -> Tensor:
+        """What a module makes of its input; of one that all batches of a split share, once an evaluation."""
+        if name not in batch.shared:
+            return module(batch.inputs[name])
+        if name not in self.shared:
+            self.shared[name] = in_chunks(module, batch.inputs[name])
+        return self.shared[name]
 
     def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
         loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
@@ -109,15 +119,18 @@ class Tagger(LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         self.metric.reset()
+        self.shared.clear()
 
     def on_test_epoch_start(self) -> None:
-        self.metric.reset()
+        self.on_validation_epoch_start()
 
     def on_validation_epoch_end(self) -> None:
+        self.shared.clear()
         self.report = self.metric.compute()
         self.log(f"dev/{self.metric.headline}", self.report[self.metric.headline])
 
     def on_test_epoch_end(self) -> None:
+        self.shared.clear()
         self.report = self.metric.compute()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:

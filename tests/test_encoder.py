@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.inputs import Case, Characters, Input, PretrainedWords, RandomWords
-from ner_experiments.data.rows import PerToken
+from ner_experiments.data.rows import PerToken, in_chunks
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import encode
 from ner_experiments.data.text import Text
@@ -248,3 +248,28 @@ def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWord
         file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
         checksums += fitted([sentence("the zork")], chars=Characters(), words=pretrained).checksums()
     assert checksums[0] == checksums[1] != checksums[2]
+
+
+def test_batches_that_share_their_forms_say_the_same() -> None:
+    text = ["a bb a", "ccc a bb dd", "bb"]
+    corpus = [sentence(line) for line in text]
+    encoded = fitted(corpus, **inputs()).encode(corpus, CPU)
+    for numbers in ([0], [2, 1]):
+        alone, shared = (encoded.batch(np.array(numbers), share=share) for share in (False, True))
+        assert shared.shared == {"words", "lower", "chars"}  # the others depend on the sentence
+        for name in alone.inputs:
+            rows = [batch.spread(name, batch.inputs[name])[batch.mask] for batch in (alone, shared)]
+            width = min(row.shape[-1] for row in rows) if rows[0].ndim == 2 else None
+            assert torch.equal(*(row[..., :width] if width else row for row in rows))
+
+
+def test_a_table_in_chunks_is_made_row_by_row() -> None:
+    table = torch.tensor([[3, 1, 0, 0], [2, 0, 0, 0], [5, 1, 4, 1], [9, 9, 0, 0], [1, 0, 0, 0]])
+    seen: list[tuple[int, ...]] = []
+
+    def add_up(rows: torch.Tensor) -> torch.Tensor:
+        seen.append(tuple(rows.shape))
+        return rows.sum(1, keepdim=True).float()
+
+    assert in_chunks(add_up, table, size=2).flatten().tolist() == [4, 2, 11, 18, 1]
+    assert seen == [(2, 1), (2, 2), (1, 4)]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ner_experiments.modules import compiled, lstm_steps
-from ner_experiments.modules.lstms import Weights, compiled_read, plain_read
+from ner_experiments.modules.lstms import Weights, compiled_read, padded_read
 from ner_experiments.modules.recurrent import BiRNN
 
 pytest.importorskip("numba")
@@ -63,7 +63,7 @@ def test_states_and_gradients_are_those_of_the_plain_loop(
     for used in (None, masks):
         found, expected = (
             derived(read(x, numbers, weights, (False, True), used), numbers, inputs)
-            for read in (compiled_read, plain_read)
+            for read in (compiled_read, padded_read)
         )
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
@@ -73,7 +73,7 @@ def test_one_direction_may_read_either_way(backwards: bool) -> None:
     x, lengths, weights, _ = problem(1, 2, 5, BATCHES["ragged"], peepholes=False)
     found, expected = (
         derived(read(x, lengths, weights, (backwards,), None), lengths, [x])
-        for read in (compiled_read, plain_read)
+        for read in (compiled_read, padded_read)
     )
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
@@ -82,7 +82,7 @@ def test_one_direction_may_read_either_way(backwards: bool) -> None:
 def test_in_float32_too_and_where_gates_are_saturated(scale: float) -> None:
     x, lengths, weights, masks = problem(2, 3, 20, BATCHES["ragged"], peepholes=False, scale=scale)
     halves = [part.detach().float().requires_grad_() for part in (x, *weights[:3])]
-    expected = plain_read(x.float().double(), lengths, weights, (False, True), masks)
+    expected = padded_read(x.float().double(), lengths, weights, (False, True), masks)
     found = compiled_read(halves[0], lengths, Weights(*halves[1:]), (False, True), masks.float())
     real = torch.arange(x.shape[2]) < lengths[:, None]
     if scale == 0.5:  # beyond, a rounding error upstream may turn a gate over
@@ -102,7 +102,7 @@ def test_saturated_gates_are_those_of_the_plain_loop_in_float32() -> None:
         biases = torch.tensor([i, 0.0, g, i])[None, None]
         parts = Weights(weights.input.float(), weights.recurrent.float(), biases)
         found, expected = (
-            read(x.float(), lengths, parts, (False,), None)[:, :, :1] for read in (compiled_read, plain_read)
+            read(x.float(), lengths, parts, (False,), None)[:, :, :1] for read in (compiled_read, padded_read)
         )
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ner_experiments.modules import lstm_cuda
-from ner_experiments.modules.peephole import PeepholeLayer
+from ner_experiments.modules.lstms import Weights, padded_read
 from ner_experiments.modules.units import BiLSTMUnits
 
 pytest.importorskip("triton")
@@ -115,16 +115,23 @@ def test_parallel_units_by_kernels() -> None:
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
 
 
-def test_peepholes_of_huang_by_kernels() -> None:
-    layers = [PeepholeLayer(input_size=6, hidden_size=5) for _ in range(2)]
-    x = torch.randn(3, 4, 6)
-    gates = [torch.nn.functional.linear(x, layer.input_weight, layer.bias) for layer in layers]
-    weights = torch.stack([layer.state_weight for layer in layers])[:, None]
-    peepholes = torch.stack([layer.peepholes for layer in layers])[:, None]
-    lengths = torch.full((3,), 4)
-    found = lstm_cuda.steps(torch.stack(gates)[:, :, :, None], weights, peepholes, None, lengths)
-    torch.testing.assert_close(found[0, :, :, 0], layers[0](x))
-    torch.testing.assert_close(found[1, :, :, 0], layers[1](x.flip(1)).flip(1))
+@pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)])
+def test_lstms_are_run_by_the_kernels_either_way(
+    backwards: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directions = len(backwards)
+    parts = [(20, 6), (20, 5), (20,), (3, 5)]
+    weights = Weights(*(torch.randn(directions, 2, *shape).requires_grad_() for shape in parts))
+    x, lengths = torch.randn(1, 3, 4, 6), torch.tensor(LENGTHS)
+    masks = 2.0 * torch.randint(2, (directions, 2, 3, 5))
+    real = torch.arange(4) < lengths[:, None]
+    upstream = torch.randn(directions, 3, 4, 2, 5) * real[:, :, None, None]
+    results = []
+    for kernels in (True, False):
+        monkeypatch.setattr(lstm_cuda, "serve", lambda *_, kernels=kernels: kernels)
+        states = padded_read(x, lengths, weights, backwards, masks)
+        results.append([states[:, real], *torch.autograd.grad(states, list(weights), upstream)])
+    torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
 
 def test_bfloat16_gates_of_any_layout_are_computed_in_the_weights_type() -> None:

@@ -18,17 +18,19 @@ EVALUATION = TokenBudget(2048)
 class Batches:
     """A process's batches of a split in a given order, without the `done` ones that it has had before.
 
-    tokens: of all processes together.
+    tokens: of all processes together. To share is to have all forms of the split as inputs of each batch.
     """
 
-    def __init__(self, split: Encoded, plan: Plan, *, tokens: int, done: int = 0) -> None:
-        self.split, self.plan, self.tokens, self.done = split, plan, tokens, done
+    def __init__(
+        self, split: Encoded, plan: Plan, *, tokens: int, done: int = 0, share: bool = False
+    ) -> None:
+        self.split, self.plan, self.tokens, self.done, self.share = split, plan, tokens, done, share
 
     def __len__(self) -> int:
         return len(self.plan)
 
     def __iter__(self) -> Iterator[Batch]:
-        return map(self.split.batch, self.plan[self.done :])
+        return (self.split.batch(numbers, share=self.share) for numbers in self.plan[self.done :])
 
 
 class CorpusModule(LightningDataModule):
@@ -60,7 +62,7 @@ class CorpusModule(LightningDataModule):
         cut_off = progress.started > progress.processed
         batches: Any = loop.epoch_loop.batch_progress.current
         done = batches.processed if cut_off else 0
-        return self._share(split, plan[: steps * self._world], done)
+        return self._part(split, plan[: steps * self._world], done=done)
 
     def val_dataloader(self) -> Batches:
         return self._in_order("dev")
@@ -77,11 +79,13 @@ class CorpusModule(LightningDataModule):
 
     def _in_order(self, name: str) -> Batches:
         split = self.encoded(name)
-        return self._share(split, at_least(self._world, EVALUATION.in_order(split.lengths), name))
+        plan = at_least(self._world, EVALUATION.in_order(split.lengths), name)
+        return self._part(split, plan, share=True)
 
-    def _share(self, split: Encoded, plan: Plan, done: int = 0) -> Batches:
+    def _part(self, split: Encoded, plan: Plan, *, done: int = 0, share: bool = False) -> Batches:
         tokens = sum(int(split.lengths[batch].sum()) for batch in plan)
-        return Batches(split, plan[self._trainer.global_rank :: self._world], tokens=tokens, done=done)
+        mine = plan[self._trainer.global_rank :: self._world]
+        return Batches(split, mine, tokens=tokens, done=done, share=share)
 
     @property
     def _world(self) -> int:

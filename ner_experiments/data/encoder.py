@@ -21,7 +21,7 @@ class Batch:
     """Sentences padded to the longest. `mask` is True on real tokens; tags are 0 on padding.
 
     The module of input `name` is called with `inputs[name]`; row `places[name][b, t]` of what it returns
-    belongs to token t of sentence b.
+    belongs to token t of sentence b. Inputs that are `shared` are the same in all batches of the split.
     """
 
     sentences: Tensor
@@ -30,6 +30,7 @@ class Batch:
     tags: Tensor
     inputs: dict[str, Any]
     places: dict[str, Tensor]
+    shared: frozenset[str] = frozenset()
 
     def spread(self, name: str, rows: Tensor) -> Tensor:
         """What was computed per row of input `name`, at the tokens: [rows ...] -> [batch time ...]."""
@@ -51,8 +52,8 @@ class Encoded:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def batch(self, sentences: np.ndarray) -> Batch:
-        """The given sentences, in the given order."""
+    def batch(self, sentences: np.ndarray, *, share: bool = False) -> Batch:
+        """The given sentences, in the given order. To share is to have all forms of the split as inputs."""
         time = int(self.lengths[sentences].max())
         numbers = torch.from_numpy(sentences).to(self._starts.device)
         lengths = self._lengths[numbers]
@@ -61,7 +62,8 @@ class Encoded:
         tokens = self._starts[numbers, None] + steps * mask
         forms, places = torch.unique(self._forms[tokens], return_inverse=True)
         where = Where(numbers, tokens, mask, forms, places)
-        selected = {name: rows.select(where) for name, rows in self._rows.items()}
+        shared = {name: found for name, rows in self._rows.items() if share and (found := rows.share(where))}
+        selected = {name: shared.get(name) or rows.select(where) for name, rows in self._rows.items()}
         return Batch(
             sentences=numbers,
             lengths=lengths,
@@ -69,6 +71,7 @@ class Encoded:
             tags=self._tags[tokens] * mask,
             inputs={name: inputs for name, (inputs, _) in selected.items()},
             places={name: places for name, (_, places) in selected.items()},
+            shared=frozenset(shared),
         )
 
 

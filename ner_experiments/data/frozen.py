@@ -24,7 +24,7 @@ from ner_experiments.data.batches import TokenBudget
 from ner_experiments.data.encoder import Encoded
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.pieces import Pieces
-from ner_experiments.data.rows import Where
+from ner_experiments.data.rows import Rows, Where
 from ner_experiments.data.text import Text
 from ner_experiments.data.windows import spans
 
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class OnDisk:
+class OnDisk(Rows):
     """A vector per token, float32 [tokens dim]; only a batch's come into memory and onto the device."""
 
     table: np.ndarray

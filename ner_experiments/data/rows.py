@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,9 +32,13 @@ class Rows(Protocol):
         """What the module of the input is called with, and the places [batch time] of its output's rows."""
         ...
 
+    def share(self, where: Where) -> tuple[Tensor, Tensor] | None:
+        """The same, with what is the same for all batches of the text; None if there is no such thing."""
+        return None
+
 
 @dataclass(frozen=True)
-class PerForm:
+class PerForm(Rows):
     """[forms] or [forms width]: computed once for each form of a batch. Padding is 0, on the right."""
 
     table: Tensor
@@ -44,9 +49,12 @@ class PerForm:
     def select(self, where: Where) -> tuple[Tensor, Tensor]:
         return trimmed(self.table[where.forms]), where.form_places
 
+    def share(self, where: Where) -> tuple[Tensor, Tensor]:
+        return self.table, where.forms[where.form_places]
+
 
 @dataclass(frozen=True)
-class PerToken:
+class PerToken(Rows):
     """[tokens] or [tokens width]: what depends on the sentence as well. Padding is 0, on the right."""
 
     table: Tensor
@@ -64,3 +72,12 @@ def trimmed(rows: Tensor) -> Tensor:
     if rows.ndim == 1:
         return rows
     return rows[:, : max(1, int((rows != 0).sum(1).max()))]
+
+
+def in_chunks(module: Callable[[Tensor], Tensor], table: Tensor, *, size: int = 512) -> Tensor:
+    """What a module makes of all rows of a table, which it is given in pieces with little padding."""
+    order = torch.arange(len(table), device=table.device)
+    if table.ndim == 2:
+        order = (table != 0).sum(1).argsort()
+    made = torch.cat([module(trimmed(table[rows])) for rows in torch.split(order, size)])
+    return torch.empty_like(made).index_copy_(0, order, made)

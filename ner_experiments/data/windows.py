@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ner_experiments.data.rows import Where
+from ner_experiments.data.rows import Rows, Where
 
 
 class Windows(NamedTuple):
@@ -20,7 +20,7 @@ class Windows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PerWindow:
+class PerWindow(Rows):
     """Rows of the windows that hold the sentences of a batch; row w * length + p is piece p of window w.
 
     pieces: all windows, one after another; window w is `pieces[starts[w]:starts[w] + lengths[w]]`.

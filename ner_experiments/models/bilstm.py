@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates
+from ner_experiments.modules.dropout import Dropout
 from ner_experiments.modules.recurrent import BiRNN, Cell
 
 
@@ -17,7 +18,7 @@ class BiLSTM(nn.Module):
     def __init__(self, *, input_size: int, hidden_size: int, dropout: float, cell: Cell = nn.LSTM):
         super().__init__()
         check_rates(dropout=dropout)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layer = BiRNN(input_size=input_size, hidden_size=hidden_size, cell=cell)
         self.output_size = self.layer.output_size
 

@@ -4,6 +4,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates
+from ner_experiments.modules.dropout import Dropout
 from ner_experiments.modules.recurrent import Cell, UniRNN
 
 
@@ -20,7 +21,7 @@ class LSTM(nn.Module):
         super().__init__()
         check_rates(dropout=dropout)
         self.output_size = hidden_size
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.layers = UniRNN(input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, cell=cell)
 
     def forward(

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
+from ner_experiments.modules.dropout import Dropout
 from ner_experiments.modules.recurrent import BiRNN, Block, Cell
 
 
@@ -72,7 +73,7 @@ class ResidualBiLSTM(nn.Module):
             weight = dense(size, dense_size)
             width = weight.output_size
             parts = {"dense": weight, "norm": norm(width), "activation": activation()}
-            before = nn.Sequential(OrderedDict(parts, dropout=nn.Dropout(dropout)))
+            before = nn.Sequential(OrderedDict(parts, dropout=Dropout(dropout)))
             rnn = BiRNN(input_size=width, hidden_size=hidden_size, cell=cell)
             self.blocks.append(Block(before=before, rnn=rnn))
 

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
+from ner_experiments.modules.dropout import Dropout
 from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.words import uniform_vectors
 
@@ -57,7 +58,7 @@ class CharCNN(nn.Module):
             raise ValueError(f"widths must be one or more numbers from 1 on, got {list(widths)}")
         self.output_size = num_filters * len(widths)
         self.embedding = char_embedding(num_chars, dim)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.widths = tuple(widths)
         self.convolutions = nn.ModuleList(convolution(dim, num_filters, width) for width in widths)
 

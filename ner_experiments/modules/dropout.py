@@ -1,10 +1,28 @@
-"""Dropout whose mask is shared by the time steps of a sentence."""
+"""Dropout: of each number by itself, and with a mask that the time steps of a sentence share."""
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates
+
+RESOLUTION = 1 << 16
+
+
+class Dropout(nn.Dropout):
+    """`nn.Dropout`, four times as fast on a CPU: there p is rounded to a multiple of 2^-16."""
+
+    def forward(self, input: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
+        dropped = round(self.p * RESOLUTION)
+        if not self.training or not input.is_cpu or dropped in (0, RESOLUTION):
+            return super().forward(input)
+        kept = random_shorts(input.numel()).view(input.shape) >= dropped - RESOLUTION // 2
+        return input * kept.to(input.dtype).mul_(RESOLUTION / (RESOLUTION - dropped))
+
+
+def random_shorts(number: int) -> Int[Tensor, " number"]:
+    """All 2^16 equally likely. A generator's step makes four of them."""
+    return torch.empty(-(-number // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:number]
 
 
 class VariationalDropout(nn.Module):

@@ -91,8 +91,8 @@ def before(
 ) -> Float[Tensor, "directions batch time units size"]:
     """What each direction had at the token that it read before; 0 at its first, as x is at padding."""
     found = torch.zeros_like(x)
-    found[0, :, 1:] = x[0, :, :-1]
-    found[1, :, :-1] = x[1, :, 1:]
+    found[:1, :, 1:] = x[:1, :, :-1]
+    found[1:, :, :-1] = x[1:, :, 1:]
     return found
 
 

@@ -1,7 +1,8 @@
 """LSTMs that run side by side: K units in one or both directions, with or without peepholes.
 
-On a CPU they are compiled kernels over sentences without padding (`lstm_steps`); elsewhere, and where numba
-is missing, all take a time step in one batched product. Both compute the same, to rounding.
+On a CPU they are compiled kernels over sentences without padding (`lstm_steps`), on a GPU small units are
+Triton kernels (`lstm_cuda`); otherwise all take a time step in one batched product. All compute the same, to
+rounding.
 """
 
 from typing import NamedTuple
@@ -10,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ner_experiments.modules import lstm_steps
+from ner_experiments.modules import lstm_cuda, lstm_steps
 
 
 class Weights(NamedTuple):
@@ -52,7 +53,7 @@ def read(
     """
     if lstm_steps.serve(x):
         return compiled_read(x, lengths, weights, backwards, masks)
-    return plain_read(x, lengths, weights, backwards, masks)
+    return padded_read(x, lengths, weights, backwards, masks)
 
 
 def compiled_read(
@@ -90,7 +91,7 @@ def side_by_side(
     return gates.reshape(directions, units * rows, size)
 
 
-def plain_read(
+def padded_read(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
@@ -98,42 +99,60 @@ def plain_read(
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
     directions, units, rows, _ = weights.input.shape
-    x = turned(x.expand(directions, -1, -1, -1), lengths, backwards)
+    x = x.expand(directions, -1, -1, -1)
     gates = torch.baddbmm(weights.biases.flatten(1)[:, None], x.flatten(1, 2), weights.input.flatten(1, 2).mT)
     gates = gates.view(*x.shape[:3], units, rows).to(weights.recurrent.dtype)
+    if not lstm_cuda.serve(gates, weights.recurrent):
+        turn, carry = backwards, plain_carry
+    else:  # whose second direction is always the other way
+        turn, carry = backwards if directions == 1 else (False, False), cuda_carry
     with torch.autocast(x.device.type, enabled=False):  # it would round the states at every step
-        states = carry(gates, weights, masks)
-    return turned(states.flatten(3), lengths, backwards).view_as(states)
+        states = carry(turned(gates, lengths, turn), weights, masks, lengths)
+    return turned(states, lengths, turn)
 
 
 def turned(
-    x: Float[Tensor, "directions batch time size"],
+    x: Float[Tensor, "directions batch time units size"],
     lengths: Int[Tensor, " batch"],
     backwards: tuple[bool, ...],
-) -> Float[Tensor, "directions batch time size"]:
-    return torch.stack(
-        [reverse(each, lengths) if back else each for each, back in zip(x, backwards, strict=True)]
+) -> Float[Tensor, "directions batch time units size"]:
+    if not any(backwards):
+        return x
+    sentences = (
+        reverse(each.flatten(2), lengths).view_as(each) if back else each
+        for each, back in zip(x, backwards, strict=True)
     )
+    return torch.stack(list(sentences))
 
 
-def carry(
-    read: Float[Tensor, "directions batch time units gates"],
+def cuda_carry(
+    gates: Float[Tensor, "directions batch time units gates"],
     weights: Weights,
     masks: Float[Tensor, "directions units batch size"] | None,
+    lengths: Int[Tensor, " batch"],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """All from left to right."""
-    directions, batch, _, units, _ = read.shape
+    return lstm_cuda.steps(gates, weights.recurrent, weights.peepholes, masks, lengths)
+
+
+def plain_carry(
+    gates: Float[Tensor, "directions batch time units gates"],
+    weights: Weights,
+    masks: Float[Tensor, "directions units batch size"] | None,
+    lengths: Int[Tensor, " batch"],
+) -> Float[Tensor, "directions batch time units size"]:
+    """All from left to right, padding and all."""
+    directions, batch, _, units, _ = gates.shape
     matrices = weights.recurrent.flatten(0, 1).mT
-    peepholes = read.new_zeros(3, 1, 1, 1)
+    peepholes = gates.new_zeros(3, 1, 1, 1)
     if weights.peepholes is not None:
         peepholes = weights.peepholes.flatten(0, 1).transpose(0, 1)[:, :, None]
-    h = c = read.new_zeros(directions * units, batch, matrices.shape[1])
+    h = c = gates.new_zeros(directions * units, batch, matrices.shape[1])
     mask = torch.ones_like(h) if masks is None else masks.flatten(0, 1)
     states = []
-    # unbind: the gradient of read[:, :, t] would be as large as read, at each step
-    for now in read.unbind(2):
-        gates = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, matrices)
-        i, f, g, o = gates.chunk(4, dim=-1)
+    # unbind: the gradient of gates[:, :, t] would be as large as gates, at each step
+    for now in gates.unbind(2):
+        sums = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, matrices)
+        i, f, g, o = sums.chunk(4, dim=-1)
         i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
         c = f * c + i * g.tanh()
         h = (o + peepholes[2] * c).sigmoid() * c.tanh()

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ner_experiments.modules import lstm_steps, lstms
 from ner_experiments.modules.checks import check_rates, check_sizes
+from ner_experiments.modules.dropout import Dropout
 from ner_experiments.modules.lstms import reverse
 from ner_experiments.modules.peephole import PeepholeLSTM
 
@@ -113,6 +114,6 @@ def stack(
     blocks = nn.ModuleList()
     for _ in range(num_layers):
         layer = rnn(input_size=input_size, hidden_size=hidden_size)
-        blocks.append(Block(before=nn.Dropout(dropout), rnn=layer))
+        blocks.append(Block(before=Dropout(dropout), rnn=layer))
         input_size = layer.output_size
     return blocks
