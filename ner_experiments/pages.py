@@ -55,6 +55,8 @@ def write(folder: Path) -> Page:
     def of_row(experiment: Experiment) -> dict[int, Run]:
         return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
 
+    if references := [item for item in about["overrides"] if "${" in item]:
+        raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
     further = [f"output_dir={folder.parent}"] if table.command else about["overrides"]
     page = collect(table, further, of_row)
     text = "\n".join([markdown(page), *(origin(page, runs) if runs else [])])

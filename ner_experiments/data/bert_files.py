@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from types import ModuleType
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from ner_experiments.data.checksum import sha256
@@ -91,23 +93,29 @@ def read_tokenizer(folder: Path) -> str:
 
 
 def read_model(folder: Path) -> nn.Module:
-    """The model without its pooling layer, in float32. ValueError if the file lacks any of its weights."""
-    config = read_config(folder)
+    """The model without its pooling layer, in float32. Executes nothing that lies in the folder.
+
+    ValueError if the file lacks any of its weights, is damaged, or holds more than weights.
+    """
+    config, file = read_config(folder), _first(folder, WEIGHTS)
     make_config, make_model = _classes(config)
-    with _quiet(_transformers()):
-        model, report = make_model.from_pretrained(
-            folder,
-            config=make_config(**config),
-            add_pooling_layer=False,
-            dtype=torch.float32,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+    try:
+        with _quiet(_transformers()):
+            model, report = make_model.from_pretrained(
+                folder,
+                config=make_config(**config),
+                add_pooling_layer=False,
+                dtype=torch.float32,
+                local_files_only=True,
+                output_loading_info=True,
+                weights_only=True,
+            )
+    except (UnpicklingError, SafetensorError, EOFError, RuntimeError) as error:
+        # PyTorch's own words advise to execute what is in the file.
+        raise ValueError(f"{file}: damaged, or more than weights ({type(error).__name__})") from error
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
-        raise ValueError(
-            f"{_first(folder, WEIGHTS)}: {len(names)} of the model's weights are missing: {names[0]} ..."
-        )
+        raise ValueError(f"{file}: {len(names)} of the model's weights are missing: {names[0]} ...")
     return model
 
 
