@@ -216,5 +216,6 @@ def _get(source: Source) -> None:
     download(
         {file: f"{source.url}/{file}" for file in files.values()},
         {files[split]: checksum for split, checksum in source.sha256.items()},
+        {files[split]: size for split, size in source.sizes.items()},
         source.place,
     )
