@@ -345,11 +345,32 @@ def test_a_berts_weights_with_code_in_them_are_refused(
         bert_files.read_model(folder)
 
 
-def test_a_bert_that_brings_code_of_its_own_is_not_asked_for_it(tmp_path: Path, mark: Path) -> None:
-    folder = tiny_bert.save(tmp_path)
-    code = f"open({str(mark)!r}, 'w')"
-    (folder / "modeling.py").write_text(code)
-    config = json.loads((folder / "config.json").read_text())
-    config["auto_map"] = {"AutoModel": "modeling.Model", "AutoConfig": "modeling.Config"}
+FETCHED = {
+    "attn_implementation": "somebody/kernel",
+    "_attn_implementation": "somebody/kernel",
+    "auto_map": {"AutoModel": "modeling.Model", "AutoConfig": "modeling.Config"},
+    "trust_remote_code": True,
+    "quantization_config": {"quant_method": "somebodys"},
+    "dtype": "load",
+}
+"""Settings by which transformers is told to fetch and run code, or to look names up."""
+
+
+@pytest.mark.parametrize("name", FETCHED)
+def test_a_bert_that_names_code_of_its_own_is_not_asked_for_it(name: str, tmp_path: Path, mark: Path) -> None:
+    """Neither the folder of one, nor what a run keeps of its config."""
+    folder = tiny_bert.save(tmp_path / "bert")
+    (folder / "modeling.py").write_text(f"open({str(mark)!r}, 'w')")
+    config = bert_files.read_config(folder) | {name: FETCHED[name]}
+    plain = settings_of(bert_files.read_model(folder))
     (folder / "config.json").write_text(json.dumps(config))
-    assert type(bert_files.read_model(folder)).__name__ == "BertModel"
+    for made in (bert_files.read_model(folder), bert_files.untrained(config)):
+        assert type(made).__name__ == "BertModel"
+        assert settings_of(made) == plain
+    with pytest.raises(ValueError, match="model_type must be bert or ernie, got 'somebodys'"):
+        bert_files.untrained({**config, "model_type": "somebodys"})
+
+
+def settings_of(bert: Any) -> dict[str, Any]:
+    of_the_folder = ("_name_or_path", "dtype")
+    return {name: value for name, value in bert.config.to_dict().items() if name not in of_the_folder}
