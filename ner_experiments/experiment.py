@@ -22,6 +22,7 @@ from ner_experiments.callbacks import EpochLog, Peek, Predictions, StepSeeds
 from ner_experiments.checkpoints import BestWeights, LastCheckpoint, Patience, resumable
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.leakage import audit
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.results import (
     commit,
@@ -73,7 +74,7 @@ def run(
         trainer, scores = fit(cfg, folder, tagger, data, epochs, logger, sigterm)
     device = trainer.strategy.root_device
     return {
-        "data": {"name": corpus.name, "checksum": corpus.checksum, "notes": notes},
+        "data": audited(corpus, notes),
         "task": corpus.task,
         **scores,
         "epochs": len(epochs.rows),
@@ -85,6 +86,12 @@ def run(
         **machine(device),
         "commit": made_by_commit,
     }
+
+
+def audited(corpus: Corpus, notes: list[str]) -> dict[str, Any]:
+    """What was read, with how many sentences of dev and test the model has seen elsewhere."""
+    about = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
+    return {**about, "leakage": audit(corpus.splits)}
 
 
 def start_from(folder: Path, tagger: Tagger) -> None:

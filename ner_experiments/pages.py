@@ -93,7 +93,10 @@ def origin(page: Page, runs: Sequence[Run]) -> list[str]:
 
 
 def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    return data["name"], data["checksum"], tuple(data["notes"])
+    """Runs from before there was an audit say nothing of leakage."""
+    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in data.get("leakage", {}).items()]
+    audit = [f"sentences with the words of one in another part: {', '.join(counts)}"] if counts else []
+    return data["name"], data["checksum"], (*data["notes"], *audit)
 
 
 def devices(runs: Iterable[Run]) -> str:
