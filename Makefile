@@ -46,11 +46,12 @@ bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: 
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
 	$(BIN)/python benchmarks/page.py
 
-check: .venv/installed    ## formatting, lint, types, and which module may import which
+check: .venv/installed    ## formatting, lint, types, which module may import which, known faults of what is installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_house.py
+	@$(BIN)/python tools/audit.py
 
 clean:    ## .venv and all outputs
 	rm -rf .venv outputs build dist *.egg-info

@@ -1,5 +1,6 @@
 """`hydra/launcher=slurm`: submits a sweep to SLURM as one array job, and waits for it. A Hydra launcher."""
 
+import json
 import os
 import shutil
 import signal
@@ -19,6 +20,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
 if TYPE_CHECKING:
+    from submitit import JobEnvironment
     from submitit.core.utils import DelayedSubmission
 
 
@@ -167,19 +169,23 @@ def environment_of_jobs() -> Iterator[None]:
 
 
 class ArrayTask:
-    """One job of the sweep, as submitit pickles it and calls it on a node."""
+    """One job of the sweep, as submitit pickles it and calls it on a node.
+
+    What came of it is left as JSON: nobody has to unpickle what submitit leaves.
+    """
 
     def __init__(self, overrides: list[str]) -> None:
         self.overrides = overrides
 
-    def __call__(self) -> dict[str, Any]:
-        """What `job.run` returns. Any failure as a `RefusedError` of one line, after which submitit stops."""
+    def __call__(self) -> None:
+        """Leaves what `job.run` returns, or a failure in one line, which it raises so that submitit stops."""
         from submitit import JobEnvironment
 
         from ner_experiments import job
 
+        environment = JobEnvironment()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # submitit's only logs; training sets its own
-        limit = getattr(signal, f"SIG{JobEnvironment.USR_SIG}")
+        limit = getattr(signal, f"SIG{environment.USR_SIG}")
         put_back = signal.getsignal(limit)
         assert callable(put_back)
 
@@ -195,12 +201,24 @@ class ArrayTask:
 
         signal.signal(limit, near_the_limit)
         try:
-            return job.run(self.overrides)
+            leave(environment, {"result": job.run(self.overrides)})
         except Exception as error:
-            raise job.RefusedError(shorten(job.reason(error), 600, placeholder=" ...")) from error
+            reason = shorten(job.reason(error), 600, placeholder=" ...")
+            leave(environment, {"failed": reason})
+            raise job.RefusedError(reason) from error
 
     def checkpoint(self) -> "DelayedSubmission":
         """What submitit starts when the job comes out of the queue again: the same; the rest is on disk."""
         from submitit.core.utils import DelayedSubmission
 
         return DelayedSubmission(self)
+
+
+def leave(environment: "JobEnvironment", outcome: dict[str, Any]) -> None:
+    """Where `SlurmArray` looks for it; what the process left before it was put back is no longer so."""
+    from ner_experiments.atomic import replacing
+    from ner_experiments.slurm_array import OUTCOME
+
+    path = environment.paths.folder / f"{environment.job_id}_{environment.global_rank}{OUTCOME}"
+    with replacing(path) as part:
+        part.write_text(json.dumps(outcome), encoding="utf-8")

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-from hydra.utils import get_object, instantiate
-from omegaconf import DictConfig, ListConfig, OmegaConf
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch import Tensor
 
+from ner_experiments import run_config
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.tagger import Tagger
 
+WEIGHTS = "model.safetensors"
 DENSE = ("words", "chars", "features")
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
-PARTS = (*DENSE, "direct", "model", "decoder", "penalty", "optimizer")
-TRUSTED = (
-    "ner_experiments.data.",
-    "ner_experiments.models.",
-    "ner_experiments.modules.",
-    "torch.nn.",
-    "torch.optim.",
-)
-"""Where the classes come from that the config of a run may name when the run is loaded."""
-INITIALISERS = ("ner_experiments.modules.", "torch.nn.init")
-GET_CLASS = "hydra.utils.get_class"
 
 
 def make_encoder(cfg: DictConfig) -> Encoder:
@@ -79,37 +71,22 @@ def num_processes(cfg: DictConfig) -> int:
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:
-    """The trained tagger of a run's folder, ready to decode. Executes nothing that lies in the folder."""
-    cfg = OmegaConf.load(folder / "config.yaml")
-    assert isinstance(cfg, DictConfig)
-    for part in PARTS:
-        refuse_untrusted(cfg[part], folder / "config.yaml")
+    """The trained tagger of a run's folder, ready to decode. Executes nothing that lies in the folder.
+
+    ValueError, with the file, for what no run of the suite writes.
+    """
+    cfg = run_config.read(folder)
     encoder = make_encoder(cfg)
     encoder.restore(json.loads((folder / "encoder.json").read_text(encoding="utf-8")))
     tagger = build(cfg, encoder)
-    tagger.load_state_dict(load_file(folder / "model.safetensors"))
+    tagger.load_state_dict(read_weights(folder))
     return tagger.eval(), encoder
 
 
-def refuse_untrusted(node: Any, path: Path) -> None:
-    """ValueError if a config names anything to be called but classes of this package's parts and of torch's.
-
-    What a name leads to counts, not only how it begins: ner_experiments.build.torch.load is torch's.
-    """
-    if isinstance(node, ListConfig):
-        for child in node:
-            refuse_untrusted(child, path)
-    if not isinstance(node, DictConfig):
-        return
-    if "_target_" in node:
-        name = node.path if node._target_ == GET_CLASS else node._target_
-        if not (name.startswith(TRUSTED) and is_trusted(get_object(name))):
-            raise ValueError(f"{path}: a run may name classes of {', '.join(TRUSTED)} only, got {name!r}")
-    for child in node.values():
-        refuse_untrusted(child, path)
-
-
-def is_trusted(called: Any) -> bool:
-    """A class, or a function that fills a matrix; defined where trusted things are."""
-    places = TRUSTED if isinstance(called, type) else INITIALISERS
-    return f"{called.__module__}.".startswith(places)
+def read_weights(folder: Path) -> dict[str, Tensor]:
+    """Of a finished run. ValueError for a file that is not whole, or holds anything else."""
+    path = folder / WEIGHTS
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path}: expected weights as safetensors: {error}") from error

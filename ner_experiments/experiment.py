@@ -14,14 +14,15 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer, seed_everything
 from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, OmegaConf
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from ner_experiments.atomic import replacing
-from ner_experiments.build import build, num_processes
+from ner_experiments.build import WEIGHTS, build, num_processes, read_weights
 from ner_experiments.callbacks import EpochLog, Peek, Predictions, StepSeeds
 from ner_experiments.checkpoints import BestWeights, LastCheckpoint, Patience, resumable
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.leakage import audit
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.results import (
     commit,
@@ -73,7 +74,7 @@ def run(
         trainer, scores = fit(cfg, folder, tagger, data, epochs, logger, sigterm)
     device = trainer.strategy.root_device
     return {
-        "data": {"name": corpus.name, "checksum": corpus.checksum, "notes": notes},
+        "data": audited(corpus, notes),
         "task": corpus.task,
         **scores,
         "epochs": len(epochs.rows),
@@ -87,11 +88,16 @@ def run(
     }
 
 
+def audited(corpus: Corpus, notes: list[str]) -> dict[str, Any]:
+    """What was read, with how many sentences of dev and test the model has seen elsewhere."""
+    about = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
+    return {**about, "leakage": audit(corpus.splits)}
+
+
 def start_from(folder: Path, tagger: Tagger) -> None:
     """Takes over the weights of a finished run, but for its words, which the two runs read differently."""
     words = "inputs.words."
-    weights = load_file(folder / "model.safetensors")
-    others = {name: weight for name, weight in weights.items() if not name.startswith(words)}
+    others = {name: weight for name, weight in read_weights(folder).items() if not name.startswith(words)}
     missing, unexpected = tagger.load_state_dict(others, strict=False)
     assert not unexpected
     assert all(name.startswith(words) for name in missing)
@@ -142,7 +148,7 @@ def fit(
             if trainer.is_global_zero:
                 keep_predictions(folder, split, data, found, scores[split])
     if trainer.is_global_zero:
-        with replacing(folder / "model.safetensors") as part:
+        with replacing(folder / WEIGHTS) as part:
             save_file(tagger.state_dict(), part)
         write_json(folder / "encoder.json", data.encoder.state())
         log_scores(logger, tagger.metric.headline, scores)

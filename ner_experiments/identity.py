@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir")
 KNOBS = ("layers", "paper")
 """They act only where another setting takes them up, and count there."""
-PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256")
+PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
 """Of data and inputs: where a file lies is not what it holds, and its checksum counts instead."""
 
 

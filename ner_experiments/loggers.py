@@ -29,8 +29,12 @@ def tensorboard(*, folder: Path, group: str, name: str, config: dict[str, Any]) 
 def wandb(*, folder: Path, group: str, name: str, config: dict[str, Any], project: str) -> Iterator[Logger]:
     """One W&B run per job; runs that differ only in the seed share a group.
 
-    Without an account or a network the run is kept in the folder, and `wandb sync` sends it later.
+    Without an account or a network the run is kept in the folder, and `wandb sync` sends it later. W&B is
+    given the settings and the scores. What it would collect itself stays here: the variables that begin with
+    SLURM_, a token among them, the address of the git repository and uncommitted changes to it.
     """
+    from wandb import Settings
+
     logger = WandbLogger(
         save_dir=folder,
         project=project,
@@ -39,6 +43,7 @@ def wandb(*, folder: Path, group: str, name: str, config: dict[str, Any], projec
         name=f"{group} {name}",
         mode="online" if wandb_is_reachable() else "offline",
         config=config,
+        settings=Settings(x_disable_meta=True, disable_git=True, disable_code=True),
     )
     run = logger.experiment
     try:

@@ -55,6 +55,8 @@ def write(folder: Path) -> Page:
     def of_row(experiment: Experiment) -> dict[int, Run]:
         return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
 
+    if references := [item for item in about["overrides"] if "${" in item]:
+        raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
     further = [f"output_dir={folder.parent}"] if table.command else about["overrides"]
     page = collect(table, further, of_row)
     text = "\n".join([markdown(page), *(origin(page, runs) if runs else [])])
@@ -91,7 +93,10 @@ def origin(page: Page, runs: Sequence[Run]) -> list[str]:
 
 
 def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    return data["name"], data["checksum"], tuple(data["notes"])
+    """Runs from before there was an audit say nothing of leakage."""
+    counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in data.get("leakage", {}).items()]
+    audit = [f"sentences with the words of one in another part: {', '.join(counts)}"] if counts else []
+    return data["name"], data["checksum"], (*data["notes"], *audit)
 
 
 def devices(runs: Iterable[Run]) -> str:

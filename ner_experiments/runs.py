@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
+from ner_experiments import run_config
 from ner_experiments.analysis import predictions
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.mentions import by_length, by_type
@@ -132,13 +133,11 @@ def keep(run: Run, path: Path, label: str) -> None:
     """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
     from ner_experiments.results import write_json
 
-    cfg = OmegaConf.load(run.folder / "config.yaml")
-    assert isinstance(cfg, DictConfig)
     mentions = run.metrics["task"] == "mentions"
     content = {
         "label": label,
         "metrics": dict(run.metrics),
-        "config": counted(cfg),
+        "config": counted(run_config.read(run.folder)),
         "epochs": run.epochs(),
         "peeked": run.peeked(),
         "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},

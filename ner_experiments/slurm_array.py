@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,9 @@ ENDED = {
 FORGOTTEN = ("FORGOTTEN", "")
 """Not SLURM's: of a job that it does not know any more, as minutes after its end."""
 
+OUTCOME = "_outcome.json"
+"""A process of a task leaves this behind the task's id and its own number among them: 12_0_0_outcome.json."""
+
 LATE = 15.0
 """Seconds that a result may need, after its job has ended, to be seen through a network file system."""
 
@@ -29,7 +32,7 @@ LATE = 15.0
 class SlurmArray:
     """The tasks of one array job by their ids, 12_0 12_1 ..., each with its job's overrides.
 
-    A sweep of one job is no array: its id is 12. Their submitit files lie in `folder`. With several
+    A sweep of one job is no array: its id is 12. What they leave lies in `folder`. With several
     processes per task the first one's result is the task's.
     """
 
@@ -78,23 +81,23 @@ class SlurmArray:
         """None while the task may still succeed: one that failed may be back in the queue a moment later."""
         ended = state in ENDED or state == FORGOTTEN[0]
         for name in sorted(files):
-            if not (name.startswith(f"{task}_") and name.endswith("_result.pkl")):
+            if not (name.startswith(f"{task}_") and name.endswith(OUTCOME)):
                 continue
-            kind, value = pickle.loads((self.folder / name).read_bytes())
-            if kind == "success" and name == f"{task}_0_result.pkl":
-                return dict(value)
-            if kind == "error" and ended:
-                return f"{last_line(value)} (log: {self.log(name)})"
+            content = json.loads((self.folder / name).read_text(encoding="utf-8"))
+            if "result" in content and name == f"{task}_0{OUTCOME}":
+                return dict(content["result"])
+            if "failed" in content and ended:
+                return f"{content['failed']} (log: {self.log(name)})"
         if not ended:
             self.ended_at.pop(task, None)
             return None
         if time.monotonic() - self.ended_at.setdefault(task, time.monotonic()) < LATE:
             return None
-        log = self.log(f"{task}_0_result.pkl")
+        log = self.log(f"{task}_0{OUTCOME}")
         return f"SLURM has it as {sacct(task) or state}, without a result (log: {log})"
 
-    def log(self, result: str) -> Path:
-        return self.folder / result.replace("result.pkl", "log.out")
+    def log(self, outcome: str) -> Path:
+        return self.folder / outcome.replace(OUTCOME, "_log.out")
 
     def follow(self, task: str, state: str, node: str) -> None:
         before = self.states.get(task)
@@ -123,11 +126,6 @@ def words_apart(jobs: Sequence[Sequence[str]]) -> list[str]:
     shared = set.intersection(*map(set, jobs))
     words = [" ".join(item for item in job if item not in shared) for job in jobs]
     return [f": {own}" if own else "" for own in words]
-
-
-def last_line(traceback: str) -> str:
-    """The error, which for a failed run is one of `job`, whose text is the line to show."""
-    return traceback.rstrip().splitlines()[-1].removeprefix("ner_experiments.job.RefusedError: ")
 
 
 def squeue(job: str) -> dict[str, tuple[str, str]] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -263,12 +264,23 @@ def test_get_downloads_what_the_yaml_names(
     monkeypatch.setattr(check, "download", lambda *arguments: asked.append(arguments))
     folder = tmp_path / "data" / "weibo"
     assert main(["get", "weibo"], described(tmp_path / "data")) == 0
-    ((urls, checksums, place),) = asked
+    ((urls, checksums, sizes, place),) = asked
     yaml: Any = OmegaConf.load(CONF / "weibo.yaml")
     names = [f"weiboNER_2nd_conll.{split}" for split in ("train", "dev", "test")]
     assert urls == {name: f"{yaml.url}/{name}" for name in names}
     assert checksums == {name: yaml.sha256[name.split(".")[1]] for name in names}
+    assert sizes == {name: yaml.sizes[name.split(".")[1]] for name in names}
     assert place == folder
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_may_be_downloaded_is_pinned_by_checksum_and_size(path: Path) -> None:
+    """The commit in the URL is not enough: what it serves is checked."""
+    yaml: Any = OmegaConf.load(path)
+    if "url" in yaml:
+        assert list(yaml.sha256) == list(yaml.sizes) == list(yaml.files)
+        assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in yaml.sha256.values())
+        assert yaml.url.startswith("https://")
 
 
 def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from ner_experiments.data.download import download
 
 TEXT = b"Ada B-PER\nlaughs O\n\n" * 20_000  # several times the size of what is read at once
 CHECKSUM = hashlib.sha256(TEXT).hexdigest()
+SIZE = len(TEXT)
 
 
 class Server(BaseHTTPRequestHandler):
@@ -68,7 +69,7 @@ def test_a_right_file_arrives_whole(
     server: str, path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new" / "folder"
-    download({"a.conll": f"{server}/{path}"}, {"a.conll": CHECKSUM}, folder)
+    download({"a.conll": f"{server}/{path}"}, {"a.conll": CHECKSUM}, {"a.conll": SIZE}, folder)
     assert [file.name for file in folder.iterdir()] == ["a.conll"]
     assert (folder / "a.conll").read_bytes() == TEXT
     printed = capsys.readouterr()
@@ -78,7 +79,7 @@ def test_a_right_file_arrives_whole(
 
 def test_a_file_is_as_readable_as_any_other(server: str, tmp_path: Path) -> None:
     (tmp_path / "other").touch()
-    download({"a.conll": f"{server}/good"}, {"a.conll": CHECKSUM}, tmp_path)
+    download({"a.conll": f"{server}/good"}, {"a.conll": CHECKSUM}, {"a.conll": SIZE}, tmp_path)
     assert (tmp_path / "a.conll").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
@@ -102,16 +103,25 @@ def test_a_wrong_answer_leaves_nothing(
 ) -> None:
     url = f"{server}/{path}"
     with pytest.raises(ValueError, match="^" + re.escape(message.format(url=url))):
-        download({"a.conll": url}, {"a.conll": checksum}, tmp_path, timeout=0.5)
+        download({"a.conll": url}, {"a.conll": checksum}, {"a.conll": SIZE}, tmp_path, timeout=0.5)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("path", "announced"), [("good", f": {len(TEXT):,}"), ("unannounced", "")])
-def test_a_file_over_the_limit_is_refused(server: str, path: str, announced: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "size", "message"),
+    [
+        ("good", SIZE - 1, f"{SIZE:,} bytes, expected {SIZE - 1:,}"),
+        ("good", SIZE + 1, f"{SIZE:,} bytes, expected {SIZE + 1:,}"),
+        ("unannounced", 70_000, "more than the expected 70,000 bytes"),
+        ("unannounced", SIZE + 1, f"broke off after {SIZE:,} of {SIZE + 1:,} bytes"),
+    ],
+)
+def test_a_file_of_another_size_is_refused(
+    server: str, path: str, size: int, message: str, tmp_path: Path
+) -> None:
     url = f"{server}/{path}"
-    with pytest.raises(ValueError, match="larger") as caught:
-        download({"a.conll": url}, {"a.conll": CHECKSUM}, tmp_path, limit=70_000)
-    assert str(caught.value) == f"{url}: larger than the limit of 70,000 bytes{announced}"
+    with pytest.raises(ValueError, match=f"^{re.escape(url)}: {message}$"):
+        download({"a.conll": url}, {"a.conll": CHECKSUM}, {"a.conll": size}, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -120,7 +130,7 @@ def test_a_refused_connection_says_so(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))  # taken, and not listening
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/good"
         with pytest.raises(ValueError, match=r"/good: not fetched: .*Connection refused"):
-            download({"a.conll": url}, {"a.conll": CHECKSUM}, tmp_path)
+            download({"a.conll": url}, {"a.conll": CHECKSUM}, {"a.conll": SIZE}, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -131,7 +141,7 @@ def test_a_right_file_that_is_there_is_kept(
     target.write_bytes(TEXT)
     os.utime(target, (1, 1))
     Server.requests.clear()
-    download({"a.conll": f"{server}/good"}, {"a.conll": CHECKSUM}, tmp_path)
+    download({"a.conll": f"{server}/good"}, {"a.conll": CHECKSUM}, {"a.conll": SIZE}, tmp_path)
     assert Server.requests == []
     assert target.stat().st_mtime == 1
     assert capsys.readouterr().err == f"{target}: already there\n"
@@ -142,7 +152,7 @@ def test_a_wrong_file_that_is_there_is_kept_too(server: str, tmp_path: Path) -> 
     target.write_bytes(b"my own\n")
     own = hashlib.sha256(b"my own\n").hexdigest()
     with pytest.raises(ValueError, match="already there") as caught:
-        download({"a.conll": f"{server}/good"}, {"a.conll": CHECKSUM}, tmp_path)
+        download({"a.conll": f"{server}/good"}, {"a.conll": CHECKSUM}, {"a.conll": SIZE}, tmp_path)
     assert str(caught.value) == (
         f"{target}: already there with SHA-256 {own}, expected {CHECKSUM}; move it away first"
     )
@@ -160,18 +170,20 @@ def test_a_wrong_file_that_is_there_is_kept_too(server: str, tmp_path: Path) -> 
         ("a", "file:///etc/hostname", "file:///etc/hostname: expected http or https"),
         ("a", "ftp://x/a", "ftp://x/a: expected http or https"),
         ("unknown", "http://x/a", "http://x/a: no SHA-256 is known for unknown"),
+        ("unmeasured", "http://x/a", "http://x/a: no size is known for unmeasured"),
     ],
 )
 def test_what_may_not_be_asked_for(name: str, url: str, message: str, tmp_path: Path) -> None:
     checksums = {} if name == "unknown" else {name: CHECKSUM}
+    sizes = {} if name == "unmeasured" else {name: SIZE}
     with pytest.raises(ValueError, match="^" + re.escape(message) + "$"):
-        download({name: url}, checksums, tmp_path / "folder")
+        download({name: url}, checksums, sizes, tmp_path / "folder")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_is_fetched_if_any_entry_is_wrong(server: str, tmp_path: Path) -> None:
     Server.requests.clear()
     with pytest.raises(ValueError, match="no SHA-256 is known for b"):
-        download({"a": f"{server}/good", "b": f"{server}/good"}, {"a": CHECKSUM}, tmp_path)
+        download({"a": f"{server}/good", "b": f"{server}/good"}, {"a": CHECKSUM}, {"a": SIZE}, tmp_path)
     assert Server.requests == []
     assert list(tmp_path.iterdir()) == []

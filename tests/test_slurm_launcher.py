@@ -1,7 +1,7 @@
 """`hydra/launcher=slurm` against a SLURM made of shell scripts, and against a real one where there is one."""
 
+import json
 import os
-import pickle
 import shutil
 import signal
 import subprocess
@@ -61,8 +61,8 @@ def are(states: Path, *lines: str) -> None:
     (states / "7").write_text("".join(f"{line}\n" for line in lines))
 
 
-def result(array: SlurmArray, task: str, kind: str, value: Any) -> None:
-    (array.folder / f"{task}_result.pkl").write_bytes(pickle.dumps((kind, value)))
+def leaves(array: SlurmArray, process: str, **outcome: Any) -> None:
+    (array.folder / f"{process}_outcome.json").write_text(json.dumps(outcome))
 
 
 def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
@@ -77,9 +77,9 @@ def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
     array.look()
     are(states, "7_0|RUNNING|node5", "7_1|RUNNING|node4")
     array.look()
-    result(array, "7_1_0", "success", {"seed": 2})
+    leaves(array, "7_1_0", result={"seed": 2})
     array.look()
-    result(array, "7_0_0", "success", {"busy": "folder"})
+    leaves(array, "7_0_0", result={"busy": "folder"})
     assert array.wait() == [{"busy": "folder"}, {"seed": 2}]
     assert capsys.readouterr().out.splitlines() == [
         "slurm: 7_0 runs on node3: seed=1",
@@ -96,14 +96,13 @@ def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
 
 def test_an_error_counts_when_slurm_will_not_run_the_job_again(array: SlurmArray, states: Path) -> None:
     """What a preempted job's dying processes leave says nothing: it succeeds when it is run again."""
-    trace = "Traceback ...\nner_experiments.job.RefusedError: ValueError: msra: not found (traceback: x)\n"
-    result(array, "7_0_0", "error", trace)
-    result(array, "7_1_0", "error", "Traceback ...\nModuleNotFoundError: No module named 'torch'\n")
+    leaves(array, "7_0_0", failed="ValueError: msra: not found (traceback: x)")
+    leaves(array, "7_1_0", failed="ModuleNotFoundError: No module named 'torch'")
     for state in ("RUNNING", "COMPLETING", "PENDING"):
         are(states, f"7_0|{state}|node", f"7_1|{state}|node")
         array.look()
         assert array.outcomes == {}
-    result(array, "7_0_0", "success", {"seed": 1})
+    leaves(array, "7_0_0", result={"seed": 1})
     are(states, "7_0|RUNNING|node", "7_1|FAILED|node")
     assert array.wait() == [
         {"seed": 1},
@@ -114,7 +113,7 @@ def test_an_error_counts_when_slurm_will_not_run_the_job_again(array: SlurmArray
 def test_the_line_of_a_refused_run_is_its_reason(array: SlurmArray, states: Path) -> None:
     are(states, "7_0|FAILED|node", "7_1|FAILED|node")
     for task, line in (("7_0_0", "ValueError: layers: 0"), ("7_1_0", "OSError: disk full")):
-        result(array, task, "error", f"Traceback ...\nner_experiments.job.RefusedError: {line}\n")
+        leaves(array, task, failed=line)
     logs = [array.folder / f"7_{number}_0_log.out" for number in (0, 1)]
     assert array.wait() == [
         f"ValueError: layers: 0 (log: {logs[0]})",
@@ -139,7 +138,7 @@ def test_what_slurm_has_forgotten_is_known_to_the_accounting(
     array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(slurm_array, "LATE", 0.0)
-    result(array, "7_1_0", "success", {"seed": 2})
+    leaves(array, "7_1_0", result={"seed": 2})
     (states / "accounting").write_text("CANCELLED by 1000\n")
     reason = f"SLURM has it as CANCELLED by 1000, without a result (log: {array.folder}/7_0_0_log.out)"
     assert array.wait() == [reason, {"seed": 2}]
@@ -150,7 +149,7 @@ def test_a_result_may_be_seen_later_than_the_end(array: SlurmArray, states: Path
     array.look()
     assert array.outcomes == {}
     for task in ("7_0_0", "7_1_0"):
-        result(array, task, "success", {})
+        leaves(array, task, result={})
     assert array.wait() == [{}, {}]
 
 
@@ -159,8 +158,8 @@ def test_while_slurm_does_not_answer_only_results_count(
 ) -> None:
     monkeypatch.setattr(slurm_array, "LATE", 0.0)
     (states / "silent").touch()
-    result(array, "7_0_0", "success", {"seed": 1})
-    result(array, "7_1_0", "error", "Traceback ...\nOSError: disk full\n")
+    leaves(array, "7_0_0", result={"seed": 1})
+    leaves(array, "7_1_0", failed="OSError: disk full")
     array.look()
     array.look()
     assert list(array.outcomes) == ["7_0"]
@@ -175,9 +174,9 @@ def test_of_several_processes_the_first_has_the_result_and_any_the_error(
     array: SlurmArray, states: Path
 ) -> None:
     are(states, "7_0|RUNNING|node", "7_1|FAILED|node")
-    result(array, "7_0_0", "success", {"rank": 0})
-    result(array, "7_0_1", "success", {"rank": 1})
-    result(array, "7_1_1", "error", "Traceback ...\nRuntimeError: CUDA out of memory\n")
+    leaves(array, "7_0_0", result={"rank": 0})
+    leaves(array, "7_0_1", result={"rank": 1})
+    leaves(array, "7_1_1", failed="RuntimeError: CUDA out of memory")
     expected = f"RuntimeError: CUDA out of memory (log: {array.folder}/7_1_1_log.out)"
     assert array.wait() == [{"rank": 0}, expected]
 
@@ -284,7 +283,7 @@ def task(tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch, _own_sig
 
 
 def outcome(task: Path) -> Any:
-    return pickle.loads((task / "7_1_0_result.pkl").read_bytes())
+    return json.loads((task / "7_1_0_outcome.json").read_text())
 
 
 def test_near_its_time_limit_a_job_is_put_back_and_may_finish_its_step(
@@ -307,10 +306,10 @@ def test_near_its_time_limit_a_job_is_put_back_and_may_finish_its_step(
         submission.process_job(task)
     assert steps == ["step", "told to stop", "saved"]
     assert (states / "scontrol").read_text() == "requeue 7_1\n"
-    assert not (task / "7_1_0_result.pkl").exists()
+    assert not (task / "7_1_0_outcome.json").exists()
     monkeypatch.setattr(job, "run", lambda overrides: {"overrides": overrides})
     submission.process_job(task)
-    assert outcome(task) == ("success", {"overrides": ["seed=2"]})
+    assert outcome(task) == {"result": {"overrides": ["seed=2"]}}
 
 
 def test_a_job_that_reaches_its_time_limit_too_often_fails(
@@ -326,7 +325,7 @@ def test_a_job_that_reaches_its_time_limit_too_often_fails(
     with pytest.raises(job.RefusedError, match="timed-out too many times"):
         submission.process_job(task)
     assert (states / "scontrol").read_text() == "requeue 7_1\n"
-    assert outcome(task)[0] == "error"
+    assert "timed-out too many times" in outcome(task)["failed"]
 
 
 def test_whatever_goes_wrong_in_a_job_is_one_line_of_moderate_length(
@@ -338,7 +337,7 @@ def test_whatever_goes_wrong_in_a_job_is_one_line_of_moderate_length(
     monkeypatch.setattr(job, "run", fails)
     with pytest.raises(job.RefusedError, match="ValueError: two lines and more and"):
         submission.process_job(task)
-    line = slurm_array.last_line(outcome(task)[1])
+    line = outcome(task)["failed"]
     assert line.startswith("ValueError: two lines and more and")
     assert line.endswith(" ...")
     assert len(line) < 610

@@ -11,7 +11,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from ner_experiments import build
+from ner_experiments import build, run_config
 from ner_experiments.analysis.predictions import metrics
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import EVALUATION
@@ -26,9 +26,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
     ValueError if the run is not finished, or if its corpus cannot be read or is not what it was; or OSError.
     """
     trained_on = metrics(folder)["data"]["checksum"]
-    source = OmegaConf.load(folder / "config.yaml").data
-    build.refuse_untrusted(source, folder / "config.yaml")
-    corpus = read_corpus(source)
+    corpus = read_corpus(run_config.read(folder).data)
     if corpus.checksum != trained_on:
         raise ValueError(
             f"{folder}: {corpus.name} has changed since: its checksum is {corpus.checksum}, "
@@ -38,7 +36,11 @@ def load(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
 
 def read_corpus(source: Any) -> Corpus:
-    """`source` is the config of a corpus, as `conf/data` has them."""
+    """`source` is the config of a corpus, as `conf/data` has them; ValueError if it would call anything else.
+
+    It may come from a run's folder, or from the overrides that a page in results/ was made with.
+    """
+    run_config.refuse_foreign({"data": OmegaConf.to_container(source, resolve=True)}, "the corpus")
     return load_corpus(instantiate(source))
 
 

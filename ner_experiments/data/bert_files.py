@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from types import ModuleType
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import nn
 
 from ner_experiments.data.checksum import sha256
@@ -30,6 +32,13 @@ PARTS = (CONFIGS, VOCABULARIES, WEIGHTS)
 
 SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
 CLASSES = {"bert": ("BertConfig", "BertModel"), "ernie": ("ErnieConfig", "ErnieModel")}
+SETTINGS = (
+    *("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"),
+    *("hidden_act", "hidden_dropout_prob", "attention_probs_dropout_prob", "max_position_embeddings"),
+    *("type_vocab_size", "initializer_range", "layer_norm_eps", "pad_token_id"),
+    *("task_type_vocab_size", "use_task_id"),
+)
+"""All that makes the model. Others can name code that transformers would fetch: attn_implementation does."""
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -91,36 +100,45 @@ def read_tokenizer(folder: Path) -> str:
 
 
 def read_model(folder: Path) -> nn.Module:
-    """The model without its pooling layer, in float32. ValueError if the file lacks any of its weights."""
-    config = read_config(folder)
-    make_config, make_model = _classes(config)
-    with _quiet(_transformers()):
-        model, report = make_model.from_pretrained(
-            folder,
-            config=make_config(**config),
-            add_pooling_layer=False,
-            dtype=torch.float32,
-            local_files_only=True,
-            output_loading_info=True,
-        )
+    """The model without its pooling layer, in float32. Executes nothing that lies in the folder.
+
+    ValueError if the file lacks any of its weights, is damaged, or holds more than weights.
+    """
+    config, file = read_config(folder), _first(folder, WEIGHTS)
+    settings, make_model = _described(config)
+    try:
+        with _quiet(_transformers()):
+            model, report = make_model.from_pretrained(
+                folder,
+                config=settings,
+                add_pooling_layer=False,
+                dtype=torch.float32,
+                local_files_only=True,
+                output_loading_info=True,
+                weights_only=True,
+            )
+    except (UnpicklingError, SafetensorError, EOFError, RuntimeError) as error:
+        # PyTorch's own words advise to execute what is in the file.
+        raise ValueError(f"{file}: damaged, or more than weights ({type(error).__name__})") from error
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
-        raise ValueError(
-            f"{_first(folder, WEIGHTS)}: {len(names)} of the model's weights are missing: {names[0]} ..."
-        )
+        raise ValueError(f"{file}: {len(names)} of the model's weights are missing: {names[0]} ...")
     return model
 
 
 def untrained(config: Config) -> nn.Module:
     """The same model with random weights, for others to be loaded into."""
-    make_config, make_model = _classes(config)
-    return make_model(make_config(**config), add_pooling_layer=False)
+    settings, make_model = _described(config)
+    return make_model(settings, add_pooling_layer=False)
 
 
-def _classes(config: Config) -> tuple[Any, Any]:
-    name_of_config, name_of_model = CLASSES[config["model_type"]]
-    transformers = _transformers()
-    return getattr(transformers, name_of_config), getattr(transformers, name_of_model)
+def _described(config: Config) -> tuple[Any, Any]:
+    """The config as transformers takes it, and the model's class. ValueError if it is none of `CLASSES`."""
+    kind = config.get("model_type")
+    if kind not in CLASSES:
+        raise ValueError(f"model_type must be {' or '.join(CLASSES)}, got {kind!r}")
+    make_config, make_model = (getattr(_transformers(), name) for name in CLASSES[kind])
+    return make_config(**{name: config[name] for name in SETTINGS if name in config}), make_model
 
 
 def _transformers() -> ModuleType:

@@ -15,7 +15,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ner_experiments.data.corpus import Source, Splits, count_mentions, scheme_of
+from ner_experiments.data import leakage
+from ner_experiments.data.corpus import Source, count_mentions, scheme_of
 from ner_experiments.data.download import download
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
 from ner_experiments.data.sentence import Sentence
@@ -58,7 +59,7 @@ def report(source: Source) -> Report:
         "task": source.task,
         "scheme": scheme,
         "splits": counts,
-        "duplicates": _count_duplicates(splits),
+        "duplicates": {"/".join(pair): count for pair, count in leakage.shared(splits).items()},
         "checksum": source.checksum(),
         "official": None if unofficial is None else not unofficial,
         "unofficial": unofficial or [],
@@ -82,14 +83,6 @@ def _count_mentions(sentences: Sequence[Sentence], scheme: Scheme) -> Report:
 def _count_tags(sentences: Sequence[Sentence]) -> Report:
     tags = Counter(tag for sentence in sentences for tag in sentence.tags)
     return {"mentions": 0, "mentions_by_type": {}, "illegal_tags": 0, "tags": dict(sorted(tags.items()))}
-
-
-def _count_duplicates(splits: Splits) -> dict[str, int]:
-    words = {split: [sentence.words for sentence in sentences] for split, sentences in splits.items()}
-    return {
-        f"{one}/{other}": sum(map(set(words[one]).__contains__, words[other]))
-        for one, other in combinations(words, 2)
-    }
 
 
 def show(found: Report, console: Console) -> None:
@@ -216,5 +209,6 @@ def _get(source: Source) -> None:
     download(
         {file: f"{source.url}/{file}" for file in files.values()},
         {files[split]: checksum for split, checksum in source.sha256.items()},
+        {files[split]: size for split, size in source.sizes.items()},
         source.place,
     )

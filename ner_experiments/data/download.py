@@ -1,4 +1,4 @@
-"""Files fetched from their owners, each checked by SHA-256 before it takes its place."""
+"""Files fetched from their owners, each checked by size and SHA-256 before it takes its place."""
 
 from __future__ import annotations
 
@@ -14,24 +14,21 @@ from urllib.parse import urlsplit
 from ner_experiments.atomic import replacing
 from ner_experiments.data.checksum import sha256
 
-LIMIT = 256 * 2**20
-"""Bytes; no corpus here is a tenth of it."""
-
 _CHUNK = 2**16
 
 
 def download(
     urls: Mapping[str, str],
     checksums: Mapping[str, str],
+    sizes: Mapping[str, int],
     folder: Path,
     *,
-    limit: int = LIMIT,
     timeout: float = 30,
 ) -> None:
     """Fetches each file of `urls` into `folder`; progress goes to stderr.
 
-    urls, checksums: file name -> URL (http or https) and SHA-256 in hexadecimal.
-    limit: bytes that a file may have. timeout: seconds to wait for the next piece of it.
+    urls, checksums, sizes: file name -> URL (http or https), SHA-256 in hexadecimal, and bytes.
+    timeout: seconds to wait for the next piece of a file.
     A right file that is there already stays; a wrong one stays too, and is an error. A file appears whole and
     checked, or not at all. ValueError: with the URL or the file, the rule, and what came instead.
     """
@@ -40,6 +37,8 @@ def download(
             raise ValueError(f"{name!r}: expected a file name without folders, for {url}")
         if name not in checksums:
             raise ValueError(f"{url}: no SHA-256 is known for {name}")
+        if name not in sizes:
+            raise ValueError(f"{url}: no size is known for {name}")
         if not _is_http(url):
             raise ValueError(f"{url}: expected http or https")
     for name, url in urls.items():
@@ -48,7 +47,7 @@ def download(
             _check_present(target, checksums[name])
             _say(f"{target}: already there")
         else:
-            _fetch(url, target, checksums[name], limit, timeout)
+            _fetch(url, target, checksums[name], sizes[name], timeout)
 
 
 def _check_present(path: Path, checksum: str) -> None:
@@ -58,13 +57,13 @@ def _check_present(path: Path, checksum: str) -> None:
         )
 
 
-def _fetch(url: str, target: Path, checksum: str, limit: int, timeout: float) -> None:
+def _fetch(url: str, target: Path, checksum: str, size: int, timeout: float) -> None:
     try:
         with urllib.request.build_opener(_OnlyHttp).open(url, timeout=timeout) as response:
             target.parent.mkdir(parents=True, exist_ok=True)
             with replacing(target) as part:
                 with open(part, "xb") as file:
-                    _copy(response, file, url, limit)
+                    _copy(response, file, url, size)
                 if (found := sha256(part)) != checksum:
                     raise ValueError(f"{url}: SHA-256 is {found}, expected {checksum}")
     except urllib.error.HTTPError as error:
@@ -74,24 +73,21 @@ def _fetch(url: str, target: Path, checksum: str, limit: int, timeout: float) ->
         raise ValueError(f"{url}: not fetched: {error}") from error
 
 
-def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, limit: int) -> None:
+def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, size: int) -> None:
     header = response.headers.get("Content-Length")
-    expected = int(header) if header and header.isdecimal() else None
-    if expected is not None and expected > limit:
-        raise ValueError(f"{url}: larger than the limit of {limit:,} bytes: {expected:,}")
-    size = 0
+    if header and header.isdecimal() and int(header) != size:
+        raise ValueError(f"{url}: {int(header):,} bytes, expected {size:,}")
+    done = 0
     while chunk := response.read(_CHUNK):
-        size += len(chunk)
-        if size > limit:
-            raise ValueError(f"{url}: larger than the limit of {limit:,} bytes")
+        done += len(chunk)
+        if done > size:
+            raise ValueError(f"{url}: more than the expected {size:,} bytes")
         file.write(chunk)
         if sys.stderr.isatty():
-            _say(f"\r{url}: {size:,} bytes", end="")
-    if (
-        expected is not None and size != expected
-    ):  # read() itself only complains where it is asked for everything
-        raise ValueError(f"{url}: broke off after {size:,} of {expected:,} bytes")
-    _say(f"\r{url}: {size:,} bytes" if sys.stderr.isatty() else f"{url}: {size:,} bytes")
+            _say(f"\r{url}: {done:,} bytes", end="")
+    if done != size:  # read() itself only complains where it is asked for everything
+        raise ValueError(f"{url}: broke off after {done:,} of {size:,} bytes")
+    _say(f"\r{url}: {done:,} bytes" if sys.stderr.isatty() else f"{url}: {done:,} bytes")
 
 
 def _say(message: str, end: str = "\n") -> None:

@@ -25,7 +25,7 @@ class Files(ABC):
     """A corpus in files; how to read one is up to the class below that fits.
 
     files: split -> its file, in `folder` or absolute; null: the corpus has no such split.
-    sha256: split -> checksum of the published file, in hexadecimal.
+    sha256, sizes: split -> checksum of the published file, in hexadecimal, and bytes of it.
     source, licence: what it is, where it comes from and on which terms; told to whom a file is missing.
     url: where its files may be downloaded from under their names, if the licence is open.
     held_out, max_sentences: see `Source`.
@@ -35,6 +35,7 @@ class Files(ABC):
     folder: str
     files: Mapping[str, str | None]
     sha256: Mapping[str, str] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
     source: str = ""
     licence: str = ""
     url: str = ""

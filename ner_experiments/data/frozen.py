@@ -140,7 +140,7 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
     if not file.exists():
         return None
     try:
-        table = np.load(file, mmap_mode="r")
+        table = np.load(file, mmap_mode="r", allow_pickle=False)
         with open(file, "rb") as stream:
             stream.seek(-_DIGEST, os.SEEK_END)
             digest = stream.read()

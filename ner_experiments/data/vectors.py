@@ -124,7 +124,9 @@ def _load(entry: Path) -> Vectors | None:
         summary = json.loads(summary_file.read_bytes())
         steps, checksum = summary["steps"], summary["checksum"]
         if checksum == _checksum(entry, steps):
-            matrix, rows = np.load(matrix_file, mmap_mode="r"), np.load(rows_file, mmap_mode="r")
+            matrix, rows = (
+                np.load(file, mmap_mode="r", allow_pickle=False) for file in (matrix_file, rows_file)
+            )
             return Vectors(matrix, rows, steps, checksum)
     except (OSError, ValueError, KeyError, TypeError):
         pass

@@ -19,12 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 from torch import Tensor
 
-from ner_experiments.build import load, refuse_untrusted
-from ner_experiments.data.corpus import load as load_corpus
+from ner_experiments.analysis.trained import load
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.xor.crossing import Pair, Token, crossed_scores
 from ner_experiments.xor.measurement import decided, interaction, tags_form_xor
@@ -101,11 +98,11 @@ class Measured:
 
 
 def measure_run(folder: Path, *, num_sentences: int) -> Measured:
-    """Of the tokens of that many sentences of test, or dev where there is no test, drawn at random."""
-    tagger, encoder = load(folder)
-    source = OmegaConf.load(folder / "config.yaml").data
-    refuse_untrusted(source, folder / "config.yaml")
-    corpus = load_corpus(instantiate(source))
+    """Of the tokens of that many sentences of test, or dev where there is no test, drawn at random.
+
+    ValueError or OSError as `analysis.trained.load`.
+    """
+    tagger, encoder, corpus = load(folder)
     split = "test" if "test" in corpus.splits else "dev"
     rng = np.random.default_rng(0)
     pairs, left_out = choose_pairs(corpus.splits[split], num_sentences, rng)

@@ -1,0 +1,93 @@
+"""tools/audit.py with the real pip-audit, against a database of the test's own."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+AUDIT = Path(__file__).parent.parent / "tools" / "audit.py"
+FAULT = {
+    "id": "OSV-1",
+    "aliases": ["CVE-1"],
+    "summary": "made up",
+    "affected": [
+        {
+            "package": {"name": "bad", "ecosystem": "PyPI"},
+            "ranges": [{"type": "ECOSYSTEM", "events": [{"introduced": "0"}, {"fixed": "1.1"}]}],
+            "versions": ["1.0"],
+        }
+    ],
+}
+
+
+class Database(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(405)
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        name = asked["package"]["name"]
+        self.send_response(500 if name == "broken" else 200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"vulns": [FAULT]} if name == "bad" else {}).encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Database) as served:
+        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{served.server_port}/query"
+        served.shutdown()
+        thread.join()
+
+
+def audit(folder: Path, requirements: str, url: str) -> tuple[int, str]:
+    pytest.importorskip("pip_audit")
+    path = folder / "constraints.txt"
+    path.write_text(requirements)
+    command = [sys.executable, str(AUDIT), str(path), url]
+    ended = subprocess.run(
+        command, capture_output=True, text=True, env={"no_proxy": "*", "HOME": str(folder)}
+    )
+    assert ended.stderr == ""
+    return ended.returncode, ended.stdout.replace(str(path), "PATH")
+
+
+def test_a_known_fault_fails_and_is_named(tmp_path: Path, database: str) -> None:
+    found = audit(tmp_path, "good==2.0\nbad==1.0\n", database)
+    lines = "audit: 1 known faults in the 2 packages of PATH\nbad 1.0: CVE-1, OSV-1 (fixed in 1.1)\n"
+    assert found == (1, lines)
+
+
+def test_without_faults_a_line_says_so(tmp_path: Path, database: str) -> None:
+    assert audit(tmp_path, "good==2.0\n", database) == (
+        0,
+        "audit: 0 known faults in the 1 packages of PATH\n",
+    )
+
+
+def test_a_database_that_breaks_off_fails_nothing(tmp_path: Path, database: str) -> None:
+    status, printed = audit(tmp_path, "good==2.0\nbroken==1.0\n", database)
+    assert (status, printed.startswith("audit: skipped, ")) == (0, True)
+    assert printed.count("\n") == 1
+
+
+def test_without_a_network_it_is_skipped_at_once(tmp_path: Path) -> None:
+    started = time.monotonic()
+    with socket.socket() as silent:  # takes connections, and never answers
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/query"
+        assert audit(tmp_path, "good==2.0\n", url) == (0, f"audit: skipped, {url} cannot be reached\n")
+    assert time.monotonic() - started < 10

@@ -1,0 +1,50 @@
+"""`python watched.py REPORT OVERRIDES ...`: a run for each OVERRIDES, while what it asks of others is noted.
+
+REPORT gets, as JSON, a list for each run: where it would have connected to, and the programs that it started.
+Connections are refused, except in runs with a logger that is there to make some.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+OF_THE_NETWORK = (
+    "socket.connect",
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.sendto",
+    "socket.sendmsg",
+)
+STARTS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
+noted: list[tuple[str, str]] = []
+refuse = True
+
+
+def watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in OF_THE_NETWORK and not is_local(arguments):
+        noted.append((event, repr(arguments)))
+        if refuse:
+            raise PermissionError(f"no {event} here: {arguments!r}")
+    elif event in STARTS:
+        noted.append((event, os.path.basename(str(arguments[0]))))
+
+
+def is_local(arguments: tuple[Any, ...]) -> bool:
+    """A path, or nothing: sockets of this machine."""
+    return isinstance(arguments[-1], str | bytes | None)
+
+
+if __name__ == "__main__":
+    sys.addaudithook(watch)
+    from ner_experiments.main import cli
+
+    report, *runs = sys.argv[1:]
+    found = []
+    for overrides in runs:
+        refuse = "wandb" not in overrides
+        assert cli(["train", *overrides.split()]) == 0
+        found.append(list(noted))
+        noted.clear()
+    Path(report).write_text(json.dumps(found))
