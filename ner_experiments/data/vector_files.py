@@ -98,7 +98,7 @@ def _read_text(
     for number, line in enumerate(lines, start):
         # Most lines end here, at the price of one search: only a corpus' words are parsed.
         space = line.find(b" ")
-        if line[:space] in beginnings:
+        if line[:space] in beginnings and (space >= 0 or line.endswith(b"\n")):
             fields = line[space:].split()
             inner = fields[:-width]
             key = b" ".join([line[:space], *inner])
