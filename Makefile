@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow smoke table tables bench check clean
+.PHONY: help setup demo test test-slow smoke fuzz table tables bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ smoke: .venv/installed    ## every row of every table, and every architecture, t
 	$(BIN)/ner-experiments smoke
 	$(BIN)/python run.py -m 'model=glob(*)' data=toy_en,toy_zh trainer=smoke runtime.progress=false \
 	    output_dir=outputs/smoke
+
+fuzz: .venv/installed    ## a million files, whole, damaged and rubbish, for the readers to read right or refuse
+	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
 
 table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)

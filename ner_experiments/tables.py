@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,8 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from ner_experiments.analysis.measure import Measure
+from ner_experiments.plain_yaml import describe, read_text
+from ner_experiments.quote import quoted
 from ner_experiments.settings import PACKAGE, nearest
 
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
@@ -100,10 +103,11 @@ def read(path: Path) -> Table:
 @cache
 def parsed(path: Path) -> Table:
     """What one file can say wrong by itself is refused; how its rows agree is not looked at yet."""
+    text = read_text(path)
     try:
-        content = OmegaConf.to_container(OmegaConf.load(path), resolve=False)
-    except (OmegaConfBaseException, YAMLError) as error:
-        raise ValueError(f"{path}: {error}") from error
+        content = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
+        raise ValueError(f"{path}{describe(error, text)}") from error
     settings = checked(content, TABLE, f"{path}")
     rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
     return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
@@ -111,7 +115,7 @@ def parsed(path: Path) -> Table:
 
 def row(content: Any, place: str) -> Row:
     if isinstance(content, dict) and isinstance(content.get("label"), str):
-        place = f"{place} ({content['label']!r})"
+        place = f"{place} ({quoted(content['label'])})"
     settings = tuples(checked(content, ROW, place))
     if "measure" in settings:
         settings["measure"] = measure(settings["measure"], f"{place}: measure")
@@ -141,21 +145,25 @@ def check_rows(table: Table, path: Path) -> None:
     """What a table's rows have to have in common, which its kind decides."""
     if not table.rows:
         raise ValueError(f"{path}: rows must not be empty")
-    labels = [row.label for row in table.rows]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ValueError(f"{path}: two rows have the label {label!r}")
+    for label, number in Counter(row.label for row in table.rows).items():
+        if number > 1:
+            raise ValueError(f"{path}: two rows have the label {quoted(label)}")
     own = not (table.analysis or table.command)
     for entry in table.rows:
+        place = f"{path}: row {quoted(entry.label)}"
         if (entry.run is not None) != (own and not entry.cited):
             rule = "needs run, or cited: true" if own else "takes no run: the table has no runs of its own"
-            raise ValueError(f"{path}: row {entry.label!r} {rule}")
+            raise ValueError(f"{place} {rule}")
         if (entry.trial is not None) != bool(table.command):
-            raise ValueError(f"{path}: row {entry.label!r}: trial belongs to the rows of a command's table")
+            raise ValueError(f"{place}: trial belongs to the rows of a command's table")
     if own and (not table.seeds or len(set(table.seeds)) < len(table.seeds)):
-        raise ValueError(f"{path}: seeds must be different whole numbers, at least one; got {table.seeds}")
+        raise ValueError(
+            f"{path}: seeds must be different whole numbers, at least one; got {quoted(table.seeds)}"
+        )
     if table.analysis and table.analysis not in names():
-        raise ValueError(f"{path}: there is no table {table.analysis!r}{nearest(table.analysis, names())}")
+        raise ValueError(
+            f"{path}: there is no table {quoted(table.analysis)}{nearest(table.analysis, names())}"
+        )
 
 
 def check_measures(table: Table, path: Path) -> None:
@@ -165,7 +173,7 @@ def check_measures(table: Table, path: Path) -> None:
     for entry in table.rows:
         if entry.measure is None:
             continue
-        place = f"{path}: row {entry.label!r}"
+        place = f"{path}: row {quoted(entry.label)}"
         if not table.analysis:
             raise ValueError(f"{place}: measure belongs to the rows of an analysis")
         try:
@@ -183,7 +191,7 @@ def is_count(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    return type(value) in (int, float)
+    return type(value) in (int, float) and abs(value) < 1e15  # not infinite, nor too long for a float
 
 
 def are(kind: Any) -> Any:
@@ -229,18 +237,14 @@ REQUIRED = ("title", "source", "rows", "label", "of", "figure", "key")
 def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
     """`content` as it is, if it holds nothing but what the rules name, and as they say."""
     if not isinstance(content, dict):
-        raise ValueError(f"{place}: expected {listed(rules)} by name, got {content!r}")
+        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {quoted(content)}")
     for key, value in content.items():
         if key not in rules:
-            raise ValueError(f"{place}: there is no {key!r}{nearest(str(key), rules)}")
+            raise ValueError(f"{place}: there is no {quoted(key)}{nearest(str(key), rules)}")
         fits, rule = rules[key]
         if not fits(value):
-            raise ValueError(f"{place}: {key} must be {rule}, got {value!r}")
+            raise ValueError(f"{place}: {key} must be {rule}, got {quoted(value)}")
     for key in REQUIRED:
         if key in rules and key not in content:
             raise ValueError(f"{place}: {key} is missing")
     return content
-
-
-def listed(keys: Iterable[str]) -> str:
-    return ", ".join(keys)

@@ -215,6 +215,11 @@ def test_gzip_with_damaged_content_is_an_error_with_the_path(tmp_path):
     assert str(error.value).startswith(f"{tmp_path / 'vectors'}: ")
 
 
+@pytest.mark.parametrize("content", [b"a 1\n-1", b"2 1\na 1\n-1", b"a 1\n-"])
+def test_a_last_line_without_numbers_is_no_other_words_line(tmp_path, content):
+    assert read(tmp_path, content, ["a", "-"]) == {"a": [1.0]}
+
+
 def test_lines_of_other_words_are_not_looked_at(tmp_path):
     content = b"a 1 2 3\nbroken\nworse 1 x\n\nnan nan nan nan\nb 4 5 6\n"
     assert read(tmp_path, content, ["b", "c"]) == {"b": [4.0, 5.0, 6.0]}

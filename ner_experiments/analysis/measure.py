@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ner_experiments.quote import quoted
 from ner_experiments.settings import nearest
 
 TYPE, LENGTH, CHUNK = "type", "length", "chunk"
@@ -37,25 +38,26 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.figure not in KEYS:
-            raise ValueError(f"figure must be one of {', '.join(KEYS)}, got {self.figure!r}")
+            raise ValueError(f"figure must be one of {', '.join(KEYS)}, got {quoted(self.figure)}")
         keys = KEYS[self.figure]
         if keys and self.key not in keys:
             raise ValueError(
-                f"key of figure {self.figure} must be one of {', '.join(keys)}, got {self.key!r}"
+                f"key of figure {self.figure} must be one of {', '.join(keys)}, got {quoted(self.key)}"
             )
         if self.only and self.figure != CHUNK:
             raise ValueError(f"only belongs to figure {CHUNK}, not to {self.figure}")
         if self.only and not PART.fullmatch(self.only):
-            raise ValueError(f"only must be H, C (all heads) or a head such as C1, got {self.only!r}")
+            raise ValueError(f"only must be H, C (all heads) or a head such as C1, got {quoted(self.only)}")
         if self.over == self.of and not self.only:
-            raise ValueError(f"over must be another row than of, got {self.over!r} twice")
+            raise ValueError(f"over must be another row than of, got {quoted(self.over)} twice")
 
     def check_rows(self, labels: list[str], table: str) -> None:
         """ValueError if a row is not among those that are run."""
         for name, label in (("of", self.of), ("over", self.over)):
             if label and label not in labels:
                 raise ValueError(
-                    f"{name} must be a row of {table} that is run, got {label!r}{nearest(label, labels)}"
+                    f"{name} must be a row of {table} that is run, got {quoted(label)}"
+                    f"{nearest(label, labels)}"
                 )
 
     def scores(self, figures: Callable[[str, str], Mapping[int, Figures]]) -> dict[int, float]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ner_experiments.data.columns import (
     Line,
     Path,
+    check_tags,
     check_width,
     intern_all,
     is_blank,
@@ -16,6 +17,7 @@ from ner_experiments.data.columns import (
     split_fields,
 )
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.quote import quoted
 
 # document, part, number, word, POS, parse, lemma, frameset, sense, speaker, names, arguments ..., coreference
 _WORD, _POS, _NAMES = 3, 4, 10
@@ -29,8 +31,9 @@ def read_gold_conll(path: Path) -> Iterator[Sentence]:
 
     A name is `(PERSON*`, `*`, `*)`, or `(GPE)` for a single token. Tokens stay as the file writes them:
     `-LRB-` is not turned into a bracket, nor `/.` into a full stop.
-    ValueError, with file and line: fewer than 12 columns, a sentence's lines of unequal width, names that
-    are nested, not closed or not opened, bytes that are no UTF-8 text.
+    ValueError, with file and line: fewer than 12 columns, a sentence's lines of unequal width, an empty word,
+    names that are nested, not closed or not opened, a type that `check_tags` refuses, bytes that are no UTF-8
+    text.
     """
     for block in read_blocks(path, _ends_sentence):
         rows = [split_fields(line) for _, line in block]
@@ -38,9 +41,14 @@ def read_gold_conll(path: Path) -> Iterator[Sentence]:
         if width < _FEWEST_COLUMNS:
             raise malformed(path, block[0], f"expected at least {_FEWEST_COLUMNS} columns, got {width}")
         check_width(rows, width, path, block)
+        words = intern_all(row[_WORD] for row in rows)
+        if "" in words:
+            raise malformed(path, block[words.index("")], "empty word")
+        tags = intern_all(_iob2([row[_NAMES] for row in rows], path, block))
+        check_tags(tags, path, block)
         yield Sentence(
-            intern_all(row[_WORD] for row in rows),
-            intern_all(_iob2([row[_NAMES] for row in rows], path, block)),
+            words,
+            tags,
             {"pos": intern_all(row[_POS] for row in rows)},
             line=block[0][0],
         )
@@ -54,17 +62,17 @@ def _iob2(names: Sequence[str], path: Path, block: Sequence[Line]) -> Iterator[s
     inside, opened = "", block[0]
     for name, line in zip(names, block, strict=True):
         if not _NAME.fullmatch(name):
-            raise malformed(path, line, f"expected a name as (TYPE*, *, *) or (TYPE), got {name!r}")
+            raise malformed(path, line, f"expected a name as (TYPE*, *, *) or (TYPE), got {quoted(name)}")
         if name.startswith("("):
             if inside:
-                raise malformed(path, line, f"{name!r} opens a name inside another, {inside}")
+                raise malformed(path, line, f"{quoted(name)} opens a name inside another, {quoted(inside)}")
             inside, opened = name.strip("(*)"), line
             yield f"B-{inside}"
         else:
             yield f"I-{inside}" if inside else "O"
         if name.endswith(")"):
             if not inside:
-                raise malformed(path, line, f"{name!r} closes a name that was not opened")
+                raise malformed(path, line, f"{quoted(name)} closes a name that was not opened")
             inside = ""
     if inside:
-        raise malformed(path, opened, f"name {inside} is not closed in its sentence")
+        raise malformed(path, opened, f"name {quoted(inside)} is not closed in its sentence")

@@ -7,17 +7,19 @@ work on lines that all readers share: decoding, line ends, fields, errors with t
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.quote import quoted
 
 Path = str | os.PathLike[str]
 Line = tuple[int, str]
 """A line's number in its file, from 1, and its text without the line end."""
 
 _DOCSTART = "-DOCSTART-"
-_LONGEST_QUOTE = 80
+_MENTION = re.compile("[BIMES]-.")
 
 
 def read_columns(
@@ -31,20 +33,21 @@ def read_columns(
 
     Fields are separated by single tabs in a line that has one, else by runs of spaces. No other character
     separates (U+00A0, U+200B, U+3000 belong to tokens), and none begins a comment. A line of only spaces and
-    tabs ends a sentence, and so does a `-DOCSTART-` line, which is no token.
+    tabs ends a sentence, and so does a `-DOCSTART-` line (`is_docstart`), which is no token.
 
     columns: the index of "word", of "tag", and of what else goes to `Sentence.columns`; -1 is the last.
     first_character: the word column is a character and its position in its word, of one or two digits
         (Weibo, second version: `中0`, `国1`). Its first code point is the token: a few are doubled there.
     empty_tag: what an empty tag means (MSRA: "O").
 
-    Tags are passed on unchecked. ValueError, with file and line: lines of unequal width, an empty word, an
-    empty tag without `empty_tag`, columns that the file does not have, bytes that are no UTF-8 text.
+    Tags may be of any scheme. ValueError, with file and line: lines of unequal width, an empty word, an empty
+    tag without `empty_tag`, a tag that `check_tags` refuses, columns that the file does not have, bytes that
+    are no UTF-8 text.
     """
     if not {"word", "tag"} <= columns.keys():
         raise ValueError(f"columns must name at least word and tag, got {', '.join(columns) or 'none'}")
     width: int | None = None
-    for block in read_blocks(path, _ends_sentence):
+    for block in read_blocks(path, lambda line: is_blank(line) or is_docstart(line, columns)):
         rows = [split_fields(line) for _, line in block]
         if width is None:
             width = _width_for(columns, rows[0], path, block[0])
@@ -55,10 +58,8 @@ def read_columns(
             raise malformed(path, block[words.index("")], "empty word")
         if first_character:
             words = [_first_character(word, path, line) for word, line in zip(words, block, strict=True)]
-        if "" in tags:
-            if empty_tag is None:
-                raise malformed(path, block[tags.index("")], "empty tag (set empty_tag to what it means)")
-            tags = [tag or empty_tag for tag in tags]
+        tags = _filled(tags, empty_tag, path, block)
+        check_tags(tags, path, block)
         yield Sentence(
             intern_all(words),
             intern_all(tags),
@@ -67,8 +68,16 @@ def read_columns(
         )
 
 
-def _ends_sentence(line: str) -> bool:
-    return is_blank(line) or (_DOCSTART in line and _DOCSTART in split_fields(line))
+def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
+    """Whether `-DOCSTART-` is the first field, or the word, and the tag is no mention's: none is dropped."""
+    if _DOCSTART not in line:
+        return False
+    fields = split_fields(line)
+    word, tag = (
+        fields[index] if -len(fields) <= index < len(fields) else ""
+        for index in (columns["word"], columns["tag"])
+    )
+    return _DOCSTART in (fields[0], word) and not _MENTION.match(tag)
 
 
 def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: Path, line: Line) -> int:
@@ -80,6 +89,14 @@ def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: Path, li
     if word == tag:  # a file without tags, and tag: -1
         raise malformed(path, line, f"word and tag are both column {word} of {width}")
     return width
+
+
+def _filled(tags: list[str], empty_tag: str | None, path: Path, block: Sequence[Line]) -> list[str]:
+    if "" not in tags:
+        return tags
+    if empty_tag is None:
+        raise malformed(path, block[tags.index("")], "empty tag (set empty_tag to what it means)")
+    return [tag or empty_tag for tag in tags]
 
 
 def _first_character(word: str, path: Path, line: Line) -> str:
@@ -140,6 +157,17 @@ def check_width(rows: Sequence[Sequence[str]], width: int, path: Path, block: Se
             raise malformed(path, line, f"expected {width} columns, got {len(row)}")
 
 
+def check_tags(tags: Sequence[str], path: Path, lines: Sequence[Line]) -> None:
+    """ValueError at the first tag with a character that nobody sees, or a space at an end.
+
+    Such a tag looks like another one (`B-PER`, `B-PER\u200b`), and would be a type of its own.
+    """
+    for tag in dict.fromkeys(tags):
+        if not tag.isprintable() or tag != tag.strip(" "):
+            rule = f"tag {quoted(tag)} has a character that cannot be seen"
+            raise malformed(path, lines[tags.index(tag)], rule)
+
+
 def is_blank(line: str) -> bool:
     return not line.strip(" \t")
 
@@ -152,5 +180,4 @@ def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
 def malformed(path: Path, line: Line, rule: str) -> ValueError:
     """The error that says where, which rule, and what stands there."""
     number, text = line
-    quote = text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "..."
-    return ValueError(f"{os.fspath(path)}:{number}: {rule}: {quote!r}")
+    return ValueError(f"{os.fspath(path)}:{number}: {rule}: {quoted(text)}")

@@ -6,8 +6,18 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from ner_experiments.data.columns import Line, Path, check_width, intern_all, is_blank, malformed, read_blocks
+from ner_experiments.data.columns import (
+    Line,
+    Path,
+    check_tags,
+    check_width,
+    intern_all,
+    is_blank,
+    malformed,
+    read_blocks,
+)
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.quote import quoted
 
 _NUM_COLUMNS = 10
 _ID, _FORM = 0, 1
@@ -20,7 +30,7 @@ def read_conllu(path: Path, *, tag: Literal["upos", "xpos"] = "xpos") -> Iterato
 
     The word is FORM. The tag column that was not chosen goes to `Sentence.columns` under its name.
     ValueError, with file and line: not 10 columns between tabs, words not numbered 1, 2, 3 ..., an empty
-    word, a word without a tag (`_`), bytes that are no UTF-8 text.
+    word, a word without a tag (`_`), a tag that `check_tags` refuses, bytes that are no UTF-8 text.
     """
     if tag not in _TAGS:
         raise ValueError(f"tag must be one of {', '.join(_TAGS)}, got {tag!r}")
@@ -37,6 +47,7 @@ def read_conllu(path: Path, *, tag: Literal["upos", "xpos"] = "xpos") -> Iterato
         words, tags, others = (
             intern_all(row[column] for row in rows) for column in (_FORM, _TAGS[tag], _TAGS[other])
         )
+        check_tags(tags, path, lines)
         yield Sentence(words, tags, {other: others}, line=lines[0][0])
 
 
@@ -48,5 +59,5 @@ def _words(path: Path, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
     kept = [i for i, row in enumerate(rows) if not _RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
     for expected, i in enumerate(kept, 1):
         if rows[i][_ID] != str(expected):
-            raise malformed(path, lines[i], f"expected word {expected}, got {rows[i][_ID]!r}")
+            raise malformed(path, lines[i], f"expected word {expected}, got {quoted(rows[i][_ID])}")
     return [lines[i] for i in kept], [rows[i] for i in kept]

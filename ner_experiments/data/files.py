@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -13,7 +12,7 @@ from typing import ClassVar, Literal, get_args
 
 from ner_experiments.data.brackets import read_gold_conll
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.columns import read_columns
+from ner_experiments.data.columns import is_docstart, read_columns, read_lines
 from ner_experiments.data.conllu import read_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
 from ner_experiments.data.sentence import Sentence, Task
@@ -146,8 +145,11 @@ class ColumnFiles(Files):
         )
 
     def docstarts(self) -> dict[str, int]:
-        counts = {split: sum(map(_count_docstarts, paths)) for split, paths in self.paths().items()}
+        counts = {split: sum(map(self._count_docstarts, paths)) for split, paths in self.paths().items()}
         return {split: count for split, count in counts.items() if count}
+
+    def _count_docstarts(self, path: Path) -> int:
+        return sum(is_docstart(line, self.columns) for _, line in read_lines(path))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,8 +191,3 @@ def _check_tags(path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> No
             for line, tag in enumerate(sentence.tags, sentence.line):
                 if tag in faults:
                     raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}")
-
-
-def _count_docstarts(path: Path) -> int:
-    with open(path, "rb") as file:
-        return sum(b"-DOCSTART-" in line.removeprefix(BOM_UTF8).split() for line in file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +26,9 @@ class Gazetteer(Input):
     """Where names of lists stand: for each list a feature B, I, E or S on the tokens of a name. 0 is padding.
 
     The lists are the files `folder`/*.txt, one for each type of name (PER.txt): one name a line, its tokens
-    separated by spaces, cut as the corpus cuts them (`St. John 's`). A list's names are found from left to
-    right, of those that begin at a token the longest, and the search goes on behind it. So names of one list
-    never overlap, and those of several may. With `lowercase` case makes no difference.
+    separated by spaces or tabs, cut as the corpus cuts them (`St. John 's`). A list's names are found from
+    left to right, of those that begin at a token the longest, and the search goes on behind it. So names of
+    one list never overlap, and those of several may. With `lowercase` case makes no difference.
     """
 
     folder: str
@@ -42,9 +43,9 @@ class Gazetteer(Input):
         ids = np.zeros((len(tokens), len(self.names)), dtype=np.int32)
         for place, names in enumerate(self.names.values()):
             first = 1 + 4 * place
-            longest = longest_by_beginning(names)
+            lengths = lengths_by_beginning(names)
             for begin, end in zip(text.starts[:-1].tolist(), text.starts[1:].tolist(), strict=True):
-                for start, stop in matches(tokens[begin:end], names, longest):
+                for start, stop in matches(tokens[begin:end], names, lengths):
                     features = [first, *[first + 1] * (stop - start - 2), first + 2]
                     ids[begin + start : begin + stop, place] = features if stop - start > 1 else first + 3
         return PerToken(torch.from_numpy(-np.sort(-ids, axis=1)))  # padding to the right
@@ -82,7 +83,7 @@ class Gazetteer(Input):
     def _read(self, path: Path) -> Iterator[Name]:
         empty = True
         for _, line in read_lines(path):
-            name = tuple(self._normal(token) for token in line.split())
+            name = tuple(self._normal(token) for token in line.replace("\t", " ").split(" ") if token)
             if name:
                 empty = False
                 yield name
@@ -93,20 +94,22 @@ class Gazetteer(Input):
         return token.lower() if self.lowercase else token
 
 
-def longest_by_beginning(names: Iterable[Name]) -> dict[str, int]:
-    """First token -> tokens of the longest name that begins with it."""
-    longest: dict[str, int] = {}
+def lengths_by_beginning(names: Iterable[Name]) -> dict[str, list[int]]:
+    """First token -> how many tokens the names have that begin with it, the most first."""
+    lengths: defaultdict[str, set[int]] = defaultdict(set)
     for name in names:
-        longest[name[0]] = max(len(name), longest.get(name[0], 0))
-    return longest
+        lengths[name[0]].add(len(name))
+    return {beginning: sorted(found, reverse=True) for beginning, found in lengths.items()}
 
 
-def matches(tokens: Sequence[str], names: set[Name], longest: Mapping[str, int]) -> Iterator[tuple[int, int]]:
+def matches(
+    tokens: Sequence[str], names: set[Name], lengths: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[int, int]]:
     """[start, stop) of names from left to right, the longest at each place, none in another."""
     start = 0
     while start < len(tokens):
-        most = min(longest.get(tokens[start], 0), len(tokens) - start)
-        size = next((size for size in range(most, 0, -1) if tuple(tokens[start : start + size]) in names), 0)
+        sizes = (size for size in lengths.get(tokens[start], ()) if start + size <= len(tokens))
+        size = next((size for size in sizes if tuple(tokens[start : start + size]) in names), 0)
         if size:
             yield start, start + size
         start += size or 1

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
+from ner_experiments.quote import quoted
+
 Span = tuple[int, int, str]
 """A mention: its first token, the token after its last, its type."""
 
@@ -158,5 +160,5 @@ def _split(tag: str, letters: str) -> tuple[str, str]:
     letter, _, type_ = tag.partition("-")
     if not type_ or len(letter) != 1 or letter not in letters:
         prefixes = ", ".join(f"{allowed}-" for allowed in letters)
-        raise ValueError(f"tag {tag!r} is neither O nor one of {prefixes} followed by a type")
+        raise ValueError(f"tag {quoted(tag)} is neither O nor one of {prefixes} followed by a type")
     return letter, type_

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import itertools
+import re
 import zlib
 from collections.abc import Iterable, Set
 from pathlib import Path
@@ -12,11 +13,17 @@ from typing import IO, cast
 
 import numpy as np
 
+from ner_experiments.quote import quoted
+
 Rows = dict[bytes, np.ndarray]
 """The vector, in float32, of each key that was found."""
 
 _BLOCK = 1 << 20
 _LONGEST_QUOTE = 60
+_WIDEST = 100_000
+"""Numbers of a vector. A header that says more is damaged, and would have the whole file read at once."""
+_DIGITS = 18
+_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
 _GZIP = b"\x1f\x8b"
 
 
@@ -32,7 +39,8 @@ def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[Rows, int]:
     not UTF-8 matches no word. Other words' lines are neither parsed nor checked.
 
     ValueError, with file and line (binary: the vector's number): an empty or cut-off file, a first line that
-    is none, and in a wanted line a wrong number of numbers, or one that is none or not finite.
+    is none, and in a wanted line a wrong number of numbers, or one that is none or not finite. No word or
+    first line may have more than a MiB.
     """
     with open(path, "rb", buffering=0) as file:
         compressed = file.read(len(_GZIP)) == _GZIP
@@ -49,21 +57,30 @@ def _read(stream: io.BufferedReader[io.RawIOBase], path: Path, wanted: Set[bytes
     first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
     if not first:
         raise ValueError(f"{path}: the file is empty")
-    fields = first.split()
-    if len(fields) == 2 and all(map(bytes.isdigit, fields)):
-        count, width = map(int, fields)
-        if not (count and width):
-            raise ValueError(f"{path}:1: expected a header of two positive numbers, got {count} {width}")
+    if len(first) == _BLOCK and not first.endswith(b"\n"):
+        raise ValueError(f"{path}:1: a line of more than {_BLOCK:,} bytes: {first[:_LONGEST_QUOTE]!r}")
+    if header := _HEADER.fullmatch(first):
+        count, width = _header(header.groups(), path)
         if _begins_text(stream.peek(), width):
             return _read_text(stream, path, wanted, width, 2, count), width
         return _read_binary(stream, path, wanted, count, width), width
-    width = len(fields) - 1
-    if width < 1 or first.partition(b" ")[0] != fields[0] or not all(map(_is_number, fields[1:])):
+    word, _, numbers = first.partition(b" ")
+    width = len(numbers.split())
+    if not (word and width) or b"\t" in word or not all(map(_is_number, numbers.split())):
         raise ValueError(
             f"{path}:1: expected a word and its numbers, separated by spaces, or a header 'count width', "
             f"got {first[:_LONGEST_QUOTE]!r}"
         )
     return _read_text(itertools.chain([first], stream), path, wanted, width, 1, None), width
+
+
+def _header(fields: Iterable[bytes], path: Path) -> tuple[int, int]:
+    count, width = (int(field[:_DIGITS]) for field in fields)  # with more digits too large as well
+    if not (count and width):
+        raise ValueError(f"{path}:1: expected a header of two positive numbers, got {count} {width}")
+    if width > _WIDEST:
+        raise ValueError(f"{path}:1: expected vectors of at most {_WIDEST:,} numbers, got {width:,}")
+    return count, width
 
 
 def _begins_text(sample: bytes, width: int) -> bool:
@@ -80,14 +97,15 @@ def _read_text(
     number = start - 1
     for number, line in enumerate(lines, start):
         # Most lines end here, at the price of one search: only a corpus' words are parsed.
-        if line[: line.find(b" ")] in beginnings:
-            fields = line.split()
-            key, inner = b" ".join(fields[:-width]), fields[1:-width]
-            if key in wanted:
-                if key not in rows:
-                    rows[key] = _parse(fields[-width:], f"{path}:{number}")
-            elif len(fields) <= width or (inner and all(map(_is_number, inner))):
-                raise ValueError(f"{path}:{number}: expected {width} numbers, got {len(fields) - 1}")
+        space = line.find(b" ")
+        if line[:space] in beginnings and (space >= 0 or line.endswith(b"\n")):
+            fields = line[space:].split()
+            inner = fields[:-width]
+            key = b" ".join([line[:space], *inner])
+            if len(fields) < width or (key not in wanted and inner and all(map(_is_number, inner))):
+                raise ValueError(f"{path}:{number}: expected {width} numbers, got {len(fields)}")
+            if key in wanted and key not in rows:
+                rows[key] = _parse(fields[-width:], f"{path}:{number}")
     if count is not None and number - start + 1 < count:
         raise ValueError(f"{path}: cut off: the header says {count} vectors, found {number - start + 1}")
     return rows
@@ -98,8 +116,8 @@ def _parse(fields: list[bytes], place: str) -> np.ndarray:
         with np.errstate(over="ignore"):
             vector = np.fromiter(map(float, fields), np.float32, len(fields))
     except ValueError:
-        wrong = next(field for field in fields if not _is_number(field))
-        raise ValueError(f"{place}: not a number: {wrong.decode(errors='replace')!r}") from None
+        wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
+        raise ValueError(f"{place}: not a number: {quoted(wrong)}") from None
     return _finite(vector, place)
 
 
@@ -125,6 +143,8 @@ def _read_binary(stream: IO[bytes], path: Path, wanted: Set[bytes], count: int, 
     for number in range(1, count + 1):
         space = buffer.find(b" ", start)
         while space < 0 or len(buffer) <= space + size:
+            if space < 0 and len(buffer) - start > _BLOCK:
+                raise ValueError(f"{path}: vector {number}: its word has more than {_BLOCK:,} bytes")
             block = stream.read(_BLOCK)
             if not block:
                 raise ValueError(f"{path}: cut off in vector {number} of {count}")

@@ -1,0 +1,112 @@
+"""A short campaign of tests/fuzz (`make fuzz` is the long one), and that it finds what it is to find."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from fuzz import campaign
+from fuzz.corpora import Columns, draw, tags_of
+from fuzz.plain import Faulty, mentions
+from fuzz.readers import Case, Reader
+
+SHORT = {
+    **dict.fromkeys(
+        ("conll", "conll, turned", "conll2000", "conll2003", "conllu", "msra", "ontonotes4"), 200
+    ),
+    **dict.fromkeys(("ontonotes5", "ontonotes5_columns", "ptb", "ud_ewt", "weibo", "wnut17"), 200),
+    **{"vectors": 400, "gazetteer": 300, "tables": 60, "checkpoints": 40},
+}
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # torch says so of a damaged checkpoint
+@pytest.mark.parametrize("name", SHORT)
+def test_a_reader_reads_right_or_refuses_with_place_and_reason(name: str) -> None:
+    outcome = campaign.run_named(0, name, range(SHORT[name]))
+    assert not outcome.wrong, next(iter(outcome.wrong.values()))
+    assert outcome.tried == SHORT[name] == outcome.accepted + outcome.rules.total()
+    assert outcome.accepted > 0
+    assert outcome.rules.total() > 0
+
+
+def test_a_case_is_the_same_whenever_it_is_made() -> None:
+    form = Columns({"word": 0, "tag": -1})
+    first, second = (form.write(rng, draw(rng, "mentions")) for rng in (Random("1"), Random("1")))
+    assert first == second
+
+
+def test_the_oracle_reads_what_was_written_in_every_scheme() -> None:
+    for number in range(300):
+        for known in draw(Random(number), "mentions"):
+            for scheme in ("iob1", "iob2", "bioes", "bmes"):
+                assert mentions(tags_of(known, scheme)) == known.found
+
+
+class Planted(Reader):
+    """A reader of one mistake, `read`; its file is "whole", or broken in line 2."""
+
+    name = "planted"
+    inputs = 1
+
+    def __init__(self, folder: Path, mistake: object, *, broken: bool) -> None:
+        super().__init__(folder)
+        self.mistake, self.broken = mistake, broken
+
+    def case(self, rng: Random) -> Case:
+        return Case(b"broken") if self.broken else self.whole(rng)
+
+    def whole(self, rng: Random) -> Case:
+        return Case(b"whole", [(0, 1, "PER")])
+
+    def read(self) -> object:
+        if callable(self.mistake):
+            return self.mistake()
+        if isinstance(self.mistake, Exception):
+            raise self.mistake
+        return self.mistake
+
+    def expected(self, content: bytes) -> object:
+        if self.broken:
+            raise Faulty({2})
+        return [(0, 1, "PER")]
+
+
+def hang() -> None:
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("mistake", "broken", "told"),
+    [
+        ([], False, "read []\nnot  [(0, 1, 'PER')]"),
+        (KeyError("x"), False, "Traceback"),
+        (ValueError("{path}:2: rule"), False, "refused a whole file"),
+        (hang, False, "more than 0.1 seconds"),
+        ([], True, "accepted, though lines [2] are at fault"),
+        (ValueError("no column 3"), True, "a refusal without its place"),
+        (ValueError("{path}:1: rule"), True, "names another line than [2]"),
+        (ValueError("{path}: rule"), True, "names another line than [2]"),
+        (ValueError("{path}:2: " + "x" * 1000), True, "a refusal of 10"),
+        (ValueError("{path}:2: \u202e"), True, "a refusal of "),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid"), True, "Traceback"),
+    ],
+)
+def test_each_kind_of_mistake_is_found(
+    mistake: object, broken: bool, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "SECONDS", 0.1)
+    reader = Planted(tmp_path, mistake, broken=broken)
+    if type(mistake) is ValueError:
+        reader.mistake = ValueError(str(mistake).replace("{path}", str(reader.path)))
+    outcome = campaign.run(reader, range(1), seed=0)
+    assert told in outcome.wrong[0]
+    assert outcome.accepted == 0
+
+
+def test_what_is_right_is_not_called_wrong(tmp_path: Path) -> None:
+    reader = Planted(tmp_path, [(0, 1, "PER")], broken=False)
+    assert campaign.run(reader, range(1), seed=0).accepted == 1
+    reader = Planted(
+        tmp_path, ValueError(f"{tmp_path}/input:2: expected 3 columns, got 2: 'a b'"), broken=True
+    )
+    assert campaign.run(reader, range(1), seed=0).rules == {"expected N columns": 1}
