@@ -71,6 +71,6 @@ class CRF(nn.Module):
 
     def _transitions(self, dtype: torch.dtype) -> Transitions:
         transitions = Transitions(self.start, self.transitions, self.end)
-        if self.start.dtype != dtype:
+        if transitions.start.dtype != dtype:
             transitions = Transitions(*(part.to(dtype) for part in transitions))
         return transitions if self.constraints is None else self.constraints(transitions)

@@ -101,17 +101,19 @@ def plain_viterbi(
 
 def check_inputs(scores: Tensor, *, num_tags: int, mask: Tensor, tags: Tensor | None = None) -> None:
     """Refuses what would broadcast into a wrong number; looks at shapes only, so a GPU is not waited for."""
-    if scores.ndim != 3 or scores.shape[2] != num_tags or 0 in scores.shape:
+    shape = scores.shape
+    if len(shape) != 3 or shape[2] != num_tags or 0 in shape:
         raise ValueError(
             f"scores must have shape [batch, time, {num_tags}], with a sentence and a token at least,"
-            f" got {tuple(scores.shape)}"
+            f" got {tuple(shape)}"
         )
     if mask.dtype != torch.bool:
         raise ValueError(f"mask must be bool, True for a real token, got {mask.dtype}")
+    tokens = shape[:2]
     for name, tensor in (("mask", mask), ("tags", tags)):
-        if tensor is not None and tensor.shape != scores.shape[:2]:
+        if tensor is not None and tensor.shape != tokens:
             raise ValueError(
-                f"{name} must have shape {tuple(scores.shape[:2])}, the batch and time of scores,"
+                f"{name} must have shape {tuple(tokens)}, the batch and time of scores,"
                 f" got {tuple(tensor.shape)}"
             )
 
