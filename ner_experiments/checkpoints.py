@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import time
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ from zipfile import ZipFile
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
+from lightning.pytorch.plugins import TorchCheckpointIO
 
 from ner_experiments.atomic import replacing
 from ner_experiments.results import made_by
@@ -24,6 +26,15 @@ STEPS = 50
 """Within an epoch, several processes ask each other so often whether to write a checkpoint."""
 SHARE = 0.05
 """Of the time, what writing checkpoints may take, unless they are asked for at every occasion."""
+
+
+class InPlace(TorchCheckpointIO):
+    """Not by way of /tmp, which may be small, and where a process that is killed leaves what it wrote."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        content = io.BytesIO()  # onto a full disk torch.save writes with an error that names neither
+        torch.save(checkpoint, content)
+        Path(path).write_bytes(content.getbuffer())
 
 
 class BestWeights(Callback):
@@ -43,8 +54,16 @@ class BestWeights(Callback):
     def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
         score = float(trainer.callback_metrics[self.monitor])
         if score > self.score:
+            refuse_infinite(module, trainer.current_epoch + 1)
             self.score, self.epoch = score, trainer.current_epoch + 1
             self.weights = {name: weight.cpu().clone() for name, weight in module.state_dict().items()}
+
+
+def refuse_infinite(module: LightningModule, epoch: int) -> None:
+    """ValueError for what a step can make of a loss that was still a number."""
+    for name, weight in module.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise ValueError(f"after epoch {epoch} not all weights are finite numbers: {name}")
 
 
 class Patience(EarlyStopping):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer, seed_everything
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.strategies import DDPStrategy
 from omegaconf import DictConfig, OmegaConf
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from ner_experiments.atomic import replacing
 from ner_experiments.build import build, num_processes
-from ner_experiments.callbacks import EpochLog, Peek, Predictions, StepSeeds
-from ner_experiments.checkpoints import BestWeights, LastCheckpoint, Patience, resumable
+from ner_experiments.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
+from ner_experiments.checkpoints import BestWeights, InPlace, LastCheckpoint, Patience, resumable
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
@@ -118,6 +120,7 @@ def fit(
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),
+        FiniteLoss(),
         epochs,
         best,
         Patience(dev_score, cfg.trainer.patience),
@@ -143,7 +146,7 @@ def fit(
                 keep_predictions(folder, split, data, found, scores[split])
     if trainer.is_global_zero:
         with replacing(folder / "model.safetensors") as part:
-            save_file(tagger.state_dict(), part)
+            part.write_bytes(save(tagger.state_dict()))
         write_json(folder / "encoder.json", data.encoder.state())
         log_scores(logger, tagger.metric.headline, scores)
     return trainer, scores
@@ -179,8 +182,8 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback], logge
         accelerator=cfg.runtime.accelerator,
         devices=settings.devices,
         num_nodes=settings.num_nodes,
-        strategy="ddp" if several else "auto",
-        plugins=environment(several),
+        strategy=DDPStrategy(timeout=timedelta(seconds=cfg.runtime.ddp_seconds)) if several else "auto",
+        plugins=[InPlace(), *environment(several)],
         use_distributed_sampler=False,  # the data module deals out the batches
         precision=settings.precision,
         max_epochs=settings.max_epochs,

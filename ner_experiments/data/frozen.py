@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from ner_experiments.atomic import replacing
+from ner_experiments.atomic import clear, replacing
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
 from ner_experiments.data.encoder import Encoded
@@ -144,7 +144,9 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
         with open(file, "rb") as stream:
             stream.seek(-_DIGEST, os.SEEK_END)
             digest = stream.read()
-        if table.shape == shape and digest == hashlib.sha256(table.data).digest():
+        if (table.shape, table.dtype) == (shape, np.float32) and digest == hashlib.sha256(
+            table.data
+        ).digest():
             return table
     except (OSError, EOFError, ValueError) as error:
         _log.debug("%s: %s", file, error)
@@ -156,6 +158,7 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
 def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
     """A table that takes the place of `file` once it is filled. Several processes may do this at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
+    clear(file.parent)
     with replacing(file) as part:
         table = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
         yield table
