@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer, seed_everything
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import DDPStrategy
+from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file, save
 
@@ -40,6 +44,9 @@ from ner_experiments.sigterm import Sigterm
 from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
+
+GRACE = 5.0
+"""Seconds after an error in which the other processes of a run may tell theirs."""
 
 
 def run(
@@ -132,13 +139,15 @@ def fit(
     checkpoint = resumable(folder)
     if checkpoint is not None:
         log.info("%s: goes on from %s", folder, checkpoint.name)
-    trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
+    with none_left(trainer):
+        trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
     sigterm.obey()
     tagger.load_state_dict(best.weights)
     scores: dict[str, Any] = {"best_epoch": best.epoch}
     for split, score in (("dev", trainer.validate), ("test", trainer.test)):
         if split in data.corpus.splits:
-            score(tagger, datamodule=data, verbose=False)
+            with none_left(trainer):
+                score(tagger, datamodule=data, verbose=False)
             sigterm.obey()
             scores[split] = tagger.report
             found = predictions.of_all_processes(trainer)
@@ -150,6 +159,21 @@ def fit(
         write_json(folder / "encoder.json", data.encoder.state())
         log_scores(logger, tagger.metric.headline, scores)
     return trainer, scores
+
+
+@contextmanager
+def none_left(trainer: Trainer) -> Iterator[None]:
+    """After an error the processes that Lightning started get seconds to end: one that hangs never would."""
+    try:
+        yield
+    except Exception:
+        launcher = trainer.strategy.launcher
+        for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        raise
 
 
 def keep_predictions(
