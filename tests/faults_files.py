@@ -20,6 +20,7 @@ from test_resume import RUN
 from tiny_bert import fitted, random_text, save
 
 from ner_experiments import sealed
+from ner_experiments.atomic import clear
 from ner_experiments.checkpoints import resumable
 from ner_experiments.data.download import download
 from ner_experiments.data.frozen import FrozenPieces
@@ -58,7 +59,7 @@ def fetch(url: str, folder: Path) -> None:
 
 
 def killed_downloads(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Killed at a byte of the file: nothing of it is there, and then, repeated, all of it and nothing else."""
+    """Killed at a byte of the file: nothing of it is there; repeated, all of it and nothing else."""
     with served() as url:
         while True:
             there = folder / "data"
@@ -112,6 +113,7 @@ def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
         assert status(processes[0]) in (*KILLED, 0)
         assert all(status(process) == 0 for process in processes[1:])
         assert same(load_vectors(file, WORDS, cache=cache), right)
+        clear(cache)  # as whatever is made there next does
         assert sorted(path.suffix for path in cache.iterdir()) == [".json", ".npy", ".npy"]
         shutil.rmtree(cache)
         yield "made again" if len(processes) == 1 else "made by the other"
@@ -160,6 +162,7 @@ def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
         assert status(processes[0]) in (*KILLED, 0)
         assert all(status(process) == 0 for process in processes[1:])
         assert np.array_equal(encode(bert, cache), right)
+        clear(cache)
         assert len(list(cache.iterdir())) == 1
         shutil.rmtree(cache)
         yield "made again" if len(processes) == 1 else "made by the other"

@@ -208,7 +208,7 @@ def no_memory(chance: random.Random, folder: Path) -> Iterator[str]:
             reason = "its process was killed by SIGKILL, perhaps for want of memory"
         else:
             process = start(command, *sweep, "model.hidden_size=8,400000", log=log)
-            reason = "not enough memory: you tried to allocate"
+            reason = "you tried to allocate"
         assert status(process) == 1
         assert reason in log.read_text()
         assert "1 of 2 jobs failed" in log.read_text()

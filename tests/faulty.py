@@ -58,7 +58,7 @@ class AtByte:
             self.met.add(str(arguments[0]))
             if len(self.met) > self.versions:
                 self.limit(self.byte)
-        elif event == "os.rename":
+        elif event in ("os.rename", "os.remove"):
             self.limit(resource.RLIM_INFINITY)
 
     @staticmethod

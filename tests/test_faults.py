@@ -1,4 +1,4 @@
-"""A few trials of each kind of fault that is quick to make; `make faults` makes all kinds, and more of each."""
+"""A few trials of each kind of fault that is quick to make; `make faults` makes all, and more of each."""
 
 from pathlib import Path
 
