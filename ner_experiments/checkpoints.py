@@ -159,4 +159,5 @@ def resumable(folder: Path) -> Path | None:
     if maker != made_by():
         log.warning("%s was made by other code (%s, not %s); the run starts anew", path, maker, made_by())
         return None
+    log.info("%s: goes on from %s", folder, NAME)
     return path

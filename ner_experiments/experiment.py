@@ -136,11 +136,8 @@ def fit(
         LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]
     trainer = make_trainer(cfg, folder, callbacks, logger)
-    checkpoint = resumable(folder)
-    if checkpoint is not None:
-        log.info("%s: goes on from %s", folder, checkpoint.name)
     with none_left(trainer):
-        trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
+        trainer.fit(tagger, datamodule=data, ckpt_path=resumable(folder))
     sigterm.obey()
     tagger.load_state_dict(best.weights)
     scores: dict[str, Any] = {"best_epoch": best.epoch}

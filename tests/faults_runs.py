@@ -251,20 +251,20 @@ def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
         log, output = folder / "log", folder / "o"
         arguments = ["data=conll", *SHORT, *files, f"output_dir={output}"]
         arguments = [item for item in arguments if not item.startswith("data.max")]
-        assert run("-m", *arguments, "seed=1,2", log=log) == 0
+        assert run(*arguments, "seed=1", log=log) == 0
         victim = paths[chance.choice(list(paths))]
         before = victim.read_text()
         words = before.split("sees")
         place = chance.randrange(1, len(words))
         victim.write_text("sees".join(words[:place]) + "saw" + "sees".join(words[place:]))
-        assert run("-m", *arguments, "seed=1,2,3", "model.hidden_size=8,9", log=log) == 1
+        assert run("-m", *arguments, "seed=1", "model.hidden_size=8,9", log=log) == 1
         said = re.findall(r"their checksum is (\w+), and was (\w+) for", log.read_text())
         (was,) = {json.loads(path.read_text())["checksum"] for path in output.rglob("metrics.json")}
-        assert len(said) == 6
+        assert len(said) == 2
         assert {old for _, old in said} == {was} != {now for now, _ in said}
-        assert len(list(output.rglob("metrics.json"))) == 2
         victim.write_text(before)
-        assert run("-m", *arguments, "seed=1,2,3", log=log) == 0
+        assert run("-m", *arguments, "seed=1,2", log=log) == 0
+        assert len(list(output.rglob("metrics.json"))) == 2
         log.unlink()
         shutil.rmtree(output)
         yield f"{victim.name} refused with both checksums"

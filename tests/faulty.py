@@ -15,6 +15,7 @@ from typing import Any
 
 import killed
 
+killed.CONTEXT.set_forkserver_preload([*killed.PRELOADED, "transformers.models.bert.modeling_bert", "pytest"])
 Fault = Callable[[], Any]
 """What a process does to itself before it starts to work."""
 

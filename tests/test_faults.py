@@ -11,13 +11,13 @@ import faults_runs
 from faults import CAMPAIGN, Trials, survived
 
 SHORT: dict[Trials, int] = {
-    faults_files.killed_downloads: 2,
+    faults_files.killed_downloads: 1,
     faults_files.killed_vector_caches: 2,
     faults_files.killed_bert_caches: 1,
-    faults_files.damaged_vector_caches: 20,
-    faults_files.damaged_bert_caches: 20,
-    faults_files.damaged_checkpoints: 20,
-    faults_files.damaged_results: 60,
+    faults_files.damaged_vector_caches: 10,
+    faults_files.damaged_bert_caches: 10,
+    faults_files.damaged_checkpoints: 10,
+    faults_files.damaged_results: 20,
     faults_runs.full_disks: 1,
     faults_runs.no_numbers: 1,
     faults_runs.changed_data: 1,
