@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow smoke fuzz table tables bench check clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table tables bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,9 @@ test: .venv/installed    ## the tests
 
 test-slow: .venv/installed    ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+faults: .venv/installed    ## kills, full disks, damaged files, ...: some ten minutes
+	$(BIN)/python tests/faults.py
 
 smoke: .venv/installed    ## every row of every table, and every architecture, trains two steps and is scored
 	$(BIN)/ner-experiments smoke

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from ner_experiments.atomic import replacing
 from ner_experiments.data.encoder import Batch
 
 
@@ -26,7 +27,6 @@ class EpochLog(Callback):
         self.path = folder / "log.csv"
         self.title, self.progress = title, progress
         self.rows: list[dict[str, Any]] = []
-        self.written = 0
         self.loss: torch.Tensor | float = 0.0
         self.sentences = 0
         self.before = {"seconds": 0.0, "train_seconds": 0.0}
@@ -87,14 +87,16 @@ class EpochLog(Callback):
         """Counted from 1; the first of equals, as the weights that are kept are."""
         return max(self.rows, key=lambda row: (row[f"dev_{headline}"], -row["epoch"]))["epoch"]
 
+    def on_fit_end(self, trainer: Trainer, module: LightningModule) -> None:
+        """Once more: what was written before a break may not have reached the disk."""
+        if trainer.is_global_zero:
+            self._write()
+
     def _write(self) -> None:
-        """What this process has not written yet; the whole file if it is the first that it writes."""
-        with self.path.open("a" if self.written else "w", newline="") as file:
+        with replacing(self.path) as part, part.open("w", newline="") as file:
             writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
-            if not self.written:
-                writer.writeheader()
-            writer.writerows(self.rows[self.written :])
-        self.written = len(self.rows)
+            writer.writeheader()
+            writer.writerows(self.rows)
 
     def _show(self, row: Mapping[str, Any], headline: str, max_epochs: int | None) -> None:
         best = self.best_epoch(headline)
@@ -107,6 +109,20 @@ class EpochLog(Callback):
             file=sys.stderr,
             flush=True,
         )
+
+
+class FiniteLoss(Callback):
+    """Stops before a loss that is no number, or infinite, can reach the weights or a checkpoint."""
+
+    def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Batch, number: int) -> None:
+        self.batch = batch
+
+    def on_before_backward(self, trainer: Trainer, module: Any, loss: torch.Tensor) -> None:
+        """ValueError, with the sentences by their numbers in train, which count from 1."""
+        if not torch.isfinite(loss):
+            numbers = ", ".join(str(number) for number in sorted((self.batch.sentences + 1).tolist()))
+            place = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step + 1}"
+            raise ValueError(f"the loss is {loss.item()} in {place}, on the sentences {numbers} of train")
 
 
 class StepSeeds(Callback):
@@ -187,4 +203,5 @@ class Peek(Callback):
             part.training = training
         if trainer.is_global_zero:
             rows = [f"{epoch},{score}" for epoch, score in enumerate(self.scores, start=1)]
-            self.path.write_text("\n".join([f"epoch,test_{headline}", *rows]) + "\n", encoding="utf-8")
+            with replacing(self.path) as part:
+                part.write_text("\n".join([f"epoch,test_{headline}", *rows]) + "\n", encoding="utf-8")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import time
 from contextlib import nullcontext
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
+from lightning.pytorch.plugins import TorchCheckpointIO
 
 from ner_experiments.atomic import replacing
 from ner_experiments.results import made_by
@@ -24,6 +26,16 @@ STEPS = 50
 """Within an epoch, several processes ask each other so often whether to write a checkpoint."""
 SHARE = 0.05
 """Of the time, what writing checkpoints may take, unless they are asked for at every occasion."""
+
+
+class InPlace(TorchCheckpointIO):
+    """Not by way of /tmp, which may be small, and where a process that is killed leaves what it wrote."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        content = io.BytesIO()  # onto a full disk torch.save writes with an error that names neither
+        torch.save(checkpoint, content)
+        content.write(sha256(content.getbuffer()).digest())  # behind the archive, whose readers pass over it
+        Path(path).write_bytes(content.getbuffer())
 
 
 class BestWeights(Callback):
@@ -43,8 +55,16 @@ class BestWeights(Callback):
     def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
         score = float(trainer.callback_metrics[self.monitor])
         if score > self.score:
+            refuse_infinite(module, trainer.current_epoch + 1)
             self.score, self.epoch = score, trainer.current_epoch + 1
             self.weights = {name: weight.cpu().clone() for name, weight in module.state_dict().items()}
+
+
+def refuse_infinite(module: LightningModule, epoch: int) -> None:
+    """ValueError for what a step can make of a loss that was still a number."""
+    for name, weight in module.named_parameters():
+        if not torch.isfinite(weight).all():
+            raise ValueError(f"after epoch {epoch} not all weights are finite numbers: {name}")
 
 
 class Patience(EarlyStopping):
@@ -122,22 +142,29 @@ def any_process(trainer: Trainer, decision: bool) -> bool:
     return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
 
 
+def is_whole(path: Path) -> bool:
+    """The archive's own checksums are not of its directory, where one bit makes torch.load read rubbish."""
+    content = path.read_bytes()
+    size = len(content) - sha256().digest_size
+    return size > 0 and sha256(memoryview(content)[:size]).digest() == content[size:]
+
+
 def resumable(folder: Path) -> Path | None:
     """The folder's checkpoint, if there is one to go on from: whole, and by this code and these libraries."""
     path = folder / NAME
     if not path.exists():
         return None
+    damaged = "" if is_whole(path) else "SHA-256"
     try:
-        with ZipFile(path) as file:
-            damaged = file.testzip()  # by checksum, which torch.load does not look at
         callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
         maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
     except Exception as error:  # whatever a damaged file makes of its readers
-        damaged, maker = type(error).__name__, ""
+        damaged, maker = damaged or type(error).__name__, ""
     if damaged:
         log.warning("%s is damaged (%s); the run starts anew", path, damaged)
         return None
     if maker != made_by():
         log.warning("%s was made by other code (%s, not %s); the run starts anew", path, maker, made_by())
         return None
+    log.info("%s: goes on from %s", folder, NAME)
     return path

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +17,15 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer, seed_everything
 from lightning.pytorch.loggers import Logger
+from lightning.pytorch.strategies import DDPStrategy
+from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from omegaconf import DictConfig, OmegaConf
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from ner_experiments.atomic import replacing
 from ner_experiments.build import WEIGHTS, build, num_processes, read_weights
-from ner_experiments.callbacks import EpochLog, Peek, Predictions, StepSeeds
-from ner_experiments.checkpoints import BestWeights, LastCheckpoint, Patience, resumable
+from ner_experiments.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
+from ner_experiments.checkpoints import BestWeights, InPlace, LastCheckpoint, Patience, resumable
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.leakage import audit
@@ -39,6 +45,9 @@ from ner_experiments.sigterm import Sigterm
 from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
+
+GRACE = 5.0
+"""Seconds after an error in which the other processes of a run may tell theirs."""
 
 
 def run(
@@ -124,6 +133,7 @@ def fit(
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),
+        FiniteLoss(),
         epochs,
         best,
         Patience(dev_score, cfg.trainer.patience),
@@ -132,16 +142,15 @@ def fit(
         LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]
     trainer = make_trainer(cfg, folder, callbacks, logger)
-    checkpoint = resumable(folder)
-    if checkpoint is not None:
-        log.info("%s: goes on from %s", folder, checkpoint.name)
-    trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
+    with none_left(trainer):
+        trainer.fit(tagger, datamodule=data, ckpt_path=resumable(folder))
     sigterm.obey()
     tagger.load_state_dict(best.weights)
     scores: dict[str, Any] = {"best_epoch": best.epoch}
     for split, score in (("dev", trainer.validate), ("test", trainer.test)):
         if split in data.corpus.splits:
-            score(tagger, datamodule=data, verbose=False)
+            with none_left(trainer):
+                score(tagger, datamodule=data, verbose=False)
             sigterm.obey()
             scores[split] = tagger.report
             found = predictions.of_all_processes(trainer)
@@ -149,10 +158,25 @@ def fit(
                 keep_predictions(folder, split, data, found, scores[split])
     if trainer.is_global_zero:
         with replacing(folder / WEIGHTS) as part:
-            save_file(tagger.state_dict(), part)
+            part.write_bytes(save(tagger.state_dict()))
         write_json(folder / "encoder.json", data.encoder.state())
         log_scores(logger, tagger.metric.headline, scores)
     return trainer, scores
+
+
+@contextmanager
+def none_left(trainer: Trainer) -> Iterator[None]:
+    """After an error the processes that Lightning started get seconds to end: one that hangs never would."""
+    try:
+        yield
+    except Exception:
+        launcher = trainer.strategy.launcher
+        for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        raise
 
 
 def keep_predictions(
@@ -185,8 +209,8 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback], logge
         accelerator=cfg.runtime.accelerator,
         devices=settings.devices,
         num_nodes=settings.num_nodes,
-        strategy="ddp" if several else "auto",
-        plugins=environment(several),
+        strategy=DDPStrategy(timeout=timedelta(seconds=cfg.runtime.ddp_seconds)) if several else "auto",
+        plugins=[InPlace(), *environment(several)],
         use_distributed_sampler=False,  # the data module deals out the batches
         precision=settings.precision,
         max_epochs=settings.max_epochs,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import glob
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +12,11 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
-from ner_experiments import run_config
+from ner_experiments import run_config, sealed
 from ner_experiments.analysis import predictions
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.mentions import by_length, by_type
+from ner_experiments.analysis.predictions import Predicted
 from ner_experiments.data.tags import spans
 from ner_experiments.identity import counted, identity, run_folder
 from ner_experiments.summary import HEADLINES
@@ -26,7 +26,7 @@ OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
 
 @dataclass(frozen=True)
 class Run:
-    """A run in its own folder; `metrics` is its metrics.json."""
+    """A run in its own folder; `metrics` is its metrics.json. Of the other files DamagedError."""
 
     folder: Path
     metrics: Mapping[str, Any]
@@ -42,7 +42,7 @@ class Run:
 
     def counts(self) -> np.ndarray:
         """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
-        sentences = predictions.read(self.folder)
+        sentences = self.predicted()
         if self.metrics["task"] == "tags":
             return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
         pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
@@ -50,16 +50,25 @@ class Run:
 
     def figures(self, name: str) -> dict[str, float]:
         """F1 by "type" or "length" of mention, in percent."""
-        return OF_MENTIONS[name](predictions.read(self.folder))
+        return OF_MENTIONS[name](self.predicted())
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
-        return rows_of(self.folder / "log.csv")
+        return rows_of(self.whole("log.csv"))
 
     def peeked(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
-        path = self.folder / "peek.csv"
+        path = self.whole("peek.csv")
         return [100 * row[f"test_{self.headline}"] for row in rows_of(path)] if path.exists() else []
+
+    def predicted(self) -> list[Predicted]:
+        self.whole("predictions/test.conll")
+        return predictions.read(self.folder)
+
+    def whole(self, name: str) -> Path:
+        """A file of the folder, as it was when the run was finished."""
+        sealed.verify(self.folder, self.metrics, [name])
+        return self.folder / name
 
 
 @dataclass(frozen=True)
@@ -97,21 +106,47 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
     any_identity = run_folder(cfg, "*").parent
     prefix = glob.escape(any_identity.name.removesuffix("*"))
     for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/metrics.json")):
-        yield Run(path.parent, read_json(path))
+        yield Run(path.parent, sealed.read(path))
 
 
 def finished(cfg: DictConfig, known: dict[str, str]) -> dict[int, Run]:
     """The experiment's runs under `output_dir`, by seed: equal in identity, on the files as they are now.
 
-    These are only read where there may be a run. `known`, ValueError and OSError as `train.identify`.
+    These are only read where there may be a run. `known`, ValueError and OSError as `train.now`; also
+    ValueError if all its runs are on other files.
     """
     found = list(candidates(cfg))
     if not found:
         return {}
-    from ner_experiments.train import identify
+    from ner_experiments.train import now
 
-    name = identify(cfg, known)
-    return by_seed(run for run in found if run.metrics["identity"] == name)
+    read = now(cfg, known)
+    if own := [run for run in found if run.metrics["identity"] == identity(cfg, read)]:
+        return by_seed(own)
+    for run in found:
+        theirs = run.metrics["checksum"]
+        if run.metrics["identity"] == identity(cfg, theirs):
+            raise ValueError(f"{run.folder} read other files: their checksum was {theirs}, now it is {read}")
+    return {}
+
+
+def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
+    """ValueError if a finished run under `output_dir` found something else in the same place.
+
+    read: of the corpus and the inputs, as `train.sources`.
+    """
+    corpus = glob.escape(cfg.data.name)
+    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/metrics.json")):
+        try:
+            theirs = sealed.read(path).get("read", {})
+        except sealed.DamagedError:
+            continue
+        for place, checksum in theirs.items():
+            if read.get(place, checksum) != checksum:
+                raise ValueError(
+                    f"{cfg.data.name}: files have changed between two runs: their checksum is {read[place]}, "
+                    f"and was {checksum} for {path.parent}; put back what it read, or take another output_dir"
+                )
 
 
 def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
@@ -143,19 +178,11 @@ def keep(run: Run, path: Path, label: str) -> None:
         "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
         "counts": " ".join(",".join(map(str, row)) for row in run.counts().tolist()),
     }
-    write_json(path, content)
+    write_json(path, sealed.seal(content))
 
 
 def kept(folder: Path) -> Iterator[KeptRun]:
     """The runs that `keep` has written into a folder."""
     for path in sorted(folder.glob("*.json")):
-        content = read_json(path)
+        content = sealed.read(path)
         yield KeptRun(path, content["metrics"], content)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """ValueError, with the path, for what is no JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error

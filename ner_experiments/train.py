@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.atomic import clear
+from ner_experiments import sealed
+from ner_experiments.atomic import clear, replacing
 from ner_experiments.build import make_encoder, num_processes, readers
 from ner_experiments.checkpoints import NAME
 from ner_experiments.claims import claim
@@ -24,9 +26,12 @@ from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment import run
 from ner_experiments.identity import identity, run_folder
 from ner_experiments.results import write_json
+from ner_experiments.runs import refuse_changed
 from ner_experiments.sigterm import noted
 
 log = logging.getLogger(__name__)
+
+METRICS = "metrics.json"
 
 
 def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
@@ -42,9 +47,11 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     with traceback_in(run_folder(cfg, identity(cfg, checksum=""))):
         corpus, encoder = prepare(cfg)
         read = ":".join([checksum(corpus, encoder), *([start["identity"]] if start else [])])
+        places = sources(cfg, corpus, encoder)
+        refuse_changed(cfg, places)
     name = identity(cfg, read)
     folder = run_folder(cfg, name)
-    about = {"identity": name, "checksum": read, "seed": cfg.seed}
+    about = {"identity": name, "checksum": read, "read": places, "seed": cfg.seed}
     if not first:
         return {
             "folder": str(folder),
@@ -58,7 +65,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         with traceback_in(folder), noted() as sigterm:
             begin(folder, cfg)
             result = about | run(cfg, corpus, encoder, folder, start, sigterm)
-            finish(folder, result)
+            refuse_changed(cfg, places)  # another command may have finished a run meanwhile
+            result = finish(folder, result)
     sigterm.obey()
     return {"folder": str(folder), **result}
 
@@ -81,23 +89,35 @@ def is_first_process(cfg: DictConfig) -> bool:
 
 
 def finished(folder: Path) -> dict[str, Any] | None:
-    path = folder / "metrics.json"
+    """The run's result. Where one of its files is damaged that is said, and there is none."""
+    path = folder / METRICS
     if not path.exists():
         return None
-    result = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        result = sealed.read(path)
+        sealed.verify(folder, result)
+    except sealed.DamagedError as error:
+        log.warning("%s; the run is made anew", error)
+        return None
     log.info("%s is finished (by commit %s); its result is taken as it is", folder, result["commit"])
-    return dict(result)
+    return result
 
 
 def begin(folder: Path, cfg: DictConfig) -> None:
+    """What is there of a result is damaged: it is kept under another name."""
     clear(folder)
-    OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+    if (folder / METRICS).exists():
+        (folder / METRICS).replace(folder / f"{METRICS}.damaged")
+    with replacing(folder / "config.yaml") as part:
+        OmegaConf.save(cfg, part, resolve=True)
 
 
-def finish(folder: Path, result: dict[str, Any]) -> None:
+def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """metrics.json last: with it a run counts, and needs its checkpoint no more."""
-    write_json(folder / "metrics.json", result)
+    whole = sealed.seal(result | {sealed.FILES: sealed.checksums(folder)})
+    write_json(folder / METRICS, whole)
     (folder / NAME).unlink(missing_ok=True)
+    return whole
 
 
 def prepare(cfg: DictConfig) -> tuple[Corpus, Encoder]:
@@ -113,17 +133,32 @@ def checksum(corpus: Corpus, encoder: Encoder) -> str:
     return ":".join([corpus.checksum, *encoder.checksums()])
 
 
-def identify(cfg: DictConfig, known: dict[str, str]) -> str:
-    """The identity that the experiment's run has or would have: reads its files, and trains nothing.
+def sources(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
+    """For the corpus, and for each input on it, a digest of where it was read: the checksum of what was."""
+    data = OmegaConf.to_container(cfg.data, resolve=True)
+    found: list[tuple[Any, str]] = [(data, corpus.checksum)]
+    for name, part in readers(cfg).items():
+        if content := encoder.inputs[name].checksum():
+            found.append(([data, OmegaConf.to_container(part.input, resolve=True)], content))
+    return {hashlib.sha256(json.dumps(place).encode()).hexdigest()[:16]: content for place, content in found}
 
-    `known` keeps from call to call the checksums of what was read. ValueError and OSError as `prepare`.
+
+def identify(cfg: DictConfig, known: dict[str, str]) -> str:
+    """The identity that the experiment's run has or would have: reads its files, and trains nothing."""
+    return identity(cfg, now(cfg, known))
+
+
+def now(cfg: DictConfig, known: dict[str, str]) -> str:
+    """The checksum of what the experiment would read.
+
+    `known` keeps those of what was read from call to call. ValueError and OSError as `prepare`.
     """
     before = [identify(first_step(cfg), known)] if cfg.first else []
     inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
     files = json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
     if files not in known:
         known[files] = checksum(*prepare(cfg))
-    return identity(cfg, ":".join([known[files], *before]))
+    return ":".join([known[files], *before])
 
 
 def first_step(cfg: DictConfig) -> DictConfig:
@@ -139,8 +174,10 @@ def traceback_in(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(traceback.format_exc(), encoding="utf-8")
-        error.add_note(f"(traceback: {path})")
+        with suppress(OSError):  # a full disk, say, which the error then tells
+            folder.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as part:
+                part.write_text(traceback.format_exc(), encoding="utf-8")
+            error.add_note(f"(traceback: {path})")
         raise
     path.unlink(missing_ok=True)

@@ -28,7 +28,7 @@ TINY = [
 ]
 RUN = ["train", "model=residual", "layers=1", *TINY]
 SWEEP = ["train", "-m", "model=residual", "layers=1,2", "seed=1,2", *TINY]
-OF_THE_MACHINE = {"seconds", "tokens_per_second", "peak_memory_bytes"}
+OF_THE_MACHINE = {"seconds", "tokens_per_second", "peak_memory_bytes", "files", "sha256"}
 
 
 def outcome(output: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import http.client
 import sys
 import urllib.error
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from ner_experiments.atomic import replacing
+from ner_experiments.atomic import clear, replacing
 from ner_experiments.data.checksum import sha256
 
 _CHUNK = 2**16
@@ -61,8 +62,9 @@ def _fetch(url: str, target: Path, checksum: str, size: int, timeout: float) -> 
     try:
         with urllib.request.build_opener(_OnlyHttp).open(url, timeout=timeout) as response:
             target.parent.mkdir(parents=True, exist_ok=True)
+            clear(target.parent, glob.escape(target.name))
             with replacing(target) as part:
-                with open(part, "xb") as file:
+                with part.open("wb") as file:
                     _copy(response, file, url, size)
                 if (found := sha256(part)) != checksum:
                     raise ValueError(f"{url}: SHA-256 is {found}, expected {checksum}")

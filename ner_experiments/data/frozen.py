@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,9 +17,10 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from ner_experiments.atomic import replacing
+from ner_experiments.atomic import clear, replacing
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
+from ner_experiments.data.checksum import sha256
 from ner_experiments.data.encoder import Encoded
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.pieces import Pieces
@@ -29,7 +29,7 @@ from ner_experiments.data.text import Text
 from ner_experiments.data.windows import spans
 
 # Belongs to each file's name: to be raised when the same model and text come to give other vectors.
-_VERSION = 1
+_VERSION = 2
 _BATCH = TokenBudget(4096)
 _DIGEST = hashlib.sha256().digest_size
 
@@ -136,16 +136,15 @@ def _checksum(text: Text) -> str:
 
 
 def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
-    """The vectors, if the file is there and whole: behind them stands their SHA-256."""
+    """The vectors, if the file is there and whole: at its end stands the SHA-256 of all before."""
     if not file.exists():
         return None
     try:
-        table = np.load(file, mmap_mode="r", allow_pickle=False)
-        with open(file, "rb") as stream:
-            stream.seek(-_DIGEST, os.SEEK_END)
-            digest = stream.read()
-        if table.shape == shape and digest == hashlib.sha256(table.data).digest():
-            return table
+        content = np.memmap(file, mode="r")
+        if hashlib.sha256(content[:-_DIGEST].data).digest() == content[-_DIGEST:].tobytes():
+            table = np.load(file, mmap_mode="r", allow_pickle=False)
+            if table.shape == shape:
+                return table
     except (OSError, EOFError, ValueError) as error:
         _log.debug("%s: %s", file, error)
     _log.warning("%s: damaged cache of BERT's vectors, made again", file)
@@ -156,9 +155,11 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
 def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
     """A table that takes the place of `file` once it is filled. Several processes may do this at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
+    clear(file.parent)
     with replacing(file) as part:
         table = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
         yield table
         table.flush()
+        digest = bytes.fromhex(sha256(part))
         with open(part, "ab") as stream:
-            stream.write(hashlib.sha256(table.data).digest())
+            stream.write(digest)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ner_experiments.atomic import replacing
+from ner_experiments.atomic import clear, replacing
 from ner_experiments.data.checksum import sha256
 from ner_experiments.data.vector_files import read_vectors
 
@@ -102,7 +102,7 @@ def _keys(word: str) -> list[tuple[str, bytes]]:
 
 def _cache_name(path: Path, words: Sequence[str]) -> str:
     status = path.stat()
-    identity = [_VERSION, str(path.resolve()), status.st_size, status.st_mtime_ns, *words]
+    identity = [_VERSION, str(path.resolve()), status.st_size, status.st_mtime_ns, status.st_ctime_ns, *words]
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:32]
 
 
@@ -137,6 +137,7 @@ def _load(entry: Path) -> Vectors | None:
 def _store(entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, steps: dict[str, int]) -> None:
     # The summary comes last: without it the arrays do not count. All processes write the same content.
     entry.parent.mkdir(parents=True, exist_ok=True)
+    clear(entry.parent)
     matrix_file, rows_file, summary_file = _files(entry)
     for target, table in ((matrix_file, matrix), (rows_file, rows)):
         with replacing(target) as part, part.open("wb") as file:

@@ -187,7 +187,7 @@ class Checkpoints(Reader):
         checkpoints.log.handlers, checkpoints.log.propagate = [handler], False
         maker = {checkpoints.LastCheckpoint.__qualname__: {"made_by": made_by()}}
         self.state = {"callbacks": maker, "state_dict": {"weight": torch.arange(6.0)}, "epoch": 3}
-        torch.save(self.state, self.path)
+        checkpoints.InPlace().save_checkpoint(self.state, self.path)
         self.content = self.path.read_bytes()
 
     def whole(self, rng: Random) -> Case:

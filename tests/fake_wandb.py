@@ -1,0 +1,68 @@
+"""A W&B server on this machine: takes what it is sent, and after some seconds of a run answers no more."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+VIEWER = {"id": "v", "username": "me", "entity": "me", "email": "", "flags": "{}", "teams": {"edges": []}}
+BUCKET = {
+    **{"id": "b", "name": "r", "displayName": "r", "description": "", "config": "{}", "sweepName": None},
+    "project": {"id": "p", "name": "project", "entity": {"id": "e", "name": "me"}},
+    **{"historyLineCount": 0, "summaryMetrics": "{}", "files": {"edges": []}},
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Any
+
+    def do_GET(self) -> None:
+        self.answer({})
+
+    def do_POST(self) -> None:
+        sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        query = json.loads(sent)["query"] if self.path.endswith("graphql") else ""
+        if "upsertBucket" in query:
+            self.server.began = self.server.began or time.monotonic()
+            self.answer({"data": {"upsertBucket": {"bucket": BUCKET, "inserted": True}}})
+        elif "viewer" in query:
+            self.answer({"data": {"viewer": VIEWER}})
+        elif "model(" in query:
+            self.answer({"data": {"model": None}})
+        else:
+            self.answer({"data": {}})
+
+    def answer(self, content: Any) -> None:
+        began = self.server.began
+        if self.server.seconds == 0 or (began and time.monotonic() - began > self.server.seconds):
+            self.server.over.wait()
+            return
+        body = json.dumps(content).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@contextmanager
+def served(seconds: float) -> Iterator[str]:
+    """Its URL; after so many seconds of a run it answers no more, and with 0 never."""
+    server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.seconds, server.began, server.over = seconds, None, threading.Event()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.over.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

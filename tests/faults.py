@@ -1,0 +1,79 @@
+"""`make faults`: the campaign of faults. Prints of each what was tried how often, and what became of it."""
+
+import logging
+import random
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import faults_files
+import faults_runs
+from faults_runs import Skipped
+
+Trials = Callable[[random.Random, Path], Iterator[str]]
+"""Each trial says how it was survived; an AssertionError where something was lost, corrupted or counted."""
+
+CAMPAIGN: dict[Trials, int] = {
+    faults_files.killed_downloads: 15,
+    faults_files.killed_vector_caches: 15,
+    faults_files.killed_bert_caches: 12,
+    faults_files.damaged_vector_caches: 200,
+    faults_files.damaged_bert_caches: 200,
+    faults_files.damaged_checkpoints: 200,
+    faults_files.damaged_results: 1_000,
+    faults_runs.killed_writes: 12,
+    faults_runs.killed_sweeps: 10,
+    faults_runs.told_to_end: 4,
+    faults_runs.full_disks: 4,
+    faults_runs.failed_writes: 4,
+    faults_runs.read_only: 2,
+    faults_runs.jumping_clocks: 1,
+    faults_runs.no_numbers: 1,
+    faults_runs.no_memory: 2,
+    faults_runs.changed_data: 1,
+    faults_runs.wandb_troubles: 3,
+    faults_runs.processes_of_one_model: 2,
+}
+
+
+def survived(trials: Trials, number: int, folder: Path, seed: int = 1) -> Counter[str]:
+    """How often in which way."""
+    return Counter(islice(trials(random.Random(seed), folder), number))
+
+
+def main(names: list[str]) -> int:
+    logging.getLogger("ner_experiments").setLevel(logging.ERROR)  # what is damaged is told each time
+    bad, began = 0, time.monotonic()
+    for trials, number in CAMPAIGN.items():
+        if names and trials.__name__ not in names:
+            continue
+        start = time.monotonic()
+        print(f"{trials.__name__}: {trials.__doc__}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                ways = survived(trials, number, Path(folder))
+            except Skipped as reason:
+                print(f"    skipped: {reason}\n", flush=True)
+                continue
+            except Exception:
+                bad += 1
+                traceback.print_exc()
+                continue
+        for way, count in sorted(ways.items()):
+            print(f"    {count:>5}  {way}")
+        seconds = f"{time.monotonic() - start:.0f} s"
+        print(
+            f"    {ways.total():>5}  tried in {seconds}: 0 lost, 0 corrupted, 0 wrongly counted\n",
+            flush=True,
+        )
+    print(f"{bad} kinds of fault not survived, in {time.monotonic() - began:.0f} seconds")
+    return bool(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
