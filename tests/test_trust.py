@@ -103,13 +103,14 @@ SAFE = {
 def test_no_code_of_ours_unpickles_evaluates_or_unpacks() -> None:
     for node in itertools.chain.from_iterable(ast.walk(ast.parse(path.read_bytes())) for path in CODE):
         if isinstance(node, ast.Import):
-            assert not {alias.name.split(".")[0] for alias in node.names} & ONLY_ERRORS_OF
+            assert not {alias.name.split(".")[0] for alias in node.names} & (ONLY_ERRORS_OF - {"yaml"})
         elif isinstance(node, ast.ImportFrom) and str(node.module).split(".")[0] in ONLY_ERRORS_OF:
             assert all(alias.name.endswith("Error") for alias in node.names)
         elif isinstance(node, ast.Call):
             name = ast.unparse(node.func)
             assert name not in BUILTINS
             assert name.rpartition(".")[2] not in METHODS
+            assert not name.startswith("yaml.") or name == "yaml.parse"  # into events, not objects
             given = {item.arg: item.value for item in node.keywords}
             assert "shell" not in given
             if name in SAFE:
