@@ -112,16 +112,36 @@ class EpochLog(Callback):
 
 
 class FiniteLoss(Callback):
-    """Stops before a loss that is no number, or infinite, can reach the weights or a checkpoint."""
+    """Stops a run whose loss is no number, or infinite, before a checkpoint or a score is made of that.
+
+    It looks every `steps` steps, as a look waits for the device.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+        self.seen: list[tuple[str, torch.Tensor, torch.Tensor]] = []
 
     def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Batch, number: int) -> None:
         self.batch = batch
 
     def on_before_backward(self, trainer: Trainer, module: Any, loss: torch.Tensor) -> None:
+        place = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step + 1}"
+        self.seen.append((place, loss.detach(), self.batch.sentences))
+        if len(self.seen) >= self.steps:
+            self.look()
+
+    def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.look()
+
+    def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: Any) -> None:
+        self.look()
+
+    def look(self) -> None:
         """ValueError, with the sentences by their numbers in train, which count from 1."""
-        if not torch.isfinite(loss):
-            numbers = ", ".join(str(number) for number in sorted((self.batch.sentences + 1).tolist()))
-            place = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step + 1}"
+        seen, self.seen = self.seen, []
+        if seen and not torch.stack([loss for _, loss, _ in seen]).isfinite().all():
+            place, loss, sentences = next(item for item in seen if not item[1].isfinite())
+            numbers = ", ".join(str(number) for number in sorted((sentences + 1).tolist()))
             raise ValueError(f"the loss is {loss.item()} in {place}, on the sentences {numbers} of train")
 
 

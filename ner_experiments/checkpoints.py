@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 NAME = "last.ckpt"
 STEPS = 50
-"""Within an epoch, several processes ask each other so often whether to write a checkpoint."""
+"""So often within an epoch what has to wait is done: a look at the losses, and for other processes."""
 SHARE = 0.05
 """Of the time, what writing checkpoints may take, unless they are asked for at every occasion."""
 

@@ -25,7 +25,7 @@ from safetensors.torch import save
 from ner_experiments.atomic import replacing
 from ner_experiments.build import WEIGHTS, build, num_processes, read_weights
 from ner_experiments.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
-from ner_experiments.checkpoints import BestWeights, InPlace, LastCheckpoint, Patience, resumable
+from ner_experiments.checkpoints import STEPS, BestWeights, InPlace, LastCheckpoint, Patience, resumable
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.leakage import audit
@@ -133,7 +133,7 @@ def fit(
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),
-        FiniteLoss(),
+        FiniteLoss(steps=STEPS if torch.cuda.is_available() else 1),
         epochs,
         best,
         Patience(dev_score, cfg.trainer.patience),

@@ -1,14 +1,19 @@
 """A few trials of each kind of fault that is quick to make; `make faults` makes all, and more of each."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 
 pytest.importorskip("transformers")
 
 import faults_files
 import faults_runs
 from faults import CAMPAIGN, Trials, survived
+
+from ner_experiments.callbacks import FiniteLoss
 
 SHORT: dict[Trials, int] = {
     faults_files.killed_downloads: 1,
@@ -42,3 +47,15 @@ def test_the_campaign(trials: Trials, tmp_path: Path) -> None:
         survived(trials, CAMPAIGN[trials], tmp_path)
     except faults_runs.Skipped as reason:
         pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("loss", [float("nan"), float("inf")])
+def test_a_look_at_several_steps_names_the_first_that_went_wrong(loss: float) -> None:
+    callback, trainer = FiniteLoss(steps=50), SimpleNamespace(current_epoch=0, global_step=0)
+    for step, value in enumerate([1.0, loss, float("nan")]):
+        batch: Any = SimpleNamespace(sentences=torch.tensor([step, 7 + step]))
+        trainer.global_step = step
+        callback.on_train_batch_start(trainer, None, batch, step)
+        callback.on_before_backward(trainer, None, torch.tensor(value))
+    with pytest.raises(ValueError, match=f"^the loss is {loss} in epoch 1, step 2, on the sentences 2, 9 of"):
+        callback.on_validation_start(trainer, None)
