@@ -43,14 +43,14 @@ def replace(layer: nn.Module) -> dict[str, int]:
     compute, about = layer.forward, {}
     weights = sum(weight.numel() for name, weight in layer.named_parameters() if "weight" in name)
 
-    def forward(x: Tensor, *lengths: Tensor) -> Any:
+    def forward(x: Tensor, *lengths: Tensor, **ways: bool) -> Any:
         if not about:
-            found = compute(x, *lengths)
+            found = compute(x, *lengths, **ways)
             about["states"] = (found[0] if isinstance(found, tuple) else found).detach()
             directions = len(x) if isinstance(layer, VariationalLSTMs) else 1
             about["operations"] = 3 * 2 * weights * (x.numel() // x.shape[-1] // directions)
         states = about["states"] + 0 * x.sum()  # of x, so that what stands before is derived, too
-        return (states, None) if isinstance(layer, nn.RNNBase | PeepholeLSTM) else states
+        return (states, None) if isinstance(layer, nn.RNNBase) else states
 
     layer.forward = forward
     return about

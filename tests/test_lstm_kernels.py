@@ -181,10 +181,12 @@ def test_a_stock_lstm_gives_the_same_by_either_way(lengths: list[int]) -> None:
 
 def test_places_of_tokens_are_those_of_the_mask() -> None:
     tokens = lstm_steps.Tokens(torch.tensor([2, 3, 1]), 4)
-    x = torch.arange(12.0).view(3, 4, 1).requires_grad_()
-    assert tokens.of(x).flatten().tolist() == [0, 1, 4, 5, 6, 8]
-    assert tokens.padded(tokens.of(x)).flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
-    torch.autograd.gradcheck(lambda x: tokens.padded(tokens.of(x) * 3), x.detach().double().requires_grad_())
+    x = torch.stack([torch.arange(12.0), 12 + torch.arange(12.0)]).view(2, 3, 4, 1)
+    places = [0, 1, 4, 5, 6, 8]
+    assert tokens.of(x).flatten(1).tolist() == [places, [12 + place for place in places]]
+    assert tokens.padded(tokens.of(x))[0].flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
+    wanting = x.double().requires_grad_()
+    torch.autograd.gradcheck(lambda x: tokens.padded(tokens.of(x) * 3), wanting)
 
 
 def test_packing_a_matrix_and_its_transpose_is_the_same() -> None:

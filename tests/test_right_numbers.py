@@ -207,7 +207,7 @@ def test_with_shuffled_test_labels_weights_and_epoch_are_the_same(
         *(
             "data.sentences={train: 100, dev: 100, test: 100}",
             "data.max_sentences=null",
-            "trainer.max_epochs=8",
+            "trainer.max_epochs=12",
             "trainer.patience=2",
             "audit.peek=true",
         ),

@@ -302,7 +302,8 @@ def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     folder = Path(train.train(cfg)["folder"])
     (folder / "metrics.json").unlink()
     state = {"callbacks": {"LastCheckpoint": {"made_by": checkpoints.made_by()}}}
-    torch.save({**state, "loops": Attack(mark)}, folder / checkpoints.NAME)
+    content = {**state, "loops": Attack(mark)}
+    checkpoints.InPlace().save_checkpoint(content, folder / checkpoints.NAME)  # with its checksum
     assert checkpoints.resumable(folder) is None
     assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts anew" in caplog.text
     assert train.train(cfg)["epochs"] == 1

@@ -117,9 +117,9 @@ def array(tensor: Tensor) -> np.ndarray:
     return np.ascontiguousarray(tensor.numpy(force=True))
 
 
-def run(share: Any, chunks: int, *args: Any) -> list[Any]:
+def run(share: Any, chunks: int, *args: Any, per_thread: int = CHUNKS_PER_THREAD) -> list[Any]:
     """Runs the share of each chunk, or one of all; what they return."""
-    threads = min(torch.get_num_threads(), chunks // CHUNKS_PER_THREAD)
+    threads = min(torch.get_num_threads(), chunks // per_thread)
     if threads <= 1:
         return [call(share, 0, chunks, chunks, *args)]
     numbers = iter(range(chunks))

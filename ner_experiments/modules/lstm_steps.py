@@ -12,6 +12,8 @@ from ner_experiments.modules import compiled
 
 GRAIN = 8_000_000
 """Work of a chunk, about 0.6 ms, in the unit of `num_chunks`."""
+LARGE = 4 * GRAIN
+"""Work of a chunk that is worth a thread by itself."""
 BLOCK = 128
 """States of the units that are taken together: enough for whole vectors, and little enough for the cache."""
 
@@ -25,27 +27,27 @@ class Tokens:
         real = torch.arange(time) < lengths[:, None]
         self.places = real.flatten().nonzero().squeeze(1)
 
-    def of(self, x: Float[Tensor, "batch time size"]) -> Float[Tensor, "tokens size"]:
-        if len(self.places) == x.shape[0] * x.shape[1]:
-            return x.flatten(0, 1)
+    def of(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "inputs tokens size"]:
+        if len(self.places) == x.shape[1] * x.shape[2]:
+            return x.flatten(1, 2)
         return Gather.apply(x, self.places)  # type: ignore[no-untyped-call]
 
-    def padded(self, x: Float[Tensor, "tokens size"]) -> Float[Tensor, "batch time size"]:
+    def padded(self, x: Float[Tensor, "inputs tokens size"]) -> Float[Tensor, "inputs batch time size"]:
         """Padding is 0."""
         batch, time = self.shape
-        if len(x) == batch * time:
-            return x.view(batch, time, -1)
+        if x.shape[1] == batch * time:
+            return x.view(len(x), batch, time, -1)
         return Scatter.apply(x, self.places, batch, time)  # type: ignore[no-untyped-call]
 
 
 class Gather(torch.autograd.Function):
-    """x.flatten(0, 1)[places], whose gradient needs no addition since no place comes twice."""
+    """x.flatten(1, 2)[:, places], whose gradient needs no addition since no place comes twice."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
         ctx.save_for_backward(places)
-        ctx.batch, ctx.time = x.shape[:2]
-        return x.flatten(0, 1).index_select(0, places)
+        ctx.batch, ctx.time = x.shape[1:3]
+        return x.flatten(1, 2).index_select(1, places)
 
     @staticmethod
     @once_differentiable
@@ -62,11 +64,12 @@ class Scatter(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_padded: Tensor) -> tuple[Tensor, None, None, None]:
-        return by_padded.flatten(0, 1).index_select(0, ctx.saved_tensors[0]), None, None, None
+        return by_padded.flatten(1, 2).index_select(1, ctx.saved_tensors[0]), None, None, None
 
 
 def scatter(x: Tensor, places: Tensor, batch: int, time: int) -> Tensor:
-    return x.new_zeros(batch * time, x.shape[1]).index_copy_(0, places, x).view(batch, time, -1)
+    padded = x.new_zeros(len(x), batch * time, x.shape[2]).index_copy_(1, places, x)
+    return padded.view(len(x), batch, time, -1)
 
 
 def serve(x: Tensor) -> bool:
@@ -105,9 +108,10 @@ class Steps(torch.autograd.Function):
         trace = [gates.new_empty(directions, kept, *shape) for shape in ((4, width), (width,), (width,))]
         size = recurrent.shape[-1]
         arrays = compiled.kernels().lstm_batch.Trace(*map(compiled.array, trace))
-        chunks = num_chunks(gates, size, layer)
+        chunks, per_thread = num_chunks(gates, size, layer)
         ahead = compiled.kernels().lstm_ahead.ahead
-        compiled.run(ahead, chunks, batch, layer, compiled.array(gates), size, states.numpy(), arrays)
+        args = batch, layer, compiled.array(gates), size, states.numpy(), arrays
+        compiled.run(ahead, chunks, *args, per_thread=per_thread)
         ctx.save_for_backward(recurrent, peepholes, masks, lengths, *trace)
         ctx.backwards = backwards
         return states
@@ -128,10 +132,9 @@ class Steps(torch.autograd.Function):
         kernels = compiled.kernels()
         gradient = kernels.lstm_back.Gradient(by_gates.numpy(), by_peepholes.numpy(), by_weights.numpy())
         arrays = kernels.lstm_batch.Trace(*map(compiled.array, trace))
-        chunks = num_chunks(by_gates, size, layer)
-        compiled.run(
-            kernels.lstm_back.back, chunks, batch, layer, arrays, compiled.array(by_states), size, gradient
-        )
+        chunks, per_thread = num_chunks(by_gates, size, layer)
+        args = batch, layer, arrays, compiled.array(by_states), size, gradient
+        compiled.run(kernels.lstm_back.back, chunks, *args, per_thread=per_thread)
         if units > 1:
             by_recurrent = by_weights[..., :size].reshape_as(recurrent)
         else:
@@ -173,9 +176,10 @@ def make_layer(
     )
 
 
-def num_chunks(gates: Tensor, size: int, layer: Any) -> int:
-    """A token takes about as long as width (size + 32)."""
+def num_chunks(gates: Tensor, size: int, layer: Any) -> tuple[int, int]:
+    """And how many a thread should have at least. A token takes about as long as width (size + 32)."""
     directions, tokens, _, width = gates.shape
     jobs = directions * layer.blocks * layer.parts
     work = directions * tokens * width * (size + 32)
-    return int(max(1, min(compiled.MOST_CHUNKS, jobs, work // GRAIN)))
+    chunks = int(max(1, min(compiled.MOST_CHUNKS, jobs, work // GRAIN)))
+    return chunks, 1 if work > LARGE * chunks else compiled.CHUNKS_PER_THREAD

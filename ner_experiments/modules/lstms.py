@@ -65,7 +65,7 @@ def compiled_read(
 ) -> Float[Tensor, "directions batch time units size"]:
     directions, units, rows, _ = weights.input.shape
     tokens = lstm_steps.Tokens(lengths, x.shape[2])
-    read = torch.stack([tokens.of(each) for each in x]).expand(directions, -1, -1)
+    read = tokens.of(x).expand(directions, -1, -1)
     gates = torch.baddbmm(
         side_by_side(weights.biases[..., None]).mT, read, side_by_side(weights.input).mT
     ).to(weights.recurrent.dtype)
@@ -78,7 +78,7 @@ def compiled_read(
         peepholes=None if weights.peepholes is None else weights.peepholes.transpose(1, 2).flatten(2),
         masks=None if masks is None else masks.transpose(1, 2).flatten(2),
     )
-    padded = torch.stack([tokens.padded(each) for each in states])
+    padded = tokens.padded(states)
     return padded.view(*padded.shape[:3], units, -1)
 
 

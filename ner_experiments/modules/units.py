@@ -7,7 +7,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
-from ner_experiments.modules.dropout import Dropout
 from ner_experiments.modules.lstms import Weights, read
 
 Init = Callable[[Float[Tensor, "size in"]], object]
@@ -54,7 +53,7 @@ class BiLSTMUnits(nn.Module):
         self.input_weights = nn.Parameter(torch.empty(2, num_units, 4 * unit_size, input_size))
         self.recurrent_weights = nn.Parameter(torch.empty(2, num_units, 4 * unit_size, unit_size))
         self.biases = nn.Parameter(torch.zeros(2, num_units, 4 * unit_size))
-        self.dropout = Dropout(dropout)
+        self.dropout = nn.Dropout(dropout)
         with torch.no_grad():
             for weights in (self.input_weights, self.recurrent_weights):
                 for matrix in weights.view(-1, unit_size, weights.shape[-1]):
