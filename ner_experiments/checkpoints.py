@@ -154,17 +154,20 @@ def resumable(folder: Path) -> Path | None:
     path = folder / NAME
     if not path.exists():
         return None
-    damaged = "" if is_whole(path) else "SHA-256"
-    try:
-        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
-        maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
-    except Exception as error:  # whatever a damaged file makes of its readers
-        damaged, maker = damaged or type(error).__name__, ""
-    if damaged:
-        log.warning("%s is damaged (%s); the run starts anew", path, damaged)
-        return None
-    if maker != made_by():
-        log.warning("%s was made by other code (%s, not %s); the run starts anew", path, maker, made_by())
+    if fault := fault_of(path):
+        log.warning("%s %s; the run starts anew", path, fault)
         return None
     log.info("%s: goes on from %s", folder, NAME)
     return path
+
+
+def fault_of(path: Path) -> str:
+    """What keeps a checkpoint from being used; empty if nothing."""
+    if not is_whole(path):
+        return "is damaged (SHA-256)"
+    try:
+        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
+        maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
+    except Exception as error:  # whatever a file that is no checkpoint makes of its readers
+        return f"is damaged ({type(error).__name__})"
+    return "" if maker == made_by() else f"was made by other code ({maker}, not {made_by()})"

@@ -5,8 +5,6 @@ That they compile for a GPU is tested without one.
 
 import itertools
 import math
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +12,8 @@ from typing import Any
 
 import pytest
 import torch
+from crf_checks import check_backward_again
+from gpu_compile import compile_for_gpu
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -176,21 +176,7 @@ def test_ties_go_to_the_same_tag(num_tags: int) -> None:
 
 
 def test_backward_again_scaled_and_as_a_graph() -> None:
-    # All transitions are made of the same numbers: each way to these must count once.
-    scores = torch.randn(3, 5, 5, requires_grad=True)
-    pairs = torch.randn(5, 5, requires_grad=True)
-    transitions = Transitions(pairs[0], pairs, pairs[1])
-    loss = negative_log_likelihood(scores, torch.randint(5, (3, 5)), MASK, transitions)
-    inputs = (scores, pairs)
-    first = torch.autograd.grad(loss, inputs, retain_graph=True)
-    again = torch.autograd.grad(loss, inputs, retain_graph=True)
-    scaled = torch.autograd.grad(-3 * loss, inputs, retain_graph=True)
-    graph = torch.autograd.grad(loss, inputs, create_graph=True)
-    for one, two, three, four in zip(first, again, scaled, graph, strict=True):
-        assert torch.equal(one, two)
-        torch.testing.assert_close(three, -3 * one)
-        assert four.requires_grad
-        torch.testing.assert_close(four, one)
+    check_backward_again(torch.randn(3, 5, 5), torch.randint(5, (3, 5)), MASK)
 
 
 def test_second_derivatives() -> None:
@@ -345,45 +331,10 @@ def test_a_gpu_gives_what_a_cpu_gives_the_same_bits_again_and_is_not_waited_for(
         torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=1e-5)
 
 
-COMPILE = """
-import itertools, re, subprocess, tempfile
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from ner_experiments.modules import crf_triton
-TYPES = {"time": "i32", "tags": "*i64", "lengths": "*i32", "losses": "*fp64"}
-kernels = [crf_triton.forward, crf_triton.backward, crf_triton.viterbi]
-for kernel, size in itertools.product(kernels, (20, 73)):
-    width = max(16, triton.next_power_of_2(size))
-    constants = {"size": size, "width": width}
-    types = {arg: "constexpr" if arg in constants else TYPES.get(arg, "*fp32") for arg in kernel.arg_names}
-    aligned = {(i,): [["tt.divisibility", 16]] for i, arg in enumerate(types) if types[arg][0] == "*"}
-    compiled = triton.compile(
-        ASTSource(kernel, types, constants, aligned), target=GPUTarget("cuda", 90, 32),
-        options={"num_warps": max(1, width**2 // 1024)},
-    )
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(compiled.asm["ptx"])
-        file.flush()
-        ptxas = [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", file.name]
-        told = subprocess.run(ptxas, capture_output=True, text=True, check=True).stderr
-    spilled = re.search(r"(\\d+) bytes spill stores", told)[1]
-    registers = re.search(r"Used (\\d+) registers", told)[1]
-    print(kernel.__name__, size, len(compiled.asm["cubin"]) > 0, spilled, registers, compiled.metadata.shared)
-"""
-
-
 def test_kernels_compile_for_a_gpu_and_fit_in_its_registers(tmp_path: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMPILE],
-        capture_output=True,
-        text=True,
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert len(lines) == 6
-    for *_, is_binary, spilled, _, shared in lines:
-        assert (is_binary, spilled) == ("True", "0")
-        assert int(shared) <= 48 * 1024
+    types = {"time": "i32", "tags": "*i64", "lengths": "*i32", "losses": "*fp64"}
+    for name, size in itertools.product(("forward", "backward", "viterbi"), (20, 73)):
+        warps = {20: 1, 73: 16}[size]
+        found = compile_for_gpu("crf_triton", name, size, types, {"num_warps": warps}, cache=tmp_path)
+        assert found.spilled == 0
+        assert found.shared <= 48 * 1024

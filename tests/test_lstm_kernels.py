@@ -11,7 +11,6 @@ from ner_experiments.modules import compiled, lstm_steps
 from ner_experiments.modules.lstms import Weights, compiled_read, padded_read
 from ner_experiments.modules.recurrent import BiRNN
 
-pytest.importorskip("numba")
 BATCHES = {
     "one token": [1],
     "ragged": [4, 1, 7, 2, 7],
@@ -189,8 +188,14 @@ def test_places_of_tokens_are_those_of_the_mask() -> None:
     torch.autograd.gradcheck(lambda x: tokens.padded(tokens.of(x) * 3), wanting)
 
 
-def test_packing_a_matrix_and_its_transpose_is_the_same() -> None:
-    tiles = compiled.kernels().lstm_tiles
-    matrices = np.random.default_rng(0).normal(size=(2, 37, 53)).astype(np.float32)
-    transposed = np.ascontiguousarray(matrices.transpose(0, 2, 1))
-    assert np.array_equal(tiles.pack(matrices), tiles.pack_transposed(transposed))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_panels_are_the_columns_of_a_matrix_in_their_order(dtype: type) -> None:
+    pack = compiled.kernels().lstm_tiles.pack
+    matrices = np.random.default_rng(0).normal(size=(2, 37, 53)).astype(dtype)
+    lanes = 64 // matrices.itemsize
+    cuts = [*range(0, 53, 2 * lanes), -(-53 // lanes) * lanes]
+    padded = np.pad(matrices, ((0, 0), (0, 0), (0, cuts[-1] - 53)))
+    panels = [padded[:, :, a:b].reshape(2, -1) for a, b in itertools.pairwise(cuts)]
+    assert np.array_equal(pack(matrices), np.concatenate(panels, axis=1))
+    transposed = np.ascontiguousarray(matrices.transpose(0, 2, 1)).transpose(0, 2, 1)
+    assert np.array_equal(pack(transposed), pack(matrices))

@@ -3,14 +3,12 @@
 That they compile for a GPU is tested without one.
 """
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from gpu_compile import compile_for_gpu
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
@@ -165,43 +163,10 @@ def test_units_are_served_that_fit_in_the_shared_memory(
     assert not lstm_cuda.serve(torch.zeros(1, device="cpu"), torch.zeros(2, 1, 4, 1))
 
 
-COMPILE = """
-import itertools, re, subprocess, tempfile
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from ner_experiments.modules import lstm_triton
-TYPES = {"time": "i32", "batch": "i32", "units": "i32", "lengths": "*i64"}
-for kernel, size in itertools.product([lstm_triton.forward, lstm_triton.backward], (64,)):
-    width = max(16, triton.next_power_of_2(size))
-    constants = {"size": size, "width": width}
-    types = {arg: "constexpr" if arg in constants else TYPES.get(arg, "*fp32") for arg in kernel.arg_names}
-    aligned = {(i,): [["tt.divisibility", 16]] for i, arg in enumerate(types) if types[arg][0] == "*"}
-    compiled = triton.compile(
-        ASTSource(kernel, types, constants, aligned), target=GPUTarget("cuda", 90, 32),
-        options={"num_warps": width // 8, "num_stages": 1},
-    )
-    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
-        file.write(compiled.asm["ptx"])
-        file.flush()
-        ptxas = [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", file.name]
-        told = subprocess.run(ptxas, capture_output=True, text=True, check=True).stderr
-    spilled = re.search(r"(\\d+) bytes spill stores", told)[1]
-    print(width, len(compiled.asm["cubin"]) > 0, spilled, compiled.metadata.shared)
-"""
-
-
 def test_kernels_compile_for_a_gpu_and_fit_in_its_memory(tmp_path: Path) -> None:
-    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMPILE],
-        capture_output=True,
-        text=True,
-        env=environment | {"TRITON_CACHE_DIR": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    lines = [line.split() for line in done.stdout.splitlines()]
-    assert len(lines) == 2
-    for width, is_binary, spilled, shared in lines:
-        assert (is_binary, spilled) == ("True", "0")
-        assert int(shared) <= lstm_cuda.needed(int(width), torch.float32)
+    types = {"time": "i32", "batch": "i32", "units": "i32", "lengths": "*i64"}
+    for name in ("forward", "backward"):
+        options = {"num_warps": 8, "num_stages": 1}
+        found = compile_for_gpu("lstm_triton", name, 64, types, options, cache=tmp_path)
+        assert found.spilled == 0
+        assert found.shared <= lstm_cuda.needed(64, torch.float32)

@@ -1,4 +1,4 @@
-"""Runs the CRF's compiled kernels on CPU tensors: numba is imported, and they are compiled, on first use.
+"""Runs compiled kernels on CPU tensors: numba is imported, and they are compiled, on first use.
 
 Threads are Python's own, as many as PyTorch is set to: numba's layers either spin between two calls or must
 not be entered twice, and their code would be compiled a second time. A batch is cut into chunks, by its shape
@@ -45,7 +45,7 @@ def have_numba() -> bool:
     try:
         importlib.import_module("numba")
     except ImportError as error:
-        log.warning("the CRF does without its compiled kernels, and is many times slower: %s", error)
+        log.warning("CRF and LSTMs do without their compiled kernels, and are many times slower: %s", error)
         return False
     return True
 

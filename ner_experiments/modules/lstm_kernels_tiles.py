@@ -12,7 +12,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ner_experiments.modules.crf_kernels_arithmetic import FAST
+from ner_experiments.modules.crf_kernels_arithmetic import FAST, called
 
 VECTOR = 64
 """Bytes. A processor with narrower registers takes several for one."""
@@ -153,10 +153,13 @@ def add_outer(out, at, to, x, starts, begin, step, y, start, stride, columns, de
         add_narrow(out, at, to + j, x, starts, begin, step, y, start + j, stride, depth, rows)
 
 
-@njit(**FAST)
+@called
 @no_type_check
 def pack(matrices):
-    """Matrices [count, rows, columns] as panels, one or two vectors wide, the last filled up with zeros."""
+    """Matrices [count, rows, columns] as panels, one or two vectors wide, the last filled up with zeros.
+
+    They may be views that were transposed.
+    """
     count, rows, columns = matrices.shape
     lanes, wide = lanes_of(matrices), whole_vectors(columns, matrices)
     packed = np.zeros((count, rows * wide), matrices.dtype)
@@ -168,25 +171,5 @@ def pack(matrices):
             for k in range(rows):
                 for i in range(min(width, columns - j)):
                     panel[k, i] = matrices[c, k, j + i]
-            j += width
-    return packed
-
-
-@njit(**FAST)
-@no_type_check
-def pack_transposed(matrices):
-    """`pack` of the transposes."""
-    count, columns, rows = matrices.shape
-    lanes, wide = lanes_of(matrices), whole_vectors(columns, matrices)
-    packed = np.zeros((count, rows * wide), matrices.dtype)
-    for c in range(count):
-        j = 0
-        while j < wide:
-            width = min(2 * lanes, wide - j)
-            panel = packed[c, j * rows : (j + width) * rows].reshape(rows, width)
-            for k0 in range(0, rows, 16):  # so many at once, for the sake of the cache
-                for i in range(min(width, columns - j)):
-                    for k in range(k0, min(rows, k0 + 16)):
-                        panel[k, i] = matrices[c, j + i, k]
             j += width
     return packed
