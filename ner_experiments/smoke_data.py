@@ -32,10 +32,9 @@ def write_corpus(data: Mapping[str, Any]) -> None:
     language: toy.Language = "zh" if data["name"] in CHINESE else "en"
     for split, file in data["files"].items():
         sentences = toy.sentences(language, split, SIZES[split])
-        if "columns" in data:
-            path, lines = Path(data["folder"]) / file, columns(data, sentences)
-        else:
-            path, lines = gold_conll_path(data, split), gold_conll(sentences)
+        reader = data["_target_"].rpartition(".")[2]
+        path = gold_conll_path(data, split) if reader == "GoldConllFiles" else Path(data["folder"]) / file
+        lines = FORMATS[reader](data, sentences)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -66,7 +65,7 @@ def gold_conll_path(data: Mapping[str, Any], split: str) -> Path:
     return Path(data["folder"]) / folder / "data/english/annotations/nw/toy/toy.gold_conll"
 
 
-def gold_conll(sentences: list[Sentence]) -> Iterator[str]:
+def gold_conll(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
     """Names in brackets in the eleventh of twelve columns."""
     yield "#begin document (toy); part 000"
     for sentence in sentences:
@@ -79,6 +78,18 @@ def gold_conll(sentences: list[Sentence]) -> Iterator[str]:
             yield f"toy 0 {number} {word} {tag} * - - - - {name} -"
         yield ""
     yield "#end document"
+
+
+def conllu(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
+    """Both columns of tags alike."""
+    for sentence in sentences:
+        for number, word in enumerate(sentence.words, start=1):
+            tag = part_of_speech(word)
+            yield "\t".join([str(number), word, "_", tag, tag, *5 * "_"])
+        yield ""
+
+
+FORMATS = {"ColumnFiles": columns, "GoldConllFiles": gold_conll, "ConlluFiles": conllu}
 
 
 def write_vectors(data_dir: Path) -> None:
