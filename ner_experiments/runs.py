@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import glob
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,22 @@ import numpy as np
 from omegaconf import DictConfig
 
 from ner_experiments import run_config, sealed
-from ner_experiments.analysis import predictions
+from ner_experiments.analysis import errors, predictions
+from ner_experiments.analysis.breakdown import Bucket
+from ner_experiments.analysis.calibration import Calibration
+from ner_experiments.analysis.confusion import Confusion
+from ner_experiments.analysis.errors import Errors
+from ner_experiments.analysis.kinds import Kind
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.mentions import by_length, by_type
+from ner_experiments.analysis.outcomes import Outcomes
 from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import spans
 from ner_experiments.identity import counted, identity, run_folder
 from ner_experiments.summary import HEADLINES
+
+log = logging.getLogger(__name__)
 
 OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
 
@@ -51,6 +62,40 @@ class Run:
     def figures(self, name: str) -> dict[str, float]:
         """F1 by "type" or "length" of mention, in percent."""
         return OF_MENTIONS[name](self.predicted())
+
+    def breakdown(self) -> dict[str, dict[str, Bucket]]:
+        """Precision, recall and F1 of groups of mentions, or of tags; empty for a run kept without."""
+        return self.errors.breakdown
+
+    def kinds(self) -> dict[str, Kind]:
+        """Errors by kind; empty for a run kept without, and where no mentions are tagged."""
+        return self.errors.kinds
+
+    def confusion(self) -> Confusion | None:
+        """Which type was taken for which; None for a run kept without."""
+        return self.errors.confusion
+
+    def calibration(self) -> Calibration | None:
+        """Whether the mentions' probabilities can be believed; None where these are not known."""
+        return self.errors.calibration
+
+    def outcomes(self) -> Outcomes | None:
+        """Which gold mentions, or tags, were found; None for a run kept without."""
+        return self.errors.outcomes
+
+    @cached_property
+    def errors(self) -> Errors:
+        """Without what needs train, where train cannot be read, or not as it was; the log then says so."""
+        return errors.of_predictions(self.predicted(), self.metrics["task"], self.train())
+
+    def train(self) -> list[Sentence] | None:
+        from ner_experiments.analysis.trained import corpus_of
+
+        try:
+            return corpus_of(self.folder).splits["train"]
+        except (ValueError, OSError) as error:
+            log.warning("errors by what train has are left out: %s", error)
+            return None
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
@@ -88,6 +133,10 @@ class KeptRun(Run):
 
     def figures(self, name: str) -> dict[str, float]:
         return dict(self.content["figures"][name])
+
+    @cached_property
+    def errors(self) -> Errors:
+        return errors.restored(self.content["errors"]) if "errors" in self.content else Errors()
 
     def epochs(self) -> list[dict[str, float]]:
         return list(self.content["epochs"])
@@ -177,6 +226,7 @@ def keep(run: Run, path: Path, label: str) -> None:
         "peeked": run.peeked(),
         "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
         "counts": " ".join(",".join(map(str, row)) for row in run.counts().tolist()),
+        "errors": run.errors.record(),
     }
     write_json(path, sealed.seal(content))
 

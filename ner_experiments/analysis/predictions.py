@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from ner_experiments.data.sentence import Task
+from ner_experiments.data.tags import Span, spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,18 @@ def text(run: Path, name: str) -> str:
     if not path.is_file():
         raise ValueError(f"{run}: expected the folder of a finished run, but it has no {name}")
     return path.read_text(encoding="utf-8")
+
+
+def units(tags: Sequence[str], task: Task) -> list[Span]:
+    """What is scored: the mentions, or of a corpus that is tagged token by token each token with its tag."""
+    if task == "mentions":
+        return spans(tags)
+    return [(place, place + 1, tag) for place, tag in enumerate(tags)]
+
+
+def as_field(text: str) -> str:
+    """A word or tag of the corpus as the files of predictions have it."""
+    return text.replace(" ", "␣")
 
 
 def sentence(block: str) -> Predicted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,29 @@ def load(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
     ValueError if the run is not finished, or if its corpus cannot be read or is not what it was; or OSError.
     """
-    trained_on = metrics(folder)["data"]["checksum"]
-    corpus = read_corpus(run_config.read(folder).data)
-    if corpus.checksum != trained_on:
-        raise ValueError(
-            f"{folder}: {corpus.name} has changed since: its checksum is {corpus.checksum}, "
-            f"the run's was {trained_on}"
-        )
+    corpus = corpus_of(folder)
     return *build.load(folder), corpus
+
+
+def corpus_of(folder: Path) -> Corpus:
+    """What a run was trained and scored on. ValueError if that cannot be read or has changed; or OSError."""
+    checksum = metrics(folder)["data"]["checksum"]
+    source = OmegaConf.to_yaml(run_config.read(folder).data)
+    try:
+        return as_it_was(source, checksum)
+    except ValueError as error:
+        raise ValueError(f"{folder}: {error}") from error
+
+
+@lru_cache(maxsize=1)  # the runs of a table follow each other
+def as_it_was(source: str, checksum: str) -> Corpus:
+    """`source`: the config of a corpus, as YAML."""
+    corpus = read_corpus(OmegaConf.create(source))
+    if corpus.checksum != checksum:
+        raise ValueError(
+            f"{corpus.name} has changed since: its checksum is {corpus.checksum}, the run's was {checksum}"
+        )
+    return corpus
 
 
 def read_corpus(source: Any) -> Corpus:
