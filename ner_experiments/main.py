@@ -24,6 +24,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
   attention RUN                 draws how much each token attends to each other in a run of Att
   cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
+  errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
@@ -45,6 +46,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "table": table,
         "attention": attention,
         "cases": cases,
+        "errors": errors,
         "tables": table_command.rewrite,
         "smoke": smoke,
         "xor": xor,
@@ -122,6 +124,12 @@ def cases(arguments: list[str]) -> int:
     from ner_experiments.analysis import cases_command
 
     return cases_command.main(arguments)
+
+
+def errors(arguments: list[str]) -> int:
+    from ner_experiments.analysis import errors_command
+
+    return errors_command.main(arguments)
 
 
 def smoke(arguments: list[str]) -> int:

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 import csv
 import glob
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from omegaconf import DictConfig
 
 from ner_experiments import run_config, sealed
-from ner_experiments.analysis import errors, predictions
-from ner_experiments.analysis.breakdown import Bucket
-from ner_experiments.analysis.calibration import Calibration
-from ner_experiments.analysis.confusion import Confusion
-from ner_experiments.analysis.errors import Errors
-from ner_experiments.analysis.kinds import Kind
+from ner_experiments.analysis import predictions
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.mentions import by_length, by_type
-from ner_experiments.analysis.outcomes import Outcomes
 from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import spans
 from ner_experiments.identity import counted, identity, run_folder
 from ner_experiments.summary import HEADLINES
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:  # they need SciPy, which a run that is trained does not
+    from ner_experiments.analysis.breakdown import Bucket
+    from ner_experiments.analysis.calibration import Calibration
+    from ner_experiments.analysis.confusion import Confusion
+    from ner_experiments.analysis.errors import Errors
+    from ner_experiments.analysis.kinds import Kind
+    from ner_experiments.analysis.outcomes import Outcomes
 
 OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
 
@@ -76,8 +74,14 @@ class Run:
         return self.errors.confusion
 
     def calibration(self) -> Calibration | None:
-        """Whether the mentions' probabilities can be believed; None where these are not known."""
-        return self.errors.calibration
+        """Whether the probabilities of mentions, or tags, can be believed; None where these are not known.
+
+        The model tags the test set again. The log says why that could not be done.
+        """
+        from ner_experiments.analysis.confidence import of_run
+
+        self.whole("model.safetensors")
+        return of_run(self.folder)
 
     def outcomes(self) -> Outcomes | None:
         """Which gold mentions, or tags, were found; None for a run kept without."""
@@ -86,16 +90,10 @@ class Run:
     @cached_property
     def errors(self) -> Errors:
         """Without what needs train, where train cannot be read, or not as it was; the log then says so."""
-        return errors.of_predictions(self.predicted(), self.metrics["task"], self.train())
+        from ner_experiments.analysis import errors
+        from ner_experiments.analysis.trained import train_of
 
-    def train(self) -> list[Sentence] | None:
-        from ner_experiments.analysis.trained import corpus_of
-
-        try:
-            return corpus_of(self.folder).splits["train"]
-        except (ValueError, OSError) as error:
-            log.warning("errors by what train has are left out: %s", error)
-            return None
+        return errors.of_predictions(self.predicted(), self.metrics["task"], train_of(self.folder))
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
@@ -136,7 +134,15 @@ class KeptRun(Run):
 
     @cached_property
     def errors(self) -> Errors:
-        return errors.restored(self.content["errors"]) if "errors" in self.content else Errors()
+        from ner_experiments.analysis.errors import Errors, restored
+
+        return restored(self.content["errors"]) if "errors" in self.content else Errors()
+
+    def calibration(self) -> Calibration | None:
+        from ner_experiments.analysis.calibration import Calibration
+
+        record = self.content.get("calibration")
+        return record and Calibration.restored(record)
 
     def epochs(self) -> list[dict[str, float]]:
         return list(self.content["epochs"])
@@ -227,6 +233,7 @@ def keep(run: Run, path: Path, label: str) -> None:
         "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
         "counts": " ".join(",".join(map(str, row)) for row in run.counts().tolist()),
         "errors": run.errors.record(),
+        "calibration": (calibration := run.calibration()) and calibration.record(),
     }
     write_json(path, sealed.seal(content))
 
@@ -234,5 +241,12 @@ def keep(run: Run, path: Path, label: str) -> None:
 def kept(folder: Path) -> Iterator[KeptRun]:
     """The runs that `keep` has written into a folder."""
     for path in sorted(folder.glob("*.json")):
-        content = sealed.read(path)
-        yield KeptRun(path, content["metrics"], content)
+        yield kept_run(path)
+
+
+def kept_run(path: Path) -> KeptRun:
+    """ValueError for a file that `keep` did not write."""
+    content = sealed.read(path)
+    if "metrics" not in content:
+        raise ValueError(f"{path}: expected a run as results/ keeps it, but it has no metrics")
+    return KeptRun(path, content["metrics"], content)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,8 +54,11 @@ def breakdown(
     The interval is that of the bootstrap over sentences; draws without any mention of the group are left out.
     It speaks of other sentences for the same trained model, not of other seeds.
     """
-    texts = marked(sentences, task)
-    return {name: buckets(texts, dimension) for name, dimension in dimensions(train, task).items()}
+    return by_dimension(marked(sentences, task), dimensions(train, task))
+
+
+def by_dimension(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> dict[str, dict[str, Bucket]]:
+    return {name: buckets(texts, dimension) for name, dimension in named.items()}
 
 
 def buckets(texts: Sequence[Marked], dimension: Dimension) -> dict[str, Bucket]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -40,6 +42,15 @@ class Calibration:
     error: float
     low: float
     high: float
+
+    def record(self) -> dict[str, Any]:
+        """As JSON."""
+        return asdict(self)
+
+    @classmethod
+    def restored(cls, record: Mapping[str, Any]) -> Calibration:
+        """What `record` wrote."""
+        return cls(**{**record, "bins": tuple(Bin(**bin_) for bin_ in record["bins"])})
 
 
 def calibration(

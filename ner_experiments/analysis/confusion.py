@@ -33,6 +33,12 @@ class Confusion:
         """Of the rows, and of the columns."""
         return (*self.types, NONE)
 
+    def pairs(self) -> Counter[tuple[str, str]]:
+        """Gold and predicted type -> how many; "", which is no type, stands for none."""
+        names = [*self.types, ""]
+        rows = zip(names, self.counts, strict=True)
+        return Counter({(gold, other): n for gold, row in rows for other, n in zip(names, row, strict=True)})
+
     def record(self) -> dict[str, Any]:
         """As JSON: a row a line."""
         return {"types": list(self.types), "counts": [" ".join(map(str, row)) for row in self.counts]}

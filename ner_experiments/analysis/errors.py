@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ner_experiments.analysis import outcomes
-from ner_experiments.analysis.breakdown import Bucket, breakdown
-from ner_experiments.analysis.calibration import Bin, Calibration
+from ner_experiments.analysis.breakdown import Bucket, by_dimension
 from ner_experiments.analysis.confusion import Confusion, confusion
+from ner_experiments.analysis.dimensions import dimensions, marked
 from ner_experiments.analysis.kinds import Kind, kinds
 from ner_experiments.analysis.outcomes import Outcomes
 from ner_experiments.analysis.predictions import Predicted
@@ -23,7 +23,6 @@ class Errors:
     breakdown: dict[str, dict[str, Bucket]] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
     confusion: Confusion | None = None
-    calibration: Calibration | None = None
     outcomes: Outcomes | None = None
 
     def record(self) -> dict[str, Any]:
@@ -35,14 +34,13 @@ class Errors:
             },
             "kinds": {name: asdict(kind) for name, kind in self.kinds.items()},
             "confusion": self.confusion and self.confusion.record(),
-            "calibration": self.calibration and asdict(self.calibration),
             "outcomes": self.outcomes and self.outcomes.record(),
         }
 
 
 def restored(record: Mapping[str, Any]) -> Errors:
     """What `record` wrote."""
-    confused, calibrated, found = (record[name] for name in ("confusion", "calibration", "outcomes"))
+    confused, found = record["confusion"], record["outcomes"]
     return Errors(
         {
             dimension: {name: Bucket(**bucket) for name, bucket in buckets.items()}
@@ -50,22 +48,16 @@ def restored(record: Mapping[str, Any]) -> Errors:
         },
         {name: Kind(**kind) for name, kind in record["kinds"].items()},
         confused and Confusion.restored(confused),
-        calibrated and Calibration(**{**calibrated, "bins": tuple(Bin(**it) for it in calibrated["bins"])}),
         found and outcomes.restored(found),
     )
 
 
-def of_predictions(
-    sentences: Sequence[Predicted],
-    task: Task,
-    train: Sequence[Sentence] | None,
-    calibrated: Calibration | None = None,
-) -> Errors:
+def of_predictions(sentences: Sequence[Predicted], task: Task, train: Sequence[Sentence] | None) -> Errors:
     """Of a test set; without `train` there are fewer dimensions. Tags of single tokens have no `kinds`."""
+    texts, named = marked(sentences, task), dimensions(train, task)
     return Errors(
-        breakdown(sentences, train, task),
+        by_dimension(texts, named),
         kinds(sentences) if task == "mentions" else {},
         confusion(sentences, task),
-        calibrated,
-        outcomes.outcomes(sentences, train, task),
+        outcomes.outcomes(texts, named),
     )

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from ner_experiments.analysis.dimensions import dimensions, marked
-from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.analysis.dimensions import Dimension, Marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +38,12 @@ class Outcomes:
         return {"mentions": len(self.right), "right": packed(self.right.astype(np.uint8)), "groups": groups}
 
 
-def outcomes(
-    sentences: Sequence[Predicted], train: Sequence[Sentence] | None, task: Task = "mentions"
-) -> Outcomes:
-    """By the dimensions of `breakdown`; without `train` there are fewer."""
-    texts = marked(sentences, task)
+def outcomes(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> Outcomes:
+    """Of a test set, by the dimensions that `breakdown` has."""
     gold = [(text, mention) for text in texts for mention in sorted(text.gold)]
     right = np.array([mention in text.predicted for text, mention in gold], dtype=bool)
     groups = {}
-    for name, dimension in dimensions(train, task).items():
+    for name, dimension in named.items():
         of = [dimension.of(text.words, mention) for text, mention in gold]
         names = dimension.ordered(set(of))
         number = {group: place for place, group in enumerate(names)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,8 @@ from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.tagger import Tagger
+
+log = logging.getLogger(__name__)
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
@@ -38,6 +41,15 @@ def corpus_of(folder: Path) -> Corpus:
         return as_it_was(source, checksum)
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from error
+
+
+def train_of(folder: Path) -> list[Sentence] | None:
+    """The sentences that a run was trained on; None if they cannot be read as they were: the log says why."""
+    try:
+        return corpus_of(folder).splits["train"]
+    except (ValueError, OSError) as error:
+        log.warning("errors by what train has are left out: %s", error)
+        return None
 
 
 @lru_cache(maxsize=1)  # the runs of a table follow each other

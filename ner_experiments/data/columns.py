@@ -46,6 +46,7 @@ def read_columns(
     """
     if not {"word", "tag"} <= columns.keys():
         raise ValueError(f"columns must name at least word and tag, got {', '.join(columns) or 'none'}")
+    columns = dict(columns)  # a config's mapping takes longer to look into than all else here
     width: int | None = None
     for block in read_blocks(path, lambda line: is_blank(line) or is_docstart(line, columns)):
         rows = [split_fields(line) for _, line in block]
