@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Real, UInt8
 
 from ner_experiments.statistics import CONFIDENCE
 
@@ -15,7 +15,7 @@ AT_ONCE = 200
 
 
 def resampled(
-    counts: Int[np.ndarray, "sentences *columns"], *, draws: int = DRAWS, seed: int = 0
+    counts: Real[np.ndarray, "sentences *columns"], *, draws: int = DRAWS, seed: int = 0
 ) -> Float[np.ndarray, "draws *columns"]:
     """The sums of the counts over as many sentences as there are, drawn with replacement, draw by draw.
 

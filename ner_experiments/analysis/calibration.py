@@ -78,9 +78,10 @@ def calibration(
         )
         if count
     ]
-    return Calibration(tuple(bins), float(gap(counts.sum(axis=0))), *interval(gap(sums)))
+    (error,) = gap(counts.sum(axis=0, keepdims=True)).tolist()
+    return Calibration(tuple(bins), error, *interval(gap(sums)))
 
 
-def gap(sums: Float[np.ndarray, "*draws bins 3"]) -> Float[np.ndarray, "*draws"]:
+def gap(sums: Float[np.ndarray, "draws bins 3"]) -> Float[np.ndarray, " draws"]:
     """Expected calibration error, of mentions, summed probabilities and right ones in each bin."""
     return ratio(np.abs(sums[..., 1] - sums[..., 2]).sum(axis=-1), sums[..., 0].sum(axis=-1))

@@ -82,17 +82,17 @@ class Compared:
 
 
 def rows(paths: Iterable[Path]) -> list[RowErrors]:
-    """Runs by their identity, in the order in which they first appear.
+    """Runs by their identity, in the order in which they first appear; of one seed the first counts.
 
     ValueError for what is no finished run that was scored on test.
     """
-    found: dict[str, list[Run]] = {}
+    found: dict[str, dict[int, Run]] = {}
     for path in paths:
         run = opened(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set, of which errors are")
-        found.setdefault(run.metrics["identity"], []).append(run)
-    return [RowErrors(name(runs[0]), by_seed(runs)) for runs in found.values()]
+        found.setdefault(run.metrics["identity"], {}).setdefault(run.metrics["seed"], run)
+    return [RowErrors(name(next(iter(runs.values()))), by_seed(runs.values())) for runs in found.values()]
 
 
 def opened(path: Path) -> Run:
