@@ -84,7 +84,8 @@ def circumstances(name: str, result: dict[str, Any]) -> str:
     left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
     return (
         f"`python benchmarks/{name}.py`, {result['date'][:10]}, commit {commit[:12]}{changed}; "
-        f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}; "
+        f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}"
+        f"{', seconds of the processor' if result.get('clock') == 'processor' else ''}; "
         f"Python {result['python']}, {', '.join(versions)}.{left_out}"
     )
 
