@@ -42,7 +42,7 @@ def main() -> None:
     arguments = timing.begin(timing.options(__doc__, rounds=3))
     knobs = {name: values[:2] if arguments.tiny else values for name, values in KNOBS.items()}
     lines = {name: line(name, values, arguments) for name, values in knobs.items()}
-    if not arguments.tiny:
+    if not arguments.tiny and arguments.clock == "wall":  # a processor's seconds do not shrink
         lines["processes"] = processes(arguments.rounds)
     result = {"rounds": arguments.rounds, "default": DEFAULT, "lines": lines}
     timing.write("growth", result, arguments.output)
