@@ -1,6 +1,6 @@
 """A section of the page for each benchmark: its tables, and the bars that were set, from its result."""
 
-from statistics import mean
+from statistics import mean, variance
 from typing import Any
 
 from page_parts import (
@@ -119,9 +119,19 @@ def bf16(result: Result) -> Section:
             [name, *(", ".join(f"{100 * f1:.2f}" for f1 in kind) for kind in (full, half)), difference]
         )
     lines = ["", *table(["model", "float32, ms", "bf16, ms", "gain"], rows), ""]
-    return Section(
-        [*lines, *table(["test F1, seed by seed", "float32", "bf16", "mean difference"], scores)], []
-    )
+    lines += table(["test F1, seed by seed", "float32", "bf16", "mean difference"], scores)
+    return Section([*lines, *(["", in_words(result["scores"])] if scores else [])], [])
+
+
+def in_words(scores: dict[str, dict[str, list[float]]]) -> str:
+    """A difference between two means of n seeds is noise up to two of its standard errors."""
+    found = []
+    for name, kinds in scores.items():
+        full, half = kinds["float32"], kinds["bf16"]
+        noise = 2 * (variance(full) / len(full) + variance(half) / len(half)) ** 0.5
+        within = "within" if abs(mean(half) - mean(full)) <= noise else "beyond"
+        found.append(f"on {name} {within} the {100 * noise:.1f} points that seeds alone may make")
+    return f"The difference that bf16 makes is {', and '.join(found)} (two standard errors)."
 
 
 def batches(result: Result) -> Section:

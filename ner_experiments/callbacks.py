@@ -75,7 +75,7 @@ class EpochLog(Callback):
             "seconds": self.before["seconds"] + time.perf_counter() - self.started,
         }
         self.rows.append(row)
-        self.log("train/loss", row["train_loss"])
+        module.log("train/loss", row["train_loss"])
         if trainer.is_global_zero:
             self._write()
             if self.progress:

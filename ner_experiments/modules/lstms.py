@@ -95,7 +95,8 @@ def stock_read(
             train = torch.is_grad_enabled()
             h, _, _ = torch.lstm(x[direction], (start, start), parts, True, 1, 0.0, train, False, True)
             states.append(reverse(h, lengths) if back else h)
-    return torch.stack(states, dim=2).unflatten(2, (units, directions)).movedim(3, 0)
+    together = torch.stack(states, dim=2)
+    return together.view(*together.shape[:2], units, directions, size).movedim(3, 0)
 
 
 def compiled_read(
