@@ -44,7 +44,7 @@ tables: .venv/installed    ## the pages under results/, from the runs that are k
 	@$(BIN)/ner-experiments tables
 
 THREADS ?= 2
-BENCHMARKS := units peephole limit growth threads bf16 batches startup vectors scoring
+BENCHMARKS := explain units peephole limit growth threads bf16 batches startup vectors scoring
 bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
 	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))

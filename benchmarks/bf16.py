@@ -26,7 +26,7 @@ MODELS = {
 PRECISIONS = {"float32": "32-true", "bf16": "bf16-mixed"}
 CORPORA = {
     "toy_en": ["data=toy_en", "trainer.max_epochs=6"],
-    "conll2003": ["data=conll2003", "data.max_sentences=1500", "trainer.max_epochs=8"],
+    "conll2003": ["data=conll2003", "data.max_sentences=800", "trainer.max_epochs=8"],
 }
 SMALL = ["model=bilstm", "model.hidden_size=100", "optimizer.lr=0.003"]
 SEEDS = (1, 2, 3)

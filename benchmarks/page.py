@@ -7,16 +7,19 @@ Reads nothing but the results and the first lines of the scripts that made them,
 
 import argparse
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import page_plots
 import page_tables
 import timing
+from page_explain import explain
 from page_parts import Section, table
+from page_units import units
 
-MODELS = ("end_to_end", "crf", "units", "peephole", "limit", "growth", "threads", "bf16")
+SECTIONS: dict[str, Callable[[Any], Section]] = {**vars(page_tables), "explain": explain, "units": units}
+MODELS = ("explain", "end_to_end", "crf", "units", "peephole", "limit", "growth", "threads", "bf16")
 AROUND = ("batches", "startup", "vectors", "scoring")
 INTRODUCTION = """\
 # Speed and memory
@@ -24,7 +27,8 @@ INTRODUCTION = """\
 Made by `make bench`: each script writes a result into `results/`, and `page.py` makes this page of them.
 Ratios compare runs that took turns, round after round, in one sitting. Figures are medians, the quartiles in
 brackets. "Times ours" is what another takes over what ours takes. Peers that are not installed are left out
-and named. What was equal, and what not, stands in each section."""
+and named. What was equal, and what not, stands in each section. Each was measured in one go, but not all on
+one machine: figures of two sections compare only where these name the same."""
 
 
 def main() -> None:
@@ -42,9 +46,9 @@ def main() -> None:
 
 def page(results: dict[str, dict[str, Any]], plots: Path) -> Iterator[str]:
     known = [name for name in (*MODELS, *AROUND) if name in results]
-    sections = {name: getattr(page_tables, name)(results[name]) for name in known}
+    sections = {name: SECTIONS[name](results[name]) for name in known}
     yield INTRODUCTION
-    yield from bars(sections)
+    yield from bars(sections, {name: results[name]["cpu"] for name in known})
     for name, section in sections.items():
         title, *about = docstring(name)
         yield from ["", f"## {title}", "", *about, "", circumstances(name, results[name])]
@@ -55,15 +59,15 @@ def page(results: dict[str, dict[str, Any]], plots: Path) -> Iterator[str]:
             yield from ["", f"![{caption}](plots/{name}.png)", "", caption]
 
 
-def bars(sections: dict[str, Section]) -> Iterator[str]:
+def bars(sections: dict[str, Section], machines: dict[str, str]) -> Iterator[str]:
     rows = [
-        [bar.what, bar.asked, bar.measured, "yes" if bar.met else "**no**"]
-        for section in sections.values()
+        [bar.what, bar.asked, bar.measured, "yes" if bar.met else "**no**", machines[name]]
+        for name, section in sections.items()
         for bar in section.bars
     ]
     if rows:
         yield from ["", "## What was asked for, and whether it is met", ""]
-        yield from table(["", "asked", "measured", "met"], rows)
+        yield from table(["", "asked", "measured", "met", "on"], rows)
 
 
 def docstring(name: str) -> list[str]:
@@ -84,7 +88,8 @@ def circumstances(name: str, result: dict[str, Any]) -> str:
     left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
     return (
         f"`python benchmarks/{name}.py`, {result['date'][:10]}, commit {commit[:12]}{changed}; "
-        f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}; "
+        f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}"
+        f"{', seconds of the processor' if result.get('clock') == 'processor' else ''}; "
         f"Python {result['python']}, {', '.join(versions)}.{left_out}"
     )
 

@@ -1,6 +1,6 @@
 """A section of the page for each benchmark: its tables, and the bars that were set, from its result."""
 
-from statistics import mean
+from statistics import mean, variance
 from typing import Any
 
 from page_parts import (
@@ -29,51 +29,6 @@ def crf(result: Result) -> Section:
     ]
     lines = [line for task, found in result["ratios"].items() for line in ["", *ratio_table(task, found)]]
     return Section(lines, bars)
-
-
-def units(result: Result) -> Section:
-    rows = []
-    gains: dict[tuple[int, int], list[float]] = {}
-    for shape in result["shapes"]:
-        for task in ("train", "forward"):
-            gain = {
-                name: times["median"] / shape[task]["ours"]["median"] for name, times in shape[task].items()
-            }
-            if task == "train":
-                stock = min(of_name for name, of_name in gain.items() if name.startswith("stock"))
-                gains.setdefault((shape["units"], shape["size"]), []).append(stock)
-            gained = [times_of(gain.get(other)) for other in ("stock, padded", "stock, packed", "lock-step")]
-            rows.append([f"{case(shape)}, {TASKS[task]}", milliseconds(shape[task]["ours"]), *gained])
-    bars = [
-        at_least(
-            f"{units} x {size} units against stock LSTMs, {TASKS['train']}", least, min(gains[units, size])
-        )
-        for (units, size), least in {(128, 8): 4, (64, 16): 2.5, (16, 64): 1.3}.items()
-        if (units, size) in gains
-    ]
-    head = ["units", "ours, ms", "against stock, padded", "stock, packed", "lock-step"]
-    return Section(["", *table(head, rows)], [*bars, never_slower(result["shapes"])])
-
-
-def case(shape: dict[str, Any]) -> str:
-    return f"{shape['units']} x {shape['size']}, {'ragged' if shape['ragged'] else 'even'}"
-
-
-def never_slower(shapes: list[dict[str, Any]]) -> Bar:
-    """Slower: the lower quartile is above the other's upper one. Of equal runs chance makes one the first."""
-    slower = [
-        case(shape)
-        for shape in shapes
-        for task in ("train", "forward")
-        if shape[task]["ours"]["quartiles"][0] > min(times["quartiles"][1] for times in shape[task].values())
-    ]
-    measured = f"slower in {len(slower)} of {2 * len(shapes)} cases"
-    return Bar(
-        "units: never slower than stock or lock-step, beyond the quartiles",
-        "in no case",
-        measured,
-        not slower,
-    )
 
 
 def peephole(result: Result) -> Section:
@@ -164,9 +119,19 @@ def bf16(result: Result) -> Section:
             [name, *(", ".join(f"{100 * f1:.2f}" for f1 in kind) for kind in (full, half)), difference]
         )
     lines = ["", *table(["model", "float32, ms", "bf16, ms", "gain"], rows), ""]
-    return Section(
-        [*lines, *table(["test F1, seed by seed", "float32", "bf16", "mean difference"], scores)], []
-    )
+    lines += table(["test F1, seed by seed", "float32", "bf16", "mean difference"], scores)
+    return Section([*lines, *(["", in_words(result["scores"])] if scores else [])], [])
+
+
+def in_words(scores: dict[str, dict[str, list[float]]]) -> str:
+    """A difference between two means of n seeds is noise up to two of its standard errors."""
+    found = []
+    for name, kinds in scores.items():
+        full, half = kinds["float32"], kinds["bf16"]
+        noise = 2 * (variance(full) / len(full) + variance(half) / len(half)) ** 0.5
+        within = "within" if abs(mean(half) - mean(full)) <= noise else "beyond"
+        found.append(f"on {name} {within} the {100 * noise:.1f} points that seeds alone may make")
+    return f"The difference that bf16 makes is {', and '.join(found)} (two standard errors)."
 
 
 def batches(result: Result) -> Section:

@@ -20,6 +20,8 @@ from ner_experiments.data.encoder import Batch
 class EpochLog(Callback):
     """One row per epoch into log.csv, written as training goes, and one line on stderr if `progress`.
 
+    The training loss goes to the loggers from here, too: of the epoch alone, as a step has no time for it.
+
     Of several processes the first one writes; `train_loss` is then that of its share of the batches.
     """
 
@@ -73,6 +75,7 @@ class EpochLog(Callback):
             "seconds": self.before["seconds"] + time.perf_counter() - self.started,
         }
         self.rows.append(row)
+        module.log("train/loss", row["train_loss"])
         if trainer.is_global_zero:
             self._write()
             if self.progress:
@@ -157,7 +160,11 @@ class StepSeeds(Callback):
 
     def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Batch, number: int) -> None:
         mixed = np.random.SeedSequence((self.seed, trainer.global_rank, trainer.global_step))
-        torch.manual_seed(int(mixed.generate_state(1, np.uint64)[0]))
+        seed = int(mixed.generate_state(1, np.uint64)[0])
+        if module.device.type == "cpu":
+            torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 0.1 ms to look for GPUs
+        else:
+            torch.manual_seed(seed)
 
 
 class Predictions(Callback):

@@ -116,7 +116,6 @@ class Tagger(LightningModule):
             penalty = self.penalty(self.model)
             self.log("train/penalty", penalty, on_step=False, on_epoch=True, batch_size=len(batch.lengths))
             loss = loss + penalty
-        self.log("train/loss", loss, on_step=False, on_epoch=True, batch_size=len(batch.lengths))
         return loss
 
     def validation_step(self, batch: Batch, _: int) -> Int[Tensor, "batch time"]:

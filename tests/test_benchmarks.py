@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,9 +19,11 @@ NOT_SCRIPTS = {
     "crf_peers",
     "flop",
     "page",
+    "page_explain",
     "page_parts",
     "page_plots",
     "page_tables",
+    "page_units",
     "taggers",
     "timing",
 }
@@ -62,6 +65,21 @@ def of_units() -> dict[str, Any]:
     padded = {**train, "stock, padded": times(0.05)}
     even = {**shape, "ragged": False, "train": padded, "forward": padded}
     return {"ratios": {}, "shapes": [even, {**shape, "ragged": True}]}
+
+
+def of_explain() -> dict[str, Any]:
+    train = {"whole": times(0.8), "recurrent layers": times(0.4), "CRF": times(0.1), "optimizer": times(0.1)}
+    model = {"batches": 10, "tokens": 5000, "operations": 2e10, "lightning": times(1.0)}
+    model |= {"train": train, "decode": {name: train[name] for name in ("whole", "recurrent layers", "CRF")}}
+    calls = {"loss, call": 0.002, "loss, fixed": 0.0002, "decode, call": 0.001, "decode, fixed": 0.0005}
+    units = {"whole": times(0.1), "input's products": times(0.04)}
+    return {
+        "rate": 1e11,
+        "models": {"a model": model},
+        "crf": [{"shape": [16, 20, 9], "seconds": {name: times(call) for name, call in calls.items()}}],
+        "units": [{"units": 16, "size": 64, "operations": 3e9, "seconds": units}],
+        "imports": {"import torch": times(2.0), "and numba": times(3.0), "run.py trainer=smoke": times(6.0)},
+    }
 
 
 def of_peephole() -> dict[str, Any]:
@@ -173,11 +191,50 @@ def test_the_page_says_which_bars_are_met(tmp_path: Path, monkeypatch: pytest.Mo
         "span F1 of 50,000 sentences": ("under 0.5 s", "0.2 s", "yes"),
     }
     for what, row in expected.items():
-        assert f"| {' | '.join([what, *row])} |" in page
+        assert f"| {' | '.join([what, *row, '2 x Example'])} |" in page
     for plot in re.findall(r"\]\((plots/.*?)\)", page):
         assert (tmp_path / plot).stat().st_size > 1000
     assert "Left out: flair." in page
     assert "commit 0123456789ab, changed since; 2 x Example, 2 threads, 3 rounds" in page
+
+
+def test_the_page_says_where_the_time_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = write_page(["explain", "units"], tmp_path, monkeypatch)
+    for row in (
+        "training: recurrent layers | 40 | 50%",
+        "training: the rest | 20 | 25%",
+        "decoding: the rest | 30 | 38%",
+        "loss and gradient, median: 16 sentences of up to 20, 9 tags | 2,000 | 10%",
+        "decoding, most: 16 sentences of up to 20, 9 tags | 1,000 | 50%",
+        "16 x 64 | 100 | 40 | 30 | 30%",
+        "and numba | 3.00 | 17%",
+    ):
+        assert f"| {row} |" in page
+    assert "would be 2.00 times as fast" in page
+    assert "would take 50% of their time" in page
+    assert "takes +25% beside a bare one" in page
+    assert "Libraries alone take 3.00 of the 6.00 seconds of `run.py trainer=smoke`." in page
+    assert "forward and backward: 128 x 8 2.50." in page
+
+
+def test_processor_seconds_are_of_one_thread_and_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timing = load("timing", monkeypatch)
+    monkeypatch.setenv(timing.CLOCK, "processor")
+    begun = timing.now()
+    time.sleep(0.2)
+    assert timing.now() - begun < 0.1
+    subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
+    assert timing.now() - begun > 0.1  # its children's, too
+    assert timing.circumstances()["clock"] == "processor"
+    parser = timing.options("", rounds=1)
+    monkeypatch.setattr(sys, "argv", ["a", "--clock", "processor", "--threads", "2"])
+    with pytest.raises(SystemExit):
+        timing.begin(parser)
+    assert "it takes --threads 1" in capsys.readouterr().err
+    monkeypatch.setitem(MADE, "clock", "processor")
+    assert "3 rounds, seconds of the processor; " in write_page(["scoring"], tmp_path, monkeypatch)
 
 
 def test_the_page_of_one_result_has_one_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +249,7 @@ def test_the_page_of_one_result_has_one_section(tmp_path: Path, monkeypatch: pyt
 def test_runs_take_turns_and_who_is_slow_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     timing = load("timing", monkeypatch)
     called, clock = [], iter(range(0, 1000, 3))
+    monkeypatch.delenv(timing.CLOCK, raising=False)
     monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
     found = timing.measure({"a": lambda: called.append("a"), "b": lambda: called.append("b")}, 2)
     assert called == ["a", "b", "a", "b"]

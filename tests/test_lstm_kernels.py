@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ner_experiments.modules import compiled, lstm_steps
-from ner_experiments.modules.lstms import Weights, compiled_read, padded_read
+from ner_experiments.modules.lstms import Weights, compiled_read, padded_read, stock_is_faster, stock_read
 from ner_experiments.modules.recurrent import BiRNN
 
 BATCHES = {
@@ -159,6 +159,45 @@ def test_a_sentence_alone_is_what_it_is_in_a_batch() -> None:
             x[:, number : number + 1, :length], lengths[number, None], weights, (False, True), None
         )
         torch.testing.assert_close(alone[:, 0], together[:, number, :length], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("lengths", BATCHES.values(), ids=list(BATCHES))
+@pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)], ids=str)
+def test_the_stock_loop_gives_the_same_states_and_gradients(
+    lengths: list[int], backwards: tuple[bool, ...]
+) -> None:
+    x, numbers, weights, _ = problem(len(backwards), 3, 5, lengths, peepholes=False)
+    for inputs in (x, x[:1]):  # one for each direction, or one for all
+        wanted = [inputs, *weights[:3]]
+        found, expected = (
+            derived(states, numbers, wanted)
+            for states in (
+                stock_read(inputs, numbers, weights, backwards),
+                padded_read(inputs, numbers, weights, backwards, None),
+            )
+        )
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("size", "lengths", "peepholes", "expected"),
+    [
+        (64, [9, 9, 9], False, True),
+        (64, [9, 9, 4], False, True),
+        (64, [9, 9, 3], False, False),
+        (63, [9, 9, 9], False, False),
+        (64, [9, 9, 9], True, False),
+    ],
+    ids=["even", "82% are tokens", "78% are tokens", "small", "peepholes"],
+)
+def test_the_stock_loop_is_for_large_units_and_little_padding(
+    size: int, lengths: list[int], peepholes: bool, expected: bool
+) -> None:
+    x, numbers, weights, _ = problem(1, 1, size, lengths, peepholes=peepholes)
+    x = x[:, :, :9].float()
+    assert stock_is_faster(x, numbers, weights) == expected
+    with torch.autocast("cpu", torch.bfloat16):  # it would round the states at every step
+        assert not stock_is_faster(x, numbers, weights)
 
 
 @pytest.mark.parametrize("lengths", [[9, 9, 9], [9, 1, 2]], ids=["stock", "compiled"])

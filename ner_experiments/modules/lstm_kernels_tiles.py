@@ -19,16 +19,18 @@ VECTOR = 64
 FUSED = ("contract",)
 
 
-def make_tile(vectors: int) -> Any:
-    """out[at[r] + j] += sum over k < depth of x[starts[r] + k step] y[start + k stride + j].
+def make_tile(rows: int, vectors: int) -> Any:
+    """out[at[r] + to + j] += sum over k < depth of x[starts[r] + begin + k step] y[start + k stride + j].
 
-    j goes over so many vectors, r over the tuples `at` and `starts`, of up to four: what registers hold.
+    j goes over so many vectors, r over so many rows from `first` on. Up to eight rows of two vectors stay in
+    the registers of AVX-512, and fewer than four leave a processor waiting for its own sums.
     """
 
     @intrinsic
-    def tile(typing_context, out, at, x, starts, step, y, start, stride, depth):  # type: ignore[no-untyped-def]
-        integers = (types.intp,) * 3
-        return types.void(out, at, x, starts, types.intp, y, *integers), Tile(vectors).emit
+    def tile(typing_context, out, at, to, x, starts, begin, step, y, start, stride, depth, first):  # type: ignore[no-untyped-def]
+        number = types.intp
+        parts = (out, at, number, x, starts, number, number, y, number, number, number, number)
+        return types.void(*parts), Tile(rows, vectors).emit
 
     return tile
 
@@ -36,16 +38,17 @@ def make_tile(vectors: int) -> Any:
 class Tile:
     """Writes the code of a tile: the loop over k, with everything inside it unrolled."""
 
-    def __init__(self, vectors: int):
-        self.vectors = vectors
+    def __init__(self, rows: int, vectors: int):
+        self.rows, self.vectors = rows, vectors
 
     @no_type_check
     def emit(self, context, builder, signature, arguments):
-        out, x, y = (
-            context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 2, 5)
+        out, at, x, starts, y = (
+            context.make_array(signature.args[i])(context, builder, arguments[i]).data
+            for i in (0, 1, 3, 4, 7)
         )
-        at, starts = (cgutils.unpack_tuple(builder, arguments[i]) for i in (1, 3))
-        step, start, stride, depth = (arguments[i] for i in (4, 6, 7, 8))
+        to, begin, step, start, stride, depth, first = (arguments[i] for i in (2, 5, 6, 8, 9, 10, 11))
+        at, starts = (self.offsets(builder, *each, first) for each in ((at, to), (starts, begin)))
         item = signature.args[0].dtype.bitwidth // 8
         vector = ir.VectorType(out.type.pointee, VECTOR // item)
         places = [self.places(builder, vector, out, row) for row in at]
@@ -56,9 +59,9 @@ class Tile:
             line = builder.add(start, builder.mul(loop.index, stride))
             parts = [builder.load(p, align=item) for p in self.places(builder, vector, y, line)]
             along = builder.mul(loop.index, step)
-            for row, begin in zip(sums, starts, strict=True):
+            for row, offset in zip(sums, starts, strict=True):
                 factor = self.spread(
-                    builder, vector, builder.load(builder.gep(x, [builder.add(begin, along)]))
+                    builder, vector, builder.load(builder.gep(x, [builder.add(offset, along)]))
                 )
                 for total, part in zip(row, parts, strict=True):
                     product = builder.fmul(factor, part, flags=FUSED)
@@ -67,6 +70,11 @@ class Tile:
             for place, total in zip(row, totals, strict=True):
                 builder.store(builder.load(total), place, align=item)
         return context.get_dummy_value()
+
+    @no_type_check
+    def offsets(self, builder, of_rows, further, first):
+        rows = [builder.add(first, first.type(r)) for r in range(self.rows)]
+        return [builder.add(builder.load(builder.gep(of_rows, [row])), further) for row in rows]
 
     @no_type_check
     def places(self, builder, vector, pointer, offset):
@@ -81,31 +89,38 @@ class Tile:
         return builder.shuffle_vector(one, one, zeros)
 
 
-def over_rows(tile: Any) -> Any:
-    """The tile for any number of rows, `to` and `begin` after the places in `at` and `starts`."""
+def over_rows(vectors: int) -> Any:
+    """Tiles for any number of rows."""
+    one, two, three, four, five, six, seven, eight = (make_tile(rows, vectors) for rows in range(1, 9))
 
     @njit(**FAST)
     @no_type_check
     def add(out, at, to, x, starts, begin, step, y, start, stride, depth, rows):
         r = 0
-        while r + 4 <= rows:
-            a, b, c, d = at[r] + to, at[r + 1] + to, at[r + 2] + to, at[r + 3] + to
-            e, f, g, h = starts[r], starts[r + 1], starts[r + 2], starts[r + 3]
-            quad = (e + begin, f + begin, g + begin, h + begin)
-            tile(out, (a, b, c, d), x, quad, step, y, start, stride, depth)
-            r += 4
-        if r + 2 <= rows:
-            pair = (starts[r] + begin, starts[r + 1] + begin)
-            tile(out, (at[r] + to, at[r + 1] + to), x, pair, step, y, start, stride, depth)
-            r += 2
-        if r < rows:
-            tile(out, (at[r] + to,), x, (starts[r] + begin,), step, y, start, stride, depth)
+        while r + 8 <= rows:
+            eight(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+            r += 8
+        rest = rows - r
+        if rest == 7:
+            seven(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+        elif rest == 6:
+            six(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+        elif rest == 5:
+            five(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+        elif rest == 4:
+            four(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+        elif rest == 3:
+            three(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+        elif rest == 2:
+            two(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
+        elif rest == 1:
+            one(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
 
     return add
 
 
-add_narrow = over_rows(make_tile(1))
-add_wide = over_rows(make_tile(2))
+add_narrow = over_rows(1)
+add_wide = over_rows(2)
 
 
 @njit(**FAST)

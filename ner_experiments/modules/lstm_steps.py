@@ -12,7 +12,7 @@ from ner_experiments.modules import compiled
 
 GRAIN = 8_000_000
 """Work of a chunk, about 0.6 ms, in the unit of `num_chunks`."""
-LARGE = 4 * GRAIN
+LARGE = 20_000_000
 """Work of a chunk that is worth a thread by itself."""
 BLOCK = 128
 """States of the units that are taken together: enough for whole vectors, and little enough for the cache."""

@@ -1,8 +1,8 @@
 """LSTMs that run side by side: K units in one or both directions, with or without peepholes.
 
-On a CPU they are compiled kernels over sentences without padding (`lstm_steps`), on a GPU small units are
-Triton kernels (`lstm_cuda`); otherwise all take a time step in one batched product. All compute the same, to
-rounding.
+On a CPU they are compiled kernels over sentences without padding (`lstm_steps`), or oneDNN's fused loop where
+that is faster; on a GPU small units are Triton kernels (`lstm_cuda`); otherwise all take a time step in one
+batched product. All compute the same, to rounding.
 """
 
 from typing import NamedTuple
@@ -12,6 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ner_experiments.modules import lstm_cuda, lstm_steps
+
+PACKED = 0.8
+"""Share of real tokens in a batch below which our kernels beat oneDNN's, which work on padding too."""
+LARGE = 64
+"""Size of a unit from which oneDNN's kernels, which take one at a time, beat ours, which take all."""
 
 
 class Weights(NamedTuple):
@@ -51,9 +56,47 @@ def read(
     sentence's last token; its states stand where the tokens are that they belong to. At padding they are
     finite and mean nothing.
     """
+    if masks is None and stock_is_faster(x, lengths, weights):
+        return stock_read(x, lengths, weights, backwards)
     if lstm_steps.serve(x):
         return compiled_read(x, lengths, weights, backwards, masks)
     return padded_read(x, lengths, weights, backwards, masks)
+
+
+def stock_is_faster(
+    x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], weights: Weights
+) -> bool:
+    """Whether oneDNN's LSTM can compute this, in the weights' precision, and sooner than the kernels here."""
+    if weights.peepholes is not None or weights.recurrent.shape[-1] < LARGE:
+        return False
+    return lstm_steps.serve(x) and not torch.is_autocast_enabled("cpu") and mostly_tokens(x, lengths)
+
+
+def mostly_tokens(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
+    return bool(lengths.sum() > PACKED * x.shape[-3] * x.shape[-2])
+
+
+def stock_read(
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
+) -> Float[Tensor, "directions batch time units size"]:
+    """By the function behind `nn.LSTM`, which has two biases for a gate."""
+    directions, units, rows, size = weights.recurrent.shape
+    x = turned(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
+    no_bias, start = weights.biases.new_zeros(rows), x.new_zeros(1, len(lengths), size)
+    # unbind: the gradient of weights[d, k] would be as large as weights, for each unit
+    of_units = [*zip(*(part.flatten(0, 1).unbind() for part in weights[:3]), strict=True)]
+    states = []
+    for unit in range(units):
+        for direction, back in enumerate(backwards):
+            parts = (*of_units[direction * units + unit], no_bias)
+            train = torch.is_grad_enabled()
+            h, _, _ = torch.lstm(x[direction], (start, start), parts, True, 1, 0.0, train, False, True)
+            states.append(reverse(h, lengths) if back else h)
+    together = torch.stack(states, dim=2)
+    return together.view(*together.shape[:2], units, directions, size).movedim(3, 0)
 
 
 def compiled_read(

@@ -21,10 +21,6 @@ from ner_experiments.modules.peephole import PeepholeLSTM
 Cell = type[nn.LSTM] | type[nn.GRU] | type[PeepholeLSTM]
 
 
-PACKED = 0.8
-"""Share of real tokens in a batch below which our kernels beat oneDNN's, which work on padding too."""
-
-
 @singledispatch
 def run(
     cell: nn.Module,
@@ -46,7 +42,7 @@ def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Flo
 @run.register
 def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
     """By oneDNN's or cuDNN's fused loop, or on a CPU, and where there is much padding, without padding."""
-    if not lstm_steps.serve(x) or lengths.sum() > PACKED * x.shape[0] * x.shape[1]:
+    if not lstm_steps.serve(x) or lstms.mostly_tokens(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
     for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
         parts = (input_weight, state_weight, input_bias + state_bias)

@@ -67,7 +67,7 @@ class BiLSTMUnits(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time units out"]:
-        return torch.cat(list(self.states(x[None], lengths)), dim=-1)
+        return self.states(x[None], lengths).movedim(0, 3).flatten(3)
 
     def states(
         self, x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"]
@@ -75,11 +75,8 @@ class BiLSTMUnits(nn.Module):
         """Ahead and back, from one x for both directions or one for each."""
         weights = Weights(self.input_weights, self.recurrent_weights, self.biases)
         directions, units, _, size = weights.recurrent.shape
-        masks = self.dropout(weights.recurrent.new_ones(directions * units, len(lengths), size))
-        return read(
-            x,
-            lengths,
-            weights,
-            backwards=(False, True),
-            masks=masks.view(directions, units, len(lengths), size),
-        )
+        masks = None
+        if self.training and self.dropout.p > 0:
+            masks = self.dropout(weights.recurrent.new_ones(directions * units, len(lengths), size))
+            masks = masks.view(directions, units, len(lengths), size)
+        return read(x, lengths, weights, backwards=(False, True), masks=masks)

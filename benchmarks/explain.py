@@ -1,0 +1,251 @@
+"""Where the time goes in what misses its bar: a training step, decoding, the CRF, the units, a smoke run.
+
+    python benchmarks/explain.py [--threads N] [--rounds N] [--output FILE]
+
+Parts are run by themselves, on what they are given within the whole, in turn with it: recurrent layers and
+CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. What the
+products of recurrent layers would take at best is their operations (see flop.py) over the rate of a product
+of two large float32 matrices. `Lightning`: the suite's own `fit`, its callbacks and batches made on the way.
+"""
+
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import startup
+import timing
+import torch
+from crf import make_problem, shapes_of
+from end_to_end import MODEL
+from flop import outermost
+from hydra.utils import instantiate
+from taggers import Trial, composed, made_up
+from torch import Tensor, nn
+
+from ner_experiments.build import build, make_encoder
+from ner_experiments.callbacks import EpochLog
+from ner_experiments.data.datamodule import CorpusModule
+from ner_experiments.data.encoder import Batch
+from ner_experiments.experiment import fit
+from ner_experiments.modules.crf import CRF
+from ner_experiments.modules.units import BiLSTMUnits
+from ner_experiments.sigterm import Sigterm
+
+SHARED = [
+    "chars=lstm",
+    f"chars.module.dim={MODEL['char_dim']}",
+    f"chars.module.hidden_size={MODEL['char_hidden']}",
+    "model=bilstm",
+    f"model.hidden_size={MODEL['hidden']}",
+    f"model.dropout={MODEL['dropout']}",
+    "batches=sentences",
+    "optimizer=sgd",
+]
+MODELS = {
+    "the model of end_to_end.py": SHARED,
+    "Huang et al. (2015), BiLSTM-CRF": ["paper=huang2015"],
+}
+SENTENCES, LENGTHS = 320, range(2, 29)
+UNITS = ((128, 8), (64, 16), (16, 64))
+SQUARE = 1024
+IMPORTS = {
+    "python -c pass": "pass",
+    "import torch": "import torch",
+    "and torchmetrics": "import torch, torchmetrics",
+    "and Lightning": "import torch, torchmetrics, lightning.pytorch",
+    "and numba": "import torch, torchmetrics, lightning.pytorch, numba",
+}
+SMOKE = "run.py trainer=smoke data=toy_en"
+
+
+Runs = dict[str, Callable[[], object]]
+
+
+class Clocked(EpochLog):
+    """The seconds of the last epoch's steps, by the benchmark's clock."""
+
+    def on_train_epoch_start(self, *about: Any) -> None:
+        super().on_train_epoch_start(*about)
+        self.begun = timing.now()
+
+    def on_train_batch_end(self, *about: Any) -> None:
+        super().on_train_batch_end(*about)
+        self.spent = timing.now() - self.begun
+
+
+class Call(NamedTuple):
+    layer: nn.Module
+    inputs: tuple[Tensor, ...]
+    options: dict[str, bool]
+
+
+def main() -> None:
+    arguments = timing.begin(timing.options(__doc__, rounds=5))
+    tiny, rounds = arguments.tiny, arguments.rounds
+    matrix = torch.randn(SQUARE, SQUARE)
+    product = timing.measure({"product": partial(torch.mm, matrix, matrix)}, 4 * rounds)["product"]["median"]
+    result = {
+        "rounds": rounds,
+        "rate": 2 * SQUARE**3 / product,
+        "models": {
+            name: explain_model(overrides, 32 if tiny else SENTENCES, rounds)
+            for name, overrides in MODELS.items()
+        },
+        "crf": [explain_crf(*shape, rounds) for shape in shapes_of(tiny)],
+        "units": [explain_units(*shape, rounds) for shape in (((2, 3),) if tiny else UNITS)],
+        "imports": explain_imports(rounds),
+    }
+    timing.write("explain", result, arguments.output)
+
+
+def explain_model(overrides: list[str], sentences: int, rounds: int) -> dict[str, Any]:
+    """Seconds of an epoch, and of its parts; the first few sentences are those of dev."""
+    corpus = made_up(sentences, LENGTHS)
+    corpus.splits["dev"] = corpus.splits["train"][:8]
+    trial = Trial(corpus, overrides)
+    batches = trial.batches()
+    train, decode = parts(trial, batches)
+    for run in (*train.values(), *decode.values()):
+        run()
+    train_seconds = timing.measure(train, rounds)
+    timing.say("an epoch", train_seconds)
+    return {
+        "batches": len(batches),
+        "tokens": sum(int(batch.lengths.sum()) for batch in batches),
+        "operations": sum(operations(call) for batch in batches for call in recurrent_calls(trial, batch)),
+        "train": train_seconds,
+        "decode": timing.measure(decode, rounds),
+        "lightning": timing.summary([fitted(overrides, corpus) for _ in range(rounds)]),
+    }
+
+
+def parts(trial: Trial, batches: list[Batch]) -> tuple[Runs, Runs]:
+    calls = [recurrent_calls(trial, batch) for batch in batches]
+    scores = [trial.tagger(batch).detach().requires_grad_() for batch in batches]
+
+    def steps() -> None:
+        for batch in batches:
+            trial.step(batch)
+
+    def decodes() -> None:
+        for batch in batches:
+            trial.decode(batch)
+
+    def layers(*, backward: bool) -> None:
+        with torch.set_grad_enabled(backward):
+            for call in (call for of_batch in calls for call in of_batch):
+                states = call.layer(*call.inputs, **call.options)
+                states = states[0] if isinstance(states, tuple) else states
+                if backward:
+                    states.backward(torch.ones_like(states))
+
+    def losses() -> None:
+        for batch, given in zip(batches, scores, strict=True):
+            trial.tagger.decoder.loss(given, batch.tags, batch.mask).backward()
+
+    def decoders() -> None:
+        for batch, given in zip(batches, scores, strict=True):
+            trial.tagger.decoder.decode(given.detach(), batch.mask)
+
+    def optimizer() -> None:
+        for _ in batches:
+            if trial.cfg.trainer.gradient_clip:
+                nn.utils.clip_grad_norm_(trial.tagger.parameters(), trial.cfg.trainer.gradient_clip)
+            trial.optimizer.step()
+
+    train: Runs = {
+        "whole": steps,
+        "recurrent layers": partial(layers, backward=True),
+        "CRF": losses,
+        "optimizer": optimizer,
+    }
+    return train, {"whole": decodes, "recurrent layers": partial(layers, backward=False), "CRF": decoders}
+
+
+def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:
+    """What the recurrent layers are called with."""
+    found: list[Call] = []
+
+    def note(layer: nn.Module, inputs: tuple[Tensor, ...], options: dict[str, bool], _: object) -> None:
+        x, *others = inputs
+        found.append(Call(layer, (x.detach().requires_grad_(), *others), options))
+
+    hooks = [
+        layer.register_forward_hook(note, with_kwargs=True)
+        for layer in trial.tagger.modules()
+        if type(layer).__name__ == "BiRNN"
+    ]
+    assert len(hooks) == len(outermost(trial.tagger)) // 2, "a recurrent layer outside of a BiRNN"
+    trial.tagger(batch)
+    for hook in hooks:
+        hook.remove()
+    return found
+
+
+def operations(call: Call) -> int:
+    """Forward and backward, of the tokens alone: flop.py says why six for each weight."""
+    weights = sum(weight.numel() for name, weight in call.layer.named_parameters() if "weight" in name)
+    return 6 * weights * int(call.inputs[1].sum())
+
+
+def fitted(overrides: list[str], corpus: Any) -> float:
+    """Seconds of the steps of a second epoch by Lightning."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        further = ["trainer.max_epochs=2", "runtime.progress=false", "runtime.accelerator=cpu"]
+        cfg = composed([*overrides, *further, f"output_dir='{folder}'"])
+        encoder = make_encoder(cfg)
+        encoder.fit(corpus)
+        data = CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)
+        epochs = Clocked(folder, title="", progress=False)
+        fit(cfg, folder, build(cfg, encoder), data, epochs, None, Sigterm())
+        return epochs.spent
+
+
+def explain_crf(batch: int, length: int, tags: int, rounds: int) -> dict[str, Any]:
+    """Seconds of a call, and of one on the smallest problem, which does next to nothing: what is fixed."""
+    runs: Runs = {}
+    for name, shape in (("call", (batch, length, tags)), ("fixed", (1, 1, 2))):
+        crf, problem = CRF(num_tags=shape[2]), make_problem(*shape)
+        leaves = [problem.scores, *crf.parameters()]
+        runs[f"loss, {name}"] = timing.derived(partial(crf.loss, *problem), leaves)
+        runs[f"decode, {name}"] = torch.no_grad()(partial(crf.decode, problem.scores, problem.mask))
+    for run in runs.values():
+        run()
+    return {"shape": [batch, length, tags], "seconds": timing.measure(runs, 4 * rounds)}
+
+
+def explain_units(units: int, size: int, rounds: int) -> dict[str, Any]:
+    """Forward and backward of K units on 32 x 20 tokens of 150, and the products with the input alone."""
+    x, lengths = torch.randn(32, 20, 150, requires_grad=True), torch.full((32,), 20)
+    layer = BiLSTMUnits(input_size=150, num_units=units, unit_size=size, dropout=0.0)
+    weights = layer.input_weights
+    matrix = weights.detach().flatten(0, 2).requires_grad_()
+    up, by_gates = torch.randn(32, 20, units, 2 * size), torch.randn(640, len(matrix))
+    runs = {
+        "whole": timing.derived(partial(layer, x, lengths), [x, *layer.parameters()], up),
+        "input's products": timing.derived(lambda: x.flatten(0, 1) @ matrix.T, [x, matrix], by_gates),
+    }
+    for run in runs.values():
+        run()
+    numbers = weights.numel() + layer.recurrent_weights.numel()
+    return {
+        "units": units,
+        "size": size,
+        "operations": 6 * numbers * 640,
+        "seconds": timing.measure(runs, rounds),
+    }
+
+
+def explain_imports(rounds: int) -> dict[str, timing.Times]:
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {name: partial(startup.run, ["-c", code], folder) for name, code in IMPORTS.items()}
+        runs[SMOKE] = partial(startup.run, startup.COMMANDS[SMOKE], folder)
+        runs[SMOKE]()
+        return timing.measure(runs, rounds)
+
+
+if __name__ == "__main__":
+    main()
