@@ -199,8 +199,8 @@ def fitted(overrides: list[str], corpus: Any) -> float:
         encoder = make_encoder(cfg)
         encoder.fit(corpus)
         data = CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)
-        epochs = Clocked(folder, title="", progress=False)
-        fit(cfg, folder, build(cfg, encoder), data, epochs, None, Sigterm())
+        epochs = Clocked(folder)
+        fit(cfg, folder, build(cfg, encoder), data, [epochs], Sigterm(), None)
         return epochs.spent
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from hydra.utils import instantiate
@@ -14,6 +15,7 @@ from torch import Tensor
 from ner_experiments import run_config
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
+from ner_experiments.identity import experiment, kind
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.tagger import Tagger
 
@@ -68,6 +70,18 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
 def num_processes(cfg: DictConfig) -> int:
     """That train one model together, each with its share of the batches."""
     return cfg.trainer.devices * cfg.trainer.num_nodes
+
+
+def is_first_process(cfg: DictConfig) -> bool:
+    """Of those that train one model together, whoever started them: Lightning, torchrun or SLURM."""
+    ranks = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
+    return num_processes(cfg) == 1 or all(int(os.environ.get(rank, 0)) == 0 for rank in ranks)
+
+
+def tags(cfg: DictConfig) -> list[str]:
+    """What a logger can find a run by. The last is the same for all that a row of a table counts."""
+    parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
+    return [*dict.fromkeys(parts), experiment(cfg)]
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:

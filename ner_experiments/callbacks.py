@@ -1,11 +1,9 @@
-"""What happens around training: log.csv, a line of progress per epoch, random numbers, predictions kept."""
+"""What happens around training: log.csv, random numbers, predictions kept."""
 
 from __future__ import annotations
 
 import csv
-import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +16,13 @@ from ner_experiments.data.encoder import Batch
 
 
 class EpochLog(Callback):
-    """One row per epoch into log.csv, written as training goes, and one line on stderr if `progress`.
-
-    The training loss goes to the loggers from here, too: of the epoch alone, as a step has no time for it.
+    """One row per epoch into log.csv, written as training goes.
 
     Of several processes the first one writes; `train_loss` is then that of its share of the batches.
     """
 
-    def __init__(self, folder: Path, *, title: str, progress: bool) -> None:
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "log.csv"
-        self.title, self.progress = title, progress
         self.rows: list[dict[str, Any]] = []
         self.loss: torch.Tensor | float = 0.0
         self.sentences = 0
@@ -64,7 +59,6 @@ class EpochLog(Callback):
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         """Lightning calls this after the epoch's validation."""
-        headline = module.metric.headline
         row = {
             "epoch": trainer.current_epoch + 1,
             "train_loss": float(self.loss) / self.sentences,
@@ -75,11 +69,8 @@ class EpochLog(Callback):
             "seconds": self.before["seconds"] + time.perf_counter() - self.started,
         }
         self.rows.append(row)
-        module.log("train/loss", row["train_loss"])
         if trainer.is_global_zero:
             self._write()
-            if self.progress:
-                self._show(row, headline, trainer.max_epochs)
 
     @property
     def tokens_per_second(self) -> float:
@@ -100,18 +91,6 @@ class EpochLog(Callback):
             writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
             writer.writeheader()
             writer.writerows(self.rows)
-
-    def _show(self, row: Mapping[str, Any], headline: str, max_epochs: int | None) -> None:
-        best = self.best_epoch(headline)
-        score, top = row[f"dev_{headline}"], self.rows[best - 1][f"dev_{headline}"]
-        name = {"f1": "F1"}.get(headline, headline)
-        print(
-            f"{self.title} | epoch {row['epoch']:>3}/{max_epochs} | loss {row['train_loss']:8.4f}"
-            f" | dev {name} {100 * score:5.2f} (best {100 * top:5.2f} in {best})"
-            f" | {row['seconds']:.1f} s, {row['tokens'] / row['train_seconds']:,.0f} tokens/s",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 class FiniteLoss(Callback):

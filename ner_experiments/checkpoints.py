@@ -17,11 +17,12 @@ from lightning.pytorch.plugins import TorchCheckpointIO
 
 from ner_experiments.atomic import replacing
 from ner_experiments.results import made_by
+from ner_experiments.signs import CHECKPOINT
 from ner_experiments.sigterm import Sigterm
 
 log = logging.getLogger(__name__)
 
-NAME = "last.ckpt"
+NAME = CHECKPOINT
 STEPS = 50
 """So often within an epoch what has to wait is done: a look at the losses, and for other processes."""
 SHARE = 0.05

@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import torch
 from hydra.utils import instantiate
-from lightning.fabric.plugins.environments.lightning import LightningEnvironment
-from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer, seed_everything
-from lightning.pytorch.loggers import Logger
-from lightning.pytorch.strategies import DDPStrategy
-from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from ner_experiments.atomic import replacing
-from ner_experiments.build import WEIGHTS, build, num_processes, read_weights
+from ner_experiments.build import WEIGHTS, build, is_first_process, read_weights, tags
 from ner_experiments.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
-from ner_experiments.checkpoints import STEPS, BestWeights, InPlace, LastCheckpoint, Patience, resumable
+from ner_experiments.checkpoints import STEPS, BestWeights, LastCheckpoint, Patience, resumable
+from ner_experiments.curves import Curves
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.leakage import audit
 from ner_experiments.data.sentence import Corpus
+from ner_experiments.gradients import Gradients
+from ner_experiments.loggers import About, Logger, csv
+from ner_experiments.progress import Progress
 from ner_experiments.results import (
     commit,
     count_parameters,
@@ -41,13 +36,12 @@ from ner_experiments.results import (
     write_json,
     write_predictions,
 )
+from ner_experiments.shown import show
 from ner_experiments.sigterm import Sigterm
 from ner_experiments.tagger import Tagger
+from ner_experiments.trainer import make_trainer, none_left
 
 log = logging.getLogger(__name__)
-
-GRACE = 5.0
-"""Seconds after an error in which the other processes of a run may tell theirs."""
 
 
 def run(
@@ -78,9 +72,26 @@ def run(
     data = CorpusModule(
         corpus, encoder, instantiate(cfg.batches), seed=cfg.seed, train_batches=cfg.trainer.train_batches
     )
-    epochs = EpochLog(folder, title=f"{folder.parent.name} {folder.name}", progress=cfg.runtime.progress)
-    with open_logger(cfg, folder) as logger:
-        trainer, scores = fit(cfg, folder, tagger, data, epochs, logger, sigterm)
+    epochs = EpochLog(folder)
+    checkpoint = resumable(folder)
+    with open_logger(cfg, folder, goes_on=checkpoint is not None) as logger:
+        watching = watchers(cfg, folder, epochs, logger)
+        trainer, scores = fit(cfg, folder, tagger, data, watching, sigterm, checkpoint)
+        result = told(trainer, corpus, notes, scores, epochs, counts) | {"commit": made_by_commit}
+        if trainer.is_global_zero:
+            show(logger, folder, result, tagger, data)
+    return result
+
+
+def told(
+    trainer: Trainer,
+    corpus: Corpus,
+    notes: list[str],
+    scores: dict[str, Any],
+    epochs: EpochLog,
+    counts: dict[str, Any],
+) -> dict[str, Any]:
+    """All that metrics.json says but for what `train` knows."""
     device = trainer.strategy.root_device
     return {
         "data": audited(corpus, notes),
@@ -93,8 +104,16 @@ def run(
         "processes": trainer.world_size,
         "peak_memory_bytes": peak_memory(device),
         **machine(device),
-        "commit": made_by_commit,
     }
+
+
+def watchers(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) -> list[Callback]:
+    """They see what training does, and change nothing of it."""
+    progress = Progress(folder, epochs, patience=cfg.trainer.patience, show=cfg.runtime.progress)
+    if cfg.audit.gradients < 0:
+        raise ValueError(f"audit.gradients must be at least 0, got {cfg.audit.gradients}")
+    gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
+    return [epochs, *gradients, Curves(logger, epochs, gradients), progress]
 
 
 def audited(corpus: Corpus, notes: list[str]) -> dict[str, Any]:
@@ -112,11 +131,11 @@ def start_from(folder: Path, tagger: Tagger) -> None:
     assert all(name.startswith(words) for name in missing)
 
 
-def open_logger(cfg: DictConfig, folder: Path) -> Any:
-    """A context manager around the logger that the config chooses."""
-    settings = OmegaConf.to_container(cfg, resolve=True)
-    make = instantiate(cfg.logger)
-    return make(folder=folder, group=folder.parent.name, name=folder.name, config=settings)
+def open_logger(cfg: DictConfig, folder: Path, *, goes_on: bool) -> AbstractContextManager[Logger]:
+    """The logger that the config chooses, in the first of several processes."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    about = About(folder, folder.parent.name, folder.name, tags(cfg), settings, goes_on)
+    return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
 
 
 def fit(
@@ -124,26 +143,29 @@ def fit(
     folder: Path,
     tagger: Tagger,
     data: CorpusModule,
-    epochs: EpochLog,
-    logger: Logger | None,
+    watching: list[Callback],
     sigterm: Sigterm,
+    checkpoint: Path | None,
 ) -> tuple[Trainer, dict[str, Any]]:
-    """Trains and scores; leaves the best weights, the encoder and the predictions in the folder."""
+    """Trains and scores; leaves the best weights, the encoder and the predictions in the folder.
+
+    `watching` are called in that order, and before the best weights are kept.
+    """
     dev_score = f"dev/{tagger.metric.headline}"
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),
         FiniteLoss(steps=STEPS if torch.cuda.is_available() else 1),
-        epochs,
+        *watching,
         best,
         Patience(dev_score, cfg.trainer.patience),
         *([Peek(folder)] if cfg.audit.peek and "test" in data.corpus.splits else []),
         predictions,
         LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]
-    trainer = make_trainer(cfg, folder, callbacks, logger)
+    trainer = make_trainer(cfg, folder, callbacks)
     with none_left(trainer):
-        trainer.fit(tagger, datamodule=data, ckpt_path=resumable(folder))
+        trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
     sigterm.obey()
     tagger.load_state_dict(best.weights)
     scores: dict[str, Any] = {"best_epoch": best.epoch}
@@ -160,23 +182,7 @@ def fit(
         with replacing(folder / WEIGHTS) as part:
             part.write_bytes(save(tagger.state_dict()))
         write_json(folder / "encoder.json", data.encoder.state())
-        log_scores(logger, tagger.metric.headline, scores)
     return trainer, scores
-
-
-@contextmanager
-def none_left(trainer: Trainer) -> Iterator[None]:
-    """After an error the processes that Lightning started get seconds to end: one that hangs never would."""
-    try:
-        yield
-    except Exception:
-        launcher = trainer.strategy.launcher
-        for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        raise
 
 
 def keep_predictions(
@@ -189,61 +195,3 @@ def keep_predictions(
     if data.corpus.task == "mentions":
         again = seqeval_f1(path)
         assert abs(again - report["f1"]) < 1e-9, f"{path}: {again} by seqeval, {report['f1']}"
-
-
-def log_scores(logger: Logger | None, headline: str, scores: dict[str, Any]) -> None:
-    if logger is not None:
-        splits = [split for split in ("dev", "test") if split in scores]
-        logger.log_metrics({f"best/{split}_{headline}": scores[split][headline] for split in splits})
-
-
-def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback], logger: Logger | None) -> Trainer:
-    """A trainer that says nothing itself: progress and results are ours to print."""
-    quiet()
-    settings = cfg.trainer
-    for name, lowest in LOWEST.items():
-        if settings[name] < lowest:
-            raise ValueError(f"trainer.{name} must be at least {lowest}, got {settings[name]}")
-    several = num_processes(cfg) > 1
-    return Trainer(
-        accelerator=cfg.runtime.accelerator,
-        devices=settings.devices,
-        num_nodes=settings.num_nodes,
-        strategy=DDPStrategy(timeout=timedelta(seconds=cfg.runtime.ddp_seconds)) if several else "auto",
-        plugins=[InPlace(), *environment(several)],
-        use_distributed_sampler=False,  # the data module deals out the batches
-        precision=settings.precision,
-        max_epochs=settings.max_epochs,
-        gradient_clip_val=settings.gradient_clip,
-        logger=logger or False,
-        callbacks=callbacks,
-        default_root_dir=folder,
-        reload_dataloaders_every_n_epochs=1,
-        num_sanity_val_steps=0,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-    )
-
-
-LOWEST = {
-    "max_epochs": 1,
-    "patience": 1,
-    "gradient_clip": 0,
-    "train_batches": 0,
-    "devices": 1,
-    "num_nodes": 1,
-}
-
-
-def environment(several: bool) -> list[Any]:
-    """Who starts the processes: nobody, where there is one; else whom Lightning finds, such as torchrun."""
-    if not several:
-        return [LightningEnvironment()]
-    return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
-
-
-def quiet() -> None:
-    """Lightning's hints are about settings that are ours."""
-    for library in ("lightning.pytorch", "lightning.fabric"):
-        logging.getLogger(library).setLevel(logging.WARNING)
-    warnings.filterwarnings("ignore", module="lightning")

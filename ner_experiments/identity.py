@@ -28,6 +28,11 @@ def identity(cfg: DictConfig, checksum: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def experiment(cfg: DictConfig) -> str:
+    """Like `identity`, but known before any file is read: the same on whatever data lies in its place."""
+    return f"experiment-{identity(cfg, checksum='')[:12]}"
+
+
 def counted(cfg: DictConfig) -> dict[Any, Any]:
     """The settings that make a run what it is, without those that say where and how it ran."""
     settings = OmegaConf.to_container(cfg, resolve=True)

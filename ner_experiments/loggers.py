@@ -1,110 +1,165 @@
-"""Loggers besides log.csv, each made by a function with the same arguments and closed when the run ends."""
+"""Where a run is shown besides log.csv: what a logger takes, and those there are, which conf/logger chooses.
+
+A logger is given the same by whatever run: figures of each epoch, a summary at the end, pictures and tables.
+What these are is said once, in curves.py and shown.py; each logger puts them into its own words.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
-import urllib.error
-import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lightning.pytorch.loggers import Logger, TensorBoardLogger, WandbLogger
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 log = logging.getLogger(__name__)
 
-BEGIN, END = 30.0, 60.0
-"""Seconds that W&B may hold up a run, at its begin and at its end."""
+Rows = Iterable[Sequence[str | float]]
 
 
-@contextmanager
-def csv(*, folder: Path, group: str, name: str, config: dict[str, Any]) -> Iterator[None]:
-    """None: every run writes log.csv."""
-    yield None
+@dataclass(frozen=True)
+class About:
+    """What a logger knows of a run when it begins.
 
-
-@contextmanager
-def tensorboard(*, folder: Path, group: str, name: str, config: dict[str, Any]) -> Iterator[Logger]:
-    """Event files in the run's folder; `tensorboard --logdir outputs` shows them."""
-    yield TensorBoardLogger(save_dir=folder, name="", version="tensorboard")
-
-
-@contextmanager
-def wandb(*, folder: Path, group: str, name: str, config: dict[str, Any], project: str) -> Iterator[Logger]:
-    """One W&B run per job; runs that differ only in the seed share a group.
-
-    Without an account or a network the run is kept in the folder, and `wandb sync` sends it later; as much
-    as there is of it where W&B fails on the way. That is said, and changes nothing for the run of ours. W&B
-    is given the settings and the scores. What it would collect itself stays here: the variables that begin
-    with SLURM_, a token among them, the address of the git repository and uncommitted changes to it.
+    group: of all seeds of an experiment; name: of the seed; tags: see `build.tags`; config: as config.yaml.
+    goes_on: whether the run goes on from a checkpoint. Its epochs so far are given once more, all of them.
     """
-    about = {"group": group, "job_type": name, "name": f"{group} {name}", "config": config}
-    run = begin_wandb({"project": project, "dir": folder, **about}, online=wandb_is_reachable())
-    logger = Unfailing(save_dir=folder, project=project, experiment=run)
-    try:
-        yield logger
-    finally:
-        logger.close()  # else the next job of the sweep would go on in this run
+
+    folder: Path
+    group: str
+    name: str
+    tags: Sequence[str] = ()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    goes_on: bool = False
 
 
-class Unfailing(WandbLogger):
-    """W&B's errors are told once, and end no run; nor does a server that does not answer."""
+class Logger(Protocol):
+    """What is expensive comes as a function, which a logger that has no use for it does not call.
 
-    failed = False
+    sentences: of how many sentences of dev, and of test, it may have the words.
+    """
 
-    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        if not self.failed:
-            with self.said():
-                super().log_metrics(metrics, step)
+    sentences: int
 
-    def close(self) -> None:
-        with self.said():
-            self.experiment.finish()
+    def scalars(self, values: Mapping[str, float], epoch: int) -> None:
+        """Of an epoch, counted from 1; each epoch once, in order."""
+
+    def summary(self, values: Mapping[str, str | float]) -> None:
+        """Of the finished run."""
+
+    def picture(self, name: str, draw: Callable[[], Figure]) -> None: ...
+
+    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None: ...
+
+    def close(self, *, failed: bool) -> None: ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    sentences = 0
+
+    def scalars(self, values: Mapping[str, float], epoch: int) -> None: ...
+
+    def summary(self, values: Mapping[str, str | float]) -> None: ...
+
+    def picture(self, name: str, draw: Callable[[], Figure]) -> None: ...
+
+    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None: ...
+
+    def close(self, *, failed: bool) -> None: ...
+
+
+class Unfailing:
+    """Hands all on to another logger; that one's first error is told, after which it gets nothing more.
+
+    An error of a service, of the network or in a picture ends no run, and changes none.
+    """
+
+    def __init__(self, name: str, begin: Callable[[], Logger], sentences: int) -> None:
+        self.name, self.sentences = name, sentences
+        self.logger: Logger = Silent()
+        with self.told():
+            self.logger = begin()
 
     @contextmanager
-    def said(self) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
         try:
             yield
-        except Exception as error:  # of its service, of the network, of its own
-            self.failed = True
-            log.warning("W&B failed (%s); the run goes on without", error)
+        except Exception as error:
+            log.warning("%s failed (%s: %s); the run goes on without", self.name, type(error).__name__, error)
+            failed, self.logger = self.logger, Silent()
+            try:
+                failed.close(failed=True)
+            except Exception as again:
+                log.warning("%s cannot be closed either (%s)", self.name, again)
+
+    def scalars(self, values: Mapping[str, float], epoch: int) -> None:
+        with self.told():
+            self.logger.scalars(values, epoch)
+
+    def summary(self, values: Mapping[str, str | float]) -> None:
+        with self.told():
+            self.logger.summary(values)
+
+    def picture(self, name: str, draw: Callable[[], Figure]) -> None:
+        with self.told():
+            self.logger.picture(name, draw)
+
+    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
+        with self.told():
+            self.logger.table(name, columns, rows)
+
+    def close(self, *, failed: bool) -> None:
+        with self.told():
+            self.logger.close(failed=failed)
 
 
-def begin_wandb(arguments: Mapping[str, Any], *, online: bool) -> Any:
-    """A run of W&B; one without its server if that takes too long, or does not take it."""
-    import wandb as client
-
-    settings = client.Settings(
-        init_timeout=BEGIN,
-        finish_timeout=END,
-        x_disable_meta=True,
-        disable_git=True,
-        disable_code=True,
-    )
-    if online:
-        try:
-            return client.init(mode="online", settings=settings, **arguments)
-        except client.Error as error:
-            log.warning("W&B cannot be reached (%s); the run is kept offline", error)
-    return client.init(mode="offline", settings=settings, **arguments)
-
-
-def wandb_is_reachable(seconds: float = 3.0) -> bool:
-    """Whether there is a key, and a server that answers; WANDB_MODE decides where it is set."""
-    import wandb as client
-
-    mode = os.environ.get("WANDB_MODE")
-    if mode is not None:
-        return mode == "online"
-    if not client.login(prompt=False, verify=False):
-        return False
+@contextmanager
+def opened(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[Logger]:
+    """Closed when the run ends, however that is."""
+    if sentences < 0:
+        raise ValueError(f"logger.sentences must be at least 0, got {sentences}")
+    logger = Unfailing(name, begin, sentences)
+    failed = True
     try:
-        urllib.request.urlopen(client.setup().settings.base_url, timeout=seconds).close()
-    except urllib.error.HTTPError as answer:
-        answer.close()
-    except OSError as error:
-        log.warning("W&B does not answer (%s); the run is kept offline", error)
-        return False
-    return True
+        yield logger
+        failed = False
+    finally:
+        logger.close(failed=failed)
+
+
+@contextmanager
+def csv(about: About) -> Iterator[Logger]:
+    """Nothing more: every run writes log.csv."""
+    yield Silent()
+
+
+@contextmanager
+def tensorboard(about: About, *, sentences: int) -> Iterator[Logger]:
+    """Event files in the run's folder; `tensorboard --logdir outputs` shows them."""
+
+    def begin() -> Logger:
+        from ner_experiments.log_tensorboard import Board
+
+        return Board(about)
+
+    with opened("TensorBoard", begin, sentences) as logger:
+        yield logger
+
+
+@contextmanager
+def wandb(about: About, *, project: str, sentences: int) -> Iterator[Logger]:
+    """One W&B run per job; see log_wandb.py."""
+
+    def begin() -> Logger:
+        from ner_experiments.log_wandb import begin
+
+        return begin(about, project)
+
+    with opened("W&B", begin, sentences) as logger:
+        yield logger

@@ -12,7 +12,7 @@ from ner_experiments.data.checksum import sha256
 
 OWN, FILES = "sha256", "files"
 WRITTEN = (
-    *("config.yaml", "encoder.json", "log.csv", "model.safetensors", "peek.csv"),
+    *("config.yaml", "encoder.json", "gradients.csv", "log.csv", "model.safetensors", "peek.csv"),
     *("predictions/dev.conll", "predictions/test.conll"),
 )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +14,9 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments import sealed
+from ner_experiments import sealed, signs
 from ner_experiments.atomic import clear, replacing
-from ner_experiments.build import make_encoder, num_processes, readers
+from ner_experiments.build import is_first_process, make_encoder, readers
 from ner_experiments.checkpoints import NAME
 from ner_experiments.claims import claim
 from ner_experiments.data.corpus import load as load_corpus
@@ -82,12 +81,6 @@ def follow(
         raise SystemExit(0) from None
 
 
-def is_first_process(cfg: DictConfig) -> bool:
-    """Of those that train one model together, whoever started them: Lightning, torchrun or SLURM."""
-    ranks = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
-    return num_processes(cfg) == 1 or all(int(os.environ.get(rank, 0)) == 0 for rank in ranks)
-
-
 def finished(folder: Path) -> dict[str, Any] | None:
     """The run's result. Where one of its files is damaged that is said, and there is none."""
     path = folder / METRICS
@@ -116,7 +109,8 @@ def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """metrics.json last: with it a run counts, and needs its checkpoint no more."""
     whole = sealed.seal(result | {sealed.FILES: sealed.checksums(folder)})
     write_json(folder / METRICS, whole)
-    (folder / NAME).unlink(missing_ok=True)
+    for name in (NAME, signs.NAME):
+        (folder / name).unlink(missing_ok=True)
     return whole
 
 

@@ -82,9 +82,9 @@ class Impatient:
     """W&B may hold up a run for seconds only."""
 
     def __call__(self) -> None:
-        from ner_experiments import loggers
+        from ner_experiments import log_wandb
 
-        loggers.BEGIN = loggers.END = 4.0
+        log_wandb.BEGIN = log_wandb.END = 4.0
 
 
 def nothing() -> None:

@@ -22,11 +22,12 @@ WIRING = {f"xor/{name}.py" for name in ("architectures", "crossing", "trained")}
 """What puts the suite's parts together to measure and train them; proofs and formulas do not know it."""
 CONFIGURED = {"main", "build", "train", "experiment", "job", "launched", "identity", "settings", "summary"}
 CONFIGURED |= {"tables", "table_runs", "table_scores", "table_command", "runs", "smoke"}
-CONFIGURED |= {"architectures", "trained", "run_config"}
+CONFIGURED |= {"architectures", "trained", "run_config", "trainer"}
+CALLBACKS = {"callbacks", "curves", "progress", "gradients"}
 ONLY_IN = {
     "hydra": CONFIGURED,
     "omegaconf": CONFIGURED,
-    "lightning": {"experiment", "tagger", "callbacks", "checkpoints", "loggers", "datamodule"},
+    "lightning": {"experiment", "trainer", "tagger", "checkpoints", "datamodule", *CALLBACKS},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
 

@@ -46,8 +46,8 @@ def main() -> None:
     data = module(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)
     folder = task.folder / "ours"
     folder.mkdir(exist_ok=True)
-    epochs = EpochLog(folder, title="", progress=False)
-    fit(cfg, folder, build(cfg, encoder), data, epochs, None, Sigterm())
+    epochs = EpochLog(folder)
+    fit(cfg, folder, build(cfg, encoder), data, [epochs], Sigterm(), None)
     outcome.write(
         task,
         train=[row["train_seconds"] for row in epochs.rows],

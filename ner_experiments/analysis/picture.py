@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from PIL import Image
 
 from ner_experiments.analysis.weights import Attended
 from ner_experiments.data.tags import spans
@@ -20,7 +22,20 @@ LONGEST = 20
 
 
 def draw(path: Path, attended: Attended) -> None:
-    """Writes the picture; the kind of file follows the path's ending."""
+    """Writes the picture, as PNG."""
+    as_image(heat_maps(attended)).save(path)
+
+
+def as_image(figure: Figure) -> Image.Image:
+    """Pixels of any figure."""
+    content = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a box stands for what the font lacks, such as emoji
+        figure.savefig(content, dpi=120, format="png")
+    return Image.open(content)
+
+
+def heat_maps(attended: Attended) -> Figure:
     heads, time, _ = attended.weights.shape
     columns = min(heads, COLUMNS)
     rows = math.ceil(heads / columns)
@@ -39,9 +54,7 @@ def draw(path: Path, attended: Attended) -> None:
         "white is 0, the darkest the largest of its head; gold mentions are framed and orange",
         fontsize=9,
     )
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a box stands for what the font lacks, such as emoji
-        figure.savefig(path, dpi=120)
+    return figure
 
 
 def shown(word: str) -> str:

@@ -26,9 +26,9 @@ def metrics(run: Path) -> dict[str, Any]:
     return json.loads(text(run, "metrics.json"))
 
 
-def read(run: Path) -> list[Predicted]:
-    """The test sentences in the order of the corpus. ValueError if the run has none."""
-    blocks = text(run, "predictions/test.conll").removesuffix("\n\n").split("\n\n")
+def read(run: Path, split: str = "test") -> list[Predicted]:
+    """The sentences of test, or of dev, in the order of the corpus. ValueError if the run has none."""
+    blocks = text(run, f"predictions/{split}.conll").removesuffix("\n\n").split("\n\n")
     return [sentence(block) for block in blocks]
 
 
