@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 log = logging.getLogger(__name__)
+
+NAME = ".lock"
+LOOK = 0.5
+"""Seconds for which a claim waits: longer than anyone looks whether there is one."""
 
 
 @contextmanager
@@ -22,7 +27,7 @@ def claim(folder: Path, *, wait: bool) -> Iterator[bool]:
     """
     lock = lock_of(folder)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=LOOK, poll_interval=LOOK / 10)
     except Timeout:
         if wait:
             log.info("%s: another process is working on it; waiting", folder)
@@ -41,10 +46,21 @@ def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]
 
 
 def is_free(folder: Path) -> bool:
-    with claim(folder, wait=False) as free:
-        return free
+    return not is_held(folder)
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a process has claimed the folder. Who looks holds a shared lock meanwhile, for microseconds."""
+    try:
+        with (folder / NAME).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no lock, or the file system has none
+        return False
+    return False
 
 
 def lock_of(folder: Path) -> FileLock:
     folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / ".lock")
+    return FileLock(folder / NAME)

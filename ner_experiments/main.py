@@ -25,6 +25,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   attention RUN                 draws how much each token attends to each other in a run of Att
   cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
   errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
+  watch [OVERRIDE ...]          how the runs of a sweep stand, live: done, running, failed, waiting
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
@@ -48,6 +49,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "cases": cases,
         "errors": errors,
         "tables": table_command.rewrite,
+        "watch": watch,
         "smoke": smoke,
         "xor": xor,
     }
@@ -130,6 +132,12 @@ def errors(arguments: list[str]) -> int:
     from ner_experiments.analysis import errors_command
 
     return errors_command.main(arguments)
+
+
+def watch(arguments: list[str]) -> int:
+    from ner_experiments import watch_command
+
+    return watch_command.main(arguments)
 
 
 def smoke(arguments: list[str]) -> int:

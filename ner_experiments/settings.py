@@ -61,12 +61,23 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
     """
     with conf():
         try:
-            parsed = parse(overrides)
-            jobs = BasicSweeper.split_arguments(parsed, max_batch_size=None)[0] if sweep else [overrides]
-            for job in jobs:
+            for job in split(overrides) if sweep else [overrides]:
                 check_job(parse(job))
         except HydraException as error:
             raise ValueError(str(error).splitlines()[0]) from error
+
+
+def jobs(overrides: Sequence[str]) -> list[list[str]]:
+    """Of a sweep. ValueError as `check`."""
+    check(overrides, sweep=True)
+    with conf():
+        return split(overrides)
+
+
+def split(overrides: Sequence[str]) -> list[list[str]]:
+    """The cartesian product of the overrides' values, as Hydra's own sweeper makes it."""
+    (batch,) = BasicSweeper.split_arguments(parse(overrides), max_batch_size=None)
+    return batch
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:

@@ -1,0 +1,178 @@
+"""`ner-experiments watch`: how the runs of a sweep stand, again and again until they are over, or once."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ner_experiments import settings, table_command, table_runs, tables
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ner_experiments.watch import Status, Wanted
+
+ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
+STYLES = {"running": "cyan", "done": "green", "cut off": "yellow", "failed": "red", "waiting": "dim"}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status."""
+    arguments = parser().parse_intermixed_args(argv)
+    try:
+        look = looker(arguments)
+        runs = look()
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return WRONG
+    if arguments.json:
+        from ner_experiments.watch import counts
+
+        content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
+        print(json.dumps(content, indent=2, ensure_ascii=False))
+    elif arguments.once:
+        from ner_experiments.summary import make_console
+
+        make_console().print(shown(runs))
+    else:
+        runs = live(look, arguments.seconds)
+    return status(runs)
+
+
+def parser() -> argparse.ArgumentParser:
+    text = (
+        "How runs stand: done, running, failed, cut off, waiting. Of the sweep that `run.py -m` makes of the "
+        "same arguments (table=NAME seeds=[1,2], or model=residual layers=2,3); without any, of all that "
+        "have a folder. Exit status 0: all are done; 1: some failed or were cut off; 2: wrong arguments; 3: "
+        "some run or wait."
+    )
+    parser = argparse.ArgumentParser(prog="ner-experiments watch", description=text)
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
+    parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
+    parser.add_argument("--once", action="store_true", help="print one table, and end")
+    parser.add_argument("--json", action="store_true", help="print one JSON, and end")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="N", help="look so often (2)")
+    return parser
+
+
+def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
+    """Composes the sweep, once; what it returns looks at the files."""
+    from ner_experiments import watch, watch_slurm
+
+    overrides = list(arguments.overrides)
+    if arguments.output is not None:
+        overrides.append(f"output_dir={table_command.quoted(arguments.output)}")
+    if not any(item for item in overrides if not item.startswith("output_dir=")):
+        output = table_runs.output_dir(overrides)
+        if not output.is_dir():
+            raise ValueError(f"{output}: there is no such folder")
+        return lambda: watch.everything(output)
+    output, wanted = sweep(overrides)
+    queue = watch_slurm.Queue(output / "slurm")
+    return lambda: watch.of_sweep(wanted, output, queue.waiting(wanted))
+
+
+def sweep(overrides: Sequence[str]) -> tuple[Path, list[Wanted]]:
+    """Where its runs lie, and which they are. ValueError as `run.py -m` has it."""
+    from ner_experiments.watch import Wanted
+
+    own = {key: item for item in overrides for key in settings.OF_SWEEPS if item.startswith(f"{key}=")}
+    further = [item for item in overrides if item not in own.values()]
+    if "table" in own:
+        table = tables.load(own["table"].partition("=")[2])
+        rows = table_runs.experiments(table, further)
+        source = tables.load(table.analysis) if table.analysis else table
+        seeds = table_command.seeds_of(own["seeds"]) if "seeds" in own else source.seeds
+        runs = [Wanted.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
+        return table_runs.output_dir(further), runs
+    if own:
+        raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
+    from ner_experiments.slurm_array import words_apart
+
+    jobs = settings.jobs(further)
+    configs = [table_runs.compose(job, "watch") for job in jobs]
+    named = [[item for item in job if not item.startswith("seed=")] for job in jobs]
+    labels = [label.removeprefix(": ") or "all" for label in words_apart(named)]
+    runs = [Wanted.of(label, cfg, cfg.seed) for label, cfg in zip(labels, configs, strict=True)]
+    return Path(configs[0].output_dir), runs
+
+
+def live(look: Callable[[], list[Status]], seconds: float) -> list[Status]:
+    """Until no run is running or waiting, or Ctrl-C."""
+    from rich.live import Live
+
+    from ner_experiments.summary import make_console
+
+    runs = look()
+    with Live(shown(runs), console=make_console(), auto_refresh=False) as screen:
+        try:
+            while status(runs) == UNFINISHED or any(run.state in ("running", "waiting") for run in runs):
+                time.sleep(seconds)
+                runs = look()
+                screen.update(shown(runs), refresh=True)
+        except KeyboardInterrupt:
+            pass
+    return runs
+
+
+def status(runs: Sequence[Status]) -> int:
+    states = {run.state for run in runs}
+    if states & {"failed", "cut off"}:
+        return SOME_FAILED
+    return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
+
+
+def shown(runs: Sequence[Status]) -> Table:
+    """A line per run; scores in percent."""
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    from ner_experiments.watch import counts
+
+    counted = ", ".join(f"{number} {state}" for state, number in counts(runs).items() if number)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=counted or "no runs", title_justify="left")
+    table.add_column("", overflow="fold", ratio=3)
+    for heading in ("seed", "state", "epoch", "dev", "best", "test", "left", "sign"):
+        table.add_column(heading, justify="right" if heading != "state" else "left", no_wrap=True)
+    table.add_column("where, why", overflow="fold", ratio=4)
+    for run in runs:
+        style = STYLES[run.state]
+        cells = [str(run.seed), f"[{style}]{run.state}[/]", epoch(run)]
+        cells += [percent(run.dev), best(run), percent(run.test), left(run), ago(run)]
+        place = " ".join(filter(None, [run.host, run.slurm and f"SLURM {run.slurm}", run.reason]))
+        table.add_row(escape(run.label), *cells, escape(place))
+    return table
+
+
+def epoch(run: Status) -> str:
+    if run.epoch is None:
+        return ""
+    within = f" +{100 * run.part:.0f}%" if run.part else ""
+    return f"{run.epoch}/{run.max_epochs}{within}" if run.max_epochs else str(run.epoch)
+
+
+def percent(score: float | None) -> str:
+    return "" if score is None else f"{100 * score:.2f}"
+
+
+def best(run: Status) -> str:
+    return "" if run.best is None else f"{percent(run.best)} ({run.best_epoch})"
+
+
+def left(run: Status) -> str:
+    from ner_experiments.signs import clock
+
+    if run.left is None or run.state != "running":
+        return ""
+    least, most = map(clock, run.left)
+    return most if least == most else f"{least} to {most}"
+
+
+def ago(run: Status) -> str:
+    return "" if run.silent is None else f"{run.silent:.0f} s ago"

@@ -1,0 +1,180 @@
+"""Watching: real runs that are trained, killed, refused and finished, told apart by their files alone."""
+
+import fcntl
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import killed
+import pytest
+
+from ner_experiments import watch_command
+from ner_experiments.claims import claim, is_held
+from ner_experiments.job import compose
+from ner_experiments.signs import clock, in_words, left, slurm_task
+from ner_experiments.train import train
+
+SMALL = ["data=toy_zh", "data.max_sentences=30", "model.hidden_size=6", "runtime.progress=false"]
+LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.checkpoint_seconds=0"]
+
+
+def look(output: Path, *overrides: str, capsys: Any) -> tuple[int, dict[str, int], list[dict[str, Any]]]:
+    capsys.readouterr()
+    status = watch_command.main([*overrides, "--output", str(output), "--json"])
+    content = json.loads(capsys.readouterr().out)
+    return status, {name: count for name, count in content["counts"].items() if count}, content["runs"]
+
+
+def until(path: Path, pattern: str, epochs: int) -> Path:
+    """Waits for a run that has told of so many epochs."""
+    for _ in range(1200):
+        for found in path.glob(pattern):
+            if json.loads(found.read_text())["epoch"] >= epochs:
+                return found
+        time.sleep(0.1)
+    raise AssertionError(f"{path}: no {pattern}")
+
+
+def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> None:
+    arguments = ["train", *LONG, f"output_dir={tmp_path}"]
+    process = killed.CONTEXT.Process(target=killed.command, args=(arguments, 10**9, 0, str(tmp_path / "log")))
+    process.start()
+    try:
+        sign = until(tmp_path, "*/seed-1/progress.json", 2)
+        status, counts, (first, second) = look(tmp_path, *LONG, "seed=1,2", capsys=capsys)
+        assert (status, counts) == (watch_command.UNFINISHED, {"running": 1, "waiting": 1})
+        assert (first["state"], first["seed"], first["folder"]) == ("running", 1, str(sign.parent))
+        assert first["epoch"] >= 2
+        assert first["max_epochs"] == 5000
+        assert 0 <= first["dev"] <= first["best"] <= 1
+        assert 0 < first["left"][0] <= first["left"][1]
+        assert 0 <= first["silent"] < 60
+        assert first["host"] == os.uname().nodename
+        assert (second["state"], second["seed"], second["folder"]) == ("waiting", 2, "")
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.join()
+    status, counts, (run,) = look(tmp_path, *LONG, "seed=1", capsys=capsys)
+    assert (status, counts) == (watch_command.SOME_FAILED, {"cut off": 1})
+    assert run["epoch"] >= 2
+    assert run["reason"] == "goes on when the command is repeated"
+
+
+def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsys: Any) -> None:
+    own = [
+        "data=toy_zh",
+        "data.max_sentences=20",
+        "trainer=smoke",
+        "runtime.progress=false",
+        "model.hidden_size=6",
+    ]
+    made = train(compose(["paper=yang2020", "model=stacked", "layers=2", *own, f"output_dir={tmp_path}"]))
+    status, counts, runs = look(tmp_path, "table=yang2020_table12", "seeds=[1,2]", *own, capsys=capsys)
+    assert (status, counts) == (watch_command.UNFINISHED, {"done": 1, "waiting": 15})
+    assert [(run["label"], run["seed"]) for run in runs[:3]] == [
+        ("stacked, 2 layers", 1),
+        ("stacked, 2 layers", 2),
+        ("stacked, 3 layers", 1),
+    ]
+    assert (runs[0]["dev"], runs[0]["test"]) == (made["dev"]["f1"], made["test"]["f1"])
+    assert not (Path(made["folder"]) / "progress.json").exists()
+    status, counts, (run,) = look(tmp_path, capsys=capsys)
+    assert (status, counts, run["folder"]) == (watch_command.ALL_DONE, {"done": 1}, made["folder"])
+    assert watch_command.main(["--once", "--output", str(tmp_path)]) == watch_command.ALL_DONE
+    assert "1 done" in capsys.readouterr().out
+
+
+def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
+    wrong = ["data=conll2003", f"data_dir={tmp_path}/none", "runtime.progress=false"]
+    with pytest.raises(ValueError, match="not found"):
+        train(compose([*wrong, f"output_dir={tmp_path}"]))
+    for overrides in ([], [*wrong, "seed=1"]):
+        status, counts, (run,) = look(tmp_path, *overrides, capsys=capsys)
+        assert (status, counts) == (watch_command.SOME_FAILED, {"failed": 1})
+        assert run["reason"].startswith("ValueError: conll2003: not found in")
+
+
+def test_what_waits_in_slurms_queue_is_named(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slurm").mkdir()
+    tasks = [f"12_{task}  {' '.join(SMALL)} seed={task}" for task in (1, 2)]
+    (tmp_path / "slurm" / "12_tasks.txt").write_text("\n".join(tasks) + "\n")
+    squeue = tmp_path / "bin" / "squeue"
+    squeue.parent.mkdir()
+    squeue.write_text("#!/bin/sh\necho '12_1|RUNNING|node'\necho '12_2|PENDING|'\n")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{squeue.parent}:{os.environ['PATH']}")
+    _, counts, runs = look(tmp_path, *SMALL, "seed=1,2,3", capsys=capsys)
+    assert counts == {"waiting": 3}
+    assert [run["slurm"] for run in runs] == ["", "12_2", ""]
+
+
+def test_who_looks_keeps_no_run_from_its_folder(tmp_path: Path) -> None:
+    with claim(tmp_path, wait=False) as ours:
+        assert ours
+        assert is_held(tmp_path)
+        with claim(tmp_path, wait=False) as theirs:
+            assert not theirs
+    assert not is_held(tmp_path)
+    assert not is_held(tmp_path / "nowhere")
+    with (tmp_path / ".lock").open("rb") as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        threading.Timer(0.2, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
+        with claim(tmp_path, wait=False) as ours:
+            assert ours
+
+
+def rows(scores: list[float]) -> list[dict[str, float]]:
+    return [{"dev_f1": score, "seconds": 2.0} for score in scores]
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.1], (6.0, 18.0)),  # three epochs of patience, of ten that may be
+        ([0.1, 0.2, 0.2], (4.0, 14.0)),  # a score that is no better takes one of them
+        ([0.0, 0.0], (8.0, 16.0)),  # patience begins with an epoch that finds something
+        ([0.5, 0.4, 0.3, 0.2], (0.0, 0.0)),  # it is used up
+        ([0.1] * 2 + [0.2] * 6 + [0.3], (2.0, 2.0)),  # the last epoch comes first
+    ],
+)
+def test_the_time_left_is_bounded_by_patience_and_by_the_last_epoch(
+    scores: list[float], expected: tuple[float, float]
+) -> None:
+    assert left(rows(scores), "f1", 10, 3) == expected
+
+
+def test_times_in_words() -> None:
+    assert [clock(seconds) for seconds in (0, 59.6, 135, 3735)] == ["0:00", "1:00", "2:15", "1:02:15"]
+    assert in_words((40.0, 135.0)) == "0:40 to 2:15 left"
+    assert in_words((40.0, 40.0)) == "0:40 left"
+    assert in_words((0.0, 0.0)) == "training is over"
+    assert left([], "f1", 10, 3) is None
+
+
+def test_a_job_of_slurm_is_known_by_its_task() -> None:
+    array = {"SLURM_ARRAY_JOB_ID": "12", "SLURM_ARRAY_TASK_ID": "3", "SLURM_JOB_ID": "15"}
+    assert slurm_task(array) == "12_3"
+    assert slurm_task({"SLURM_JOB_ID": "15"}) == "15"
+    assert slurm_task({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table=yang2020_table99"], "there is no table 'yang2020_table99'; did you mean"),
+        (["layer=2"], "layer=2: there is no setting 'layer'; did you mean 'layers'?"),
+        (["seeds=[1,2]"], "seeds=[1,2] goes with table=NAME; else write seed=1,2,3"),
+        (["--output", "nowhere"], "nowhere: there is no such folder"),
+    ],
+)
+def test_wrong_arguments_are_said(arguments: list[str], message: str, capsys: Any) -> None:
+    assert watch_command.main([*arguments, "--once"]) == watch_command.WRONG
+    assert capsys.readouterr().err.startswith(message)
