@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table tables bench check clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ fuzz: .venv/installed    ## a million files, whole, damaged and rubbish, for the
 
 table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)
+
+dashboard: .venv/installed    ## the W&B workspace of a table's runs: make dashboard T=yang2020_table12
+	@$(BIN)/ner-experiments dashboard $(T)
 
 tables: .venv/installed    ## the pages under results/, from the runs that are kept there
 	@$(BIN)/ner-experiments tables

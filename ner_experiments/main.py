@@ -25,6 +25,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   attention RUN                 draws how much each token attends to each other in a run of Att
   cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
   errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
+  dashboard TABLE               the W&B workspace that compares a table's rows, saved there or as a file
   watch [OVERRIDE ...]          how the runs of a sweep stand, live: done, running, failed, waiting
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
@@ -50,6 +51,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "errors": errors,
         "tables": table_command.rewrite,
         "watch": watch,
+        "dashboard": dashboard,
         "smoke": smoke,
         "xor": xor,
     }
@@ -132,6 +134,12 @@ def errors(arguments: list[str]) -> int:
     from ner_experiments.analysis import errors_command
 
     return errors_command.main(arguments)
+
+
+def dashboard(arguments: list[str]) -> int:
+    from ner_experiments import dashboard_command
+
+    return dashboard_command.main(arguments)
 
 
 def watch(arguments: list[str]) -> int:
