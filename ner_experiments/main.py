@@ -27,6 +27,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
+  report [TABLE ...]            everything measured, as a folder of HTML pages
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
   xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
   xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
@@ -48,6 +49,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "cases": cases,
         "errors": errors,
         "tables": table_command.rewrite,
+        "report": report,
         "smoke": smoke,
         "xor": xor,
     }
@@ -130,6 +132,12 @@ def errors(arguments: list[str]) -> int:
     from ner_experiments.analysis import errors_command
 
     return errors_command.main(arguments)
+
+
+def report(arguments: list[str]) -> int:
+    from ner_experiments import report_command
+
+    return report_command.main(arguments)
 
 
 def smoke(arguments: list[str]) -> int:
