@@ -80,12 +80,16 @@ def test_rows_are_drawn_beside_those_on_the_same_scale_and_none_is_lost() -> Non
 
 def test_a_picture_takes_the_pages_colours_and_leaves_the_page_alone() -> None:
     hostile = '<script>alert("$x_{")</script>'
-    with drawing(400, 300) as figure:
-        axes = figure.subplots()
-        axes.plot([1, 2], [3, 4], color="#0072b2", label=hostile)
-        axes.set_xlabel(hostile)
-        axes.legend()
-        made = [str(inline(figure, name, hostile, "two points")) for name in ("a", "b")]
+
+    def drawn(name: str) -> str:
+        with drawing(400, 300) as figure:
+            axes = figure.subplots()
+            axes.plot([1, 2], [3, 4], color="#0072b2", label=hostile)
+            axes.set_xlabel(hostile)
+            axes.legend()
+            return str(inline(figure, name, hostile, "two points"))
+
+    made = [drawn("a"), drawn("b")]
     texts = []
     for text in made:
         root = Tree.fromstring(text)

@@ -6,12 +6,22 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ner_experiments.report import attention, cases, index, row_sections, table_sections, xor_section
+from ner_experiments.analysis.rows import RowErrors
+from ner_experiments.report import (
+    attention,
+    cases,
+    error_sections,
+    error_tables,
+    index,
+    row_sections,
+    table_sections,
+    xor_section,
+)
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section
 from ner_experiments.report.site import Site
 from ner_experiments.runs import Run
-from ner_experiments.table_scores import Result, groups
+from ner_experiments.table_scores import Result, groups, published
 
 MARK = "ner-experiments report"
 """What the index of a folder says that may be written over."""
@@ -24,10 +34,11 @@ def write(entries: Sequence[Entry], results: Path, output: Path, commit: str | N
     rows = row_pages(entries)
     index.write(site, entries, results)
     maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
+    errors = {name: RowErrors(labels[0][1], runs) for name, (runs, labels) in rows.items()}
     for entry in entries:
-        write_table(site, entry, maps)
+        write_table(site, entry, maps, errors)
     for name, (runs, labels) in rows.items():
-        write_row(site, name, runs, labels, maps)
+        write_row(site, name, runs, labels, maps, errors[name])
     return site.written
 
 
@@ -65,10 +76,16 @@ def row_name(result: Result) -> str:
     return f"runs-{next(iter(result.runs.values())).metrics['identity'][:12]}"
 
 
-def write_table(site: Site, entry: Entry, maps: Maps) -> None:
+def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowErrors]) -> None:
     page = entry.page
     links = {it.row.label: f"{row_name(it)}.html" for it in page.results if it.runs}
-    further = [pairs(site, entry), heat_maps(entry, maps), limit(entry), table_sections.made(entry)]
+    further = [
+        *side_by_side(entry, errors),
+        pairs(site, entry),
+        heat_maps(entry, maps),
+        limit(entry),
+        table_sections.made(entry),
+    ]
     sections = [*table_sections.all_sections(entry, links), *(it for it in further if it is not None)]
     site.write(
         f"{entry.name}.html",
@@ -84,6 +101,16 @@ def write_table(site: Site, entry: Entry, maps: Maps) -> None:
             "trail": [(page.table.source, "")],
         },
     )
+
+
+def side_by_side(entry: Entry, errors: Mapping[str, RowErrors]) -> list[Section | None]:
+    """The errors of the rows on each test set, held against the row with the best published number."""
+    found = []
+    for number, group in enumerate(groups(entry.page.results)):
+        best = max(group, key=lambda result: published(result.row)).row.label
+        rows = {result.row.label: errors[row_name(result)] for result in group}
+        found.append(error_tables.section(rows, best, number))
+    return found
 
 
 def pairs(site: Site, entry: Entry) -> Section | None:
@@ -129,10 +156,12 @@ def limit(entry: Entry) -> Section | None:
     return xor_section.picture(entry.xor) if entry.xor else None
 
 
-def write_row(site: Site, name: str, runs: dict[int, Run], labels: Labels, maps: Maps) -> None:
+def write_row(
+    site: Site, name: str, runs: dict[int, Run], labels: Labels, maps: Maps, errors: RowErrors
+) -> None:
     source, label, link = labels[0]
     data = next(iter(runs.values())).metrics["data"]["name"]
-    sections = row_sections.sections(runs)
+    sections = [*row_sections.sections(runs), *error_sections.of_row(errors)]
     if name in maps:
         sections.append(attention.section([maps[name]]))
     where = "; ".join(f"{source}: {label}" for source, label, _ in labels)

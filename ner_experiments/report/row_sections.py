@@ -11,6 +11,7 @@ from typing import Any
 from ner_experiments import run_config
 from ner_experiments.identity import counted
 from ner_experiments.report import plot_bars, plot_curves
+from ner_experiments.report.plot_bars import Bar
 from ner_experiments.report.sections import Section, Shown
 from ner_experiments.runs import KeptRun, Run
 from ner_experiments.statistics import summarise
@@ -76,7 +77,7 @@ def by_type(runs: Runs) -> Section | None:
                 f"{reports[0]['gold']:,}",
             ]
         )
-        bars.append((name, parts["f1"]))
+        bars.append(Bar(name, parts["f1"].mean, parts["f1"].low, parts["f1"].high))
     grid = Grid(("type", "precision", "recall", "F1", "95 % of F1", "gold mentions"), lines)
     plot = plot_bars.bars(bars, "types", "test F1", "F1 by type", grid)
     return Section("types", "By type", [OVER_SEEDS], plots=[plot])
@@ -92,8 +93,9 @@ def by_length(runs: Runs) -> Section | None:
         return None
     figures = {seed: run.figures("length") for seed, run in runs.items()}
     names = list(dict.fromkeys(name for found in figures.values() for name in found))
-    bars = [(name, summarise(found[name] for found in figures.values() if name in found)) for name in names]
-    lines = [[name, f"{it.mean:.2f}", interval(it.low, it.high)] for name, it in bars]
+    means = [summarise(found[name] for found in figures.values() if name in found) for name in names]
+    bars = [Bar(name, it.mean, it.low, it.high) for name, it in zip(names, means, strict=True)]
+    lines = [[it.label, f"{it.value:.2f}", interval(it.low, it.high)] for it in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)
     plot = plot_bars.bars(bars, "lengths", "test F1", "F1 by length of mention in tokens", grid)
     return Section("lengths", "By length of mention", [OVER_SEEDS], plots=[plot])
@@ -138,5 +140,5 @@ def settings_of(run: Run) -> Mapping[Any, Any]:
 
 
 def sections(runs: Runs) -> list[Section]:
-    found = [seeds(runs), curves(runs), gradients(runs), by_type(runs), by_length(runs)]
+    found = [seeds(runs), curves(runs), gradients(runs)]
     return [section for section in found if section is not None]

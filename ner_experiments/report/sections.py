@@ -11,13 +11,17 @@ from ner_experiments.table_page import Grid
 
 @dataclass(frozen=True)
 class Shown:
-    """A grid on a page. `links`: by first cell; `cited`: lines that are; `text`: columns that are words."""
+    """A grid on a page. `links`: by first cell; `cited`: lines that are; `text`: columns that are words.
+
+    heat: how deep the cells behind the first are coloured, from 0 to 1.
+    """
 
     grid: Grid
     caption: str
     links: Mapping[str, str] = field(default_factory=dict)
     cited: frozenset[int] = frozenset()
     text: int = 0
+    heat: Sequence[Sequence[float]] = ()
 
 
 @dataclass(frozen=True)
