@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from ner_experiments import tables
+from ner_experiments.analysis import figures
 from ner_experiments.analysis.predictions import Predicted
 from ner_experiments.main import cli
 from ner_experiments.report import cases, entries, plot_scores, site, varied
 from ner_experiments.report.svg import drawing, inline
-from ner_experiments.runs import Run
+from ner_experiments.runs import KeptRun, Run
 from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Page, Result
 
@@ -259,3 +260,12 @@ def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
     found = grid({7: Long(Path(), {"task": "mentions"})})
     assert isinstance(found, Grid)
     assert (len(found.lines), found.lines[-1]) == (MOST_EPOCHS, ["600", "60.00"])
+
+
+def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:
+    (path, *_) = RESULTS.rglob("4d998b74d397-seed-1.json")
+    content = json.loads(path.read_text())
+    with pytest.raises(
+        ValueError, match="parts of a model are measured on its weights, and kept runs have none"
+    ):
+        figures.by_seed("chunk", {1: KeptRun(path, content["metrics"], content)}, None)

@@ -64,7 +64,13 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
     else:
         texts.append("No sentences here: kept runs have none, for the licences of corpora.")
     pairs = list(zip(labels, matrix(found), strict=True))
-    return {"labels": labels, "matrix": pairs, "texts": texts, "cases": shown}
+    return {
+        "labels": labels,
+        "rows": list(enumerate(labels)),
+        "matrix": pairs,
+        "texts": texts,
+        "cases": shown,
+    }
 
 
 def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ner_experiments.analysis.dimensions import FREQUENCY, SEEN, SENTENCE_LENGTH
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.over_seeds import Mean, MeanBucket, MeanCalibration, MeanConfusion
 from ner_experiments.analysis.rows import RowErrors
@@ -18,7 +19,7 @@ KINDS = (
     "Each error once: a wrong boundary, a wrong type, both, a mention that was missed, one that was invented "
     "(Manning 2006); as a share of the gold mentions."
 )
-SEEN = '"seen" and "frequency" are those of the mention in train, letter by letter.'
+IN_TRAIN = "What train has is compared letter by letter."
 CONFUSED = (
     "How often a predicted mention of a column stands for a gold one of a line; the last line was invented, "
     "the last column missed. A mean over runs."
@@ -27,6 +28,13 @@ CALIBRATED = (
     "Of the mentions predicted with a probability, how many are right. The expected error is the mean "
     "distance from the dotted line (Guo et al. 2017)."
 )
+HEADINGS = {
+    TYPE: "type",
+    LENGTH: "length of the mention, tokens",
+    SEEN: "what train has of the mention",
+    FREQUENCY: "how often train has the mention",
+    SENTENCE_LENGTH: "length of the sentence, tokens",
+}
 NOT_KEPT = "These runs were kept without their errors: no kinds, no confusion, no calibration."
 
 
@@ -66,7 +74,7 @@ def by_group(row: RowErrors) -> list[Section | None]:
         return [by_type(row.runs), by_length(row.runs), Section("kept", "Errors", [NOT_KEPT])]
     plots = [group_plot(name, groups) for name, groups in found.items()]
     first = next(iter(next(iter(found.values())).values())).f1
-    return [Section("groups", "By what is mentioned", [f"{over(first)} {SEEN}"], plots=plots)]
+    return [Section("groups", "By what is mentioned", [f"{over(first)} {IN_TRAIN}"], plots=plots)]
 
 
 def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
@@ -86,7 +94,7 @@ def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
 
 
 def heading(name: str) -> str:
-    return {TYPE: "type", LENGTH: "length of mention in tokens"}.get(name, name)
+    return HEADINGS.get(name, name)
 
 
 def confused(found: MeanConfusion | None) -> Section | None:

@@ -39,7 +39,7 @@ def write(site: Site, entries: Sequence[Entry], results: Path) -> None:
                 ("hours of training", f"{hours(runs.values()):.1f}"),
             ],
             "papers": [(key, name if key != "xor" else "The XOR limit") for key, name in papers.items()],
-            "states": STATES.items(),
+            "states": list(STATES.items()),
             "lines": [line(entry) for entry in sorted(entries, key=nothing_measured)],
             "others": single_runs(results),
         },

@@ -53,9 +53,16 @@ def points(of_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str
             values = [bar.value for bar in bars]
             axes.errorbar(values, places, xerr=reaches(bars), label=row, **look)
         label_rows(axes, labels)
+        low, high = axes.get_xlim()
+        axes.set_xlim(max(0.0, low), min(100.0, high))
         axes.set_xlabel(unit)
         legend_above(axes, columns=3)
-        svg = inline(figure, name, title, f"A point with its 95 % interval for each of: {', '.join(of_row)}.")
+        svg = inline(
+            figure,
+            name,
+            title,
+            f"A point with its 95 % interval, cut at 0 and 100, for each of: {', '.join(of_row)}.",
+        )
     return Plot(svg, title, grid)
 
 
@@ -101,25 +108,26 @@ def reliability(rows: Sequence[Bar], mean: Sequence[float], name: str, title: st
     return Plot(svg, title, grid)
 
 
-def layers(rows: Sequence[Mapping[str, float]], name: str, title: str) -> Plot:
-    """A line for each layer over the steps, or epochs, that the first column counts."""
+def lines(rows: Sequence[Mapping[str, float]], name: str, unit: str, title: str) -> Plot:
+    """A line for each column behind the first, which is the axis."""
     count, *columns = dict.fromkeys(key for row in rows for key in row)
-    with drawing(720, 300 + 10 * len(columns)) as figure:
+    with drawing(520, 280 + 9 * len(columns)) as figure:
         axes = figure.subplots()
         for number, column in enumerate(columns):
             own = [row for row in rows if column in row]
             axes.plot(
-                [row[count] for row in own], [row[column] for row in own], label=column,
-                color=SERIES[number % len(SERIES)], marker=MARKERS[number % len(MARKERS)], markersize=3.5,
+                [row[count] for row in own], [row[column] for row in own], label=column, markersize=3.5,
+                color=SERIES[number % len(SERIES)], marker=MARKERS[number % len(MARKERS)],
             )  # fmt: skip
         axes.set_xlabel(count)
-        axes.set_ylabel("norm of the gradient")
-        if all(value > 0 for row in rows for value in list(row.values())[1:]):
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.set_ylabel(unit)
+        if unit == "norm" and all(row.get(column, 1) > 0 for row in rows for column in columns):
             axes.set_yscale("log")
         axes.grid(axis="y")
         legend_above(axes, columns=3)
         svg = inline(figure, name, title, f"A line for each of: {', '.join(columns)}.")
-    lines = [
-        [f"{row[count]:.0f}", *(f"{row.get(column, float('nan')):.3g}" for column in columns)] for row in rows
+    cells = [
+        [f"{row[count]:.0f}", *(f"{row[it]:.3g}" if it in row else "" for it in columns)] for row in rows
     ]
-    return Plot(svg, title, Grid((count, *columns), lines))
+    return Plot(svg, title, Grid((count, *columns), cells))

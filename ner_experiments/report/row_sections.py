@@ -102,20 +102,42 @@ def by_length(runs: Runs) -> Section | None:
 
 
 def gradients(runs: Runs) -> Section | None:
-    """The norms that a run wrote into gradients.csv, layer by layer."""
+    """What runs made with audit.gradients wrote, seed by seed."""
     plots = []
     for seed, run in runs.items():
         path = run.folder / "gradients.csv"
-        if not isinstance(run, KeptRun) and path.exists():
-            rows = read_numbers(path)
-            if rows:
-                plots.append(plot_bars.layers(rows, f"gradients-{seed}", f"Gradient norms, seed {seed}"))
-    return Section("gradients", "Gradient norms", plots=plots) if plots else None
+        if isinstance(run, KeptRun) or not path.exists():
+            continue
+        rows = read_rows(path)
+        for number, (title, kind, column) in enumerate(GRADIENTS):
+            if found := by_epoch(rows, kind, column):
+                name = f"gradients-{seed}-{number}"
+                plots.append(plot_bars.lines(found, name, column, f"{title}, seed {seed}"))
+    return Section("gradients", "Gradients", [EXPLAINED], plots=plots) if plots else None
 
 
-def read_numbers(path: Path) -> list[dict[str, float]]:
+GRADIENTS = (
+    ("Gradient of each part's weights", "weights", "norm"),
+    ("Gradient of each layer's output", "layer", "norm"),
+    ("Share of a layer's gradient that comes by the shortcut", "layer", "share"),
+)
+"""Title, kind of row, and column of gradients.csv."""
+EXPLAINED = "Means over the steps of an epoch that were looked at, before clipping."
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return [{key: float(value) for key, value in row.items() if value} for row in csv.DictReader(file)]
+        return list(csv.DictReader(file))
+
+
+def by_epoch(rows: Sequence[Mapping[str, str]], kind: str, column: str) -> list[dict[str, float]]:
+    """A line for each epoch, with the column's figure for each part that has one."""
+    found: dict[str, dict[str, float]] = {}
+    for row in rows:
+        if row["kind"] == kind and row.get(column):
+            of_epoch = found.setdefault(row["epoch"], {"epoch": float(row["epoch"])})
+            of_epoch[row["part"] if kind == "weights" else f"layer {row['part']}"] = float(row[column])
+    return list(found.values())
 
 
 def settings(runs: Runs) -> Section:
