@@ -52,8 +52,9 @@ def main() -> int:
     if arguments.runs is None:
         train(further, runs)
     kept, toy = arguments.work / "kept", arguments.work / "toy"
-    cli(["report", "--results", str(ROOT / "results"), "--output", str(kept)])
-    cli(["report", "li2020_table1", *further, "--runs", str(runs), "--results", "none", "--output", str(toy)])
+    command("report", "--results", str(ROOT / "results"), "--output", str(kept))
+    of_toy = ["--runs", str(runs), "--results", "none", "--output", str(toy)]
+    command("report", "li2020_table1", *further, *of_toy)
     with opened() as browser:
         for name, pattern, width, height, scheme, scrolled in PICTURES:
             folder = kept if pattern.startswith(("index", "yang2020")) else toy
@@ -67,7 +68,12 @@ def main() -> int:
 
 def train(further: list[str], runs: Path) -> None:
     models = ["paper=li2020", "model=baseline,cross,attention", "seed=1,2"]
-    cli(["train", "-m", *models, *further, f"output_dir={runs}", "runtime.progress=false"])
+    command("train", "-m", *models, *further, f"output_dir={runs}", "runtime.progress=false")
+
+
+def command(*arguments: str) -> None:
+    if cli(arguments):
+        raise SystemExit(1)  # it has said why
 
 
 def save(png: bytes, path: Path) -> None:
