@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables bench check clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ dashboard: .venv/installed    ## the W&B workspace of a table's runs: make dashb
 tables: .venv/installed    ## the pages under results/, from the runs that are kept there
 	@$(BIN)/ner-experiments tables
 
+report: .venv/installed    ## all of it as pages that open from disk: report/index.html; of other runs: RUNS=DIR
+	$(BIN)/ner-experiments report $(if $(RUNS),--runs $(RUNS))
+
+screenshots: .venv/installed    ## those of docs/report.md, of results/ and of a small sweep on the toy corpus
+	$(BIN)/python tools/screenshots.py
+
 THREADS ?= 2
 BENCHMARKS := explain units peephole limit growth threads bf16 batches startup vectors scoring
 bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
@@ -63,4 +69,4 @@ check: .venv/installed    ## formatting, lint, types, which module may import wh
 	@$(BIN)/python tools/audit.py
 
 clean:    ## .venv and all outputs
-	rm -rf .venv outputs build dist *.egg-info
+	rm -rf .venv outputs report build dist *.egg-info

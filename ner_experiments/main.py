@@ -29,6 +29,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   watch [OVERRIDE ...]          how the runs of a sweep stand, live: done, running, failed, waiting
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
+  report [TABLE ...]            everything measured, as a folder of HTML pages
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
   xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
   xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
@@ -52,6 +53,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "tables": table_command.rewrite,
         "watch": watch,
         "dashboard": dashboard,
+        "report": report,
         "smoke": smoke,
         "xor": xor,
     }
@@ -146,6 +148,12 @@ def watch(arguments: list[str]) -> int:
     from ner_experiments import watch_command
 
     return watch_command.main(arguments)
+
+
+def report(arguments: list[str]) -> int:
+    from ner_experiments import report_command
+
+    return report_command.main(arguments)
 
 
 def smoke(arguments: list[str]) -> int:

@@ -9,10 +9,11 @@ from typing import Any
 
 from ner_experiments import tables
 from ner_experiments.results import write_json
-from ner_experiments.runs import Run, finished_once, keep, kept
+from ner_experiments.runs import KeptRun, Run, finished_once, keep, kept
 from ner_experiments.table_page import markdown
 from ner_experiments.table_runs import Experiment
-from ner_experiments.table_scores import Page, collect
+from ner_experiments.table_scores import Page, Source, collect
+from ner_experiments.tables import Table
 
 TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
 
@@ -49,19 +50,35 @@ def write_all(results: Path) -> list[Path]:
 
 def write(folder: Path) -> Page:
     """The page of the runs that a folder keeps, or of what a table's command left there, written there."""
-    about = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-    table, runs = tables.load(about["table"]), list(kept(folder / RUNS))
+    page, runs = read(folder)
+    text = "\n".join([markdown(page), *(origin(page, runs) if runs else [])])
+    (folder / PAGE).write_text(text, encoding="utf-8")
+    return page
+
+
+def read(folder: Path) -> tuple[Page, list[KeptRun]]:
+    """What a folder of results/ keeps of a table, and the runs."""
+    table, overrides = about(folder)
+    runs = list(kept(folder / RUNS))
+    further = [f"output_dir={folder.parent}"] if table.command else overrides
+    return collect(table, further, among(runs)), runs
+
+
+def about(folder: Path) -> tuple[Table, list[str]]:
+    """Which table a folder of results/ keeps runs of, and with which overrides they were made."""
+    content = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    if references := [item for item in content["overrides"] if "${" in item]:
+        raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
+    return tables.load(content["table"]), list(content["overrides"])
+
+
+def among(runs: Sequence[KeptRun]) -> Source:
+    """Finds the runs of an experiment among these."""
 
     def of_row(experiment: Experiment) -> dict[int, Run]:
         return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
 
-    if references := [item for item in about["overrides"] if "${" in item]:
-        raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
-    further = [f"output_dir={folder.parent}"] if table.command else about["overrides"]
-    page = collect(table, further, of_row)
-    text = "\n".join([markdown(page), *(origin(page, runs) if runs else [])])
-    (folder / PAGE).write_text(text, encoding="utf-8")
-    return page
+    return of_row
 
 
 def index_line(page: Page, place: Path) -> str:

@@ -16,6 +16,7 @@ FORBIDDEN = {
     ),
     "modules": ("hydra", "omegaconf", "lightning", "ner_experiments.data", "ner_experiments.models"),
     "models": ("hydra", "omegaconf", "lightning", "ner_experiments.data"),
+    "report": ("hydra", "omegaconf", "lightning", "ner_experiments.train"),
     "xor": ("hydra", "omegaconf", "lightning", "ner_experiments.data"),
 }
 WIRING = {f"xor/{name}.py" for name in ("architectures", "crossing", "trained")}

@@ -9,7 +9,7 @@ from ner_experiments import build
 from ner_experiments.analysis.measure import CHUNK, Figures
 from ner_experiments.analysis.parts import recalls
 from ner_experiments.analysis.trained import read_corpus
-from ner_experiments.runs import Run
+from ner_experiments.runs import KeptRun, Run
 
 
 def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figures]:
@@ -18,6 +18,10 @@ def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figu
     ValueError or OSError if the corpus or a run cannot be read.
     """
     if figure == CHUNK:
+        if kept := [run.folder for run in runs.values() if isinstance(run, KeptRun)]:
+            raise ValueError(
+                f"{kept[0]}: parts of a model are measured on its weights, and kept runs have none"
+            )
         dev = read_corpus(source).splits["dev"]
         return {seed: recalls(*build.load(run.folder), dev) for seed, run in runs.items()}
     return {seed: {"": run.figures(figure)} for seed, run in runs.items()}

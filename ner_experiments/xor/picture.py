@@ -23,13 +23,17 @@ ZERO = 1e-18
 
 def draw(path: Path, proved: Sequence[Certificate], found: dict[str, Found]) -> None:
     """Writes the picture; the kind of file follows the path's ending."""
+    drawn(proved, found).savefig(path, dpi=150)
+
+
+def drawn(proved: Sequence[Certificate], found: dict[str, Found]) -> Figure:
     figure = Figure(figsize=(14, 1.9 + 0.36 * max(len(found), len(proved))), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(0.75, 1, 1))
     draw_certificates(left, proved)
     draw_interactions(middle, found)
     draw_trials(right, found)
     figure.suptitle("The XOR limit of Li, Fu & Ma (2020): can past and future decide a tag together?")
-    figure.savefig(path, dpi=150)
+    return figure
 
 
 def color(limited: bool) -> str:

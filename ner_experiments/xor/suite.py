@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from functools import partial
@@ -65,6 +65,19 @@ class Found:
                 for decoder in DECODERS
             },
         }
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Found:
+        """What `record` was made of."""
+        outcomes = {
+            decoder: dict(
+                enumerate(
+                    map(Outcome, record[f"right_{decoder}"], record[f"steps_{decoder}"]),
+                )
+            )
+            for decoder in DECODERS
+        }
+        return cls(record["layers"], list(record["interactions"]), outcomes)
 
 
 def examine(names: Sequence[str], *, num_seeds: int, num_processes: int) -> dict[str, Found]:

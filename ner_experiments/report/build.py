@@ -1,0 +1,181 @@
+"""The whole report: an index, a page for each table, and one for each row's runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ner_experiments.analysis.rows import RowErrors
+from ner_experiments.report import (
+    attention,
+    cases,
+    error_sections,
+    error_tables,
+    index,
+    row_sections,
+    table_sections,
+    xor_section,
+)
+from ner_experiments.report.entries import Entry
+from ner_experiments.report.sections import Section
+from ner_experiments.report.site import Site
+from ner_experiments.runs import Run
+from ner_experiments.table_scores import Result, groups, published
+
+MARK = "ner-experiments report"
+"""What the index of a folder says that may be written over."""
+
+
+def write(entries: Sequence[Entry], results: Path, output: Path, commit: str | None) -> list[Path]:
+    """Returns the pages. ValueError if the folder holds something else."""
+    empty(output)
+    site = Site(output, commit)
+    rows = row_pages(entries)
+    index.write(site, entries, results)
+    maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
+    errors = {name: RowErrors(labels[0][1], runs) for name, (runs, labels) in rows.items()}
+    for entry in entries:
+        write_table(site, entry, maps, errors)
+    for name, (runs, labels) in rows.items():
+        write_row(site, name, runs, labels, maps, errors[name])
+    return site.written
+
+
+def empty(output: Path) -> None:
+    """Removes the pages of an older report, which might be of tables or runs that are gone."""
+    if not output.exists():
+        return
+    made = output / "index.html"
+    if any(output.iterdir()) and not (made.is_file() and MARK in made.read_text(encoding="utf-8")):
+        raise ValueError(f"{output}: expected a new folder, an empty one, or an older report")
+    shutil.rmtree(output)
+
+
+Labels = list[tuple[str, str, str]]
+"""Of a row in each table: the table's source, the row's label, the page."""
+Rows = dict[str, tuple[dict[int, Run], Labels]]
+Maps = Mapping[str, attention.Map]
+"""Both by the name of the row's page."""
+
+
+def row_pages(entries: Sequence[Entry]) -> Rows:
+    """Rows of several tables that are one experiment have one page, with all its runs."""
+    found: Rows = {}
+    for entry in entries:
+        for result in entry.page.results:
+            if result.runs:
+                runs, labels = found.setdefault(row_name(result), ({}, []))
+                runs.update(result.runs)
+                labels.append((entry.page.table.source, result.row.label, f"{entry.name}.html"))
+    return found
+
+
+def row_name(result: Result) -> str:
+    """All runs of a row are one experiment, but for files that have changed."""
+    return f"runs-{next(iter(result.runs.values())).metrics['identity'][:12]}"
+
+
+def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowErrors]) -> None:
+    page = entry.page
+    links = {it.row.label: f"{row_name(it)}.html" for it in page.results if it.runs}
+    further = [
+        *side_by_side(entry, errors),
+        pairs(site, entry),
+        heat_maps(entry, maps),
+        limit(entry),
+        table_sections.made(entry),
+    ]
+    sections = [*table_sections.all_sections(entry, links), *(it for it in further if it is not None)]
+    site.write(
+        f"{entry.name}.html",
+        "table.html",
+        {
+            "heading": page.table.title,
+            "source": page.table.source,
+            "name": page.table.name,
+            "deviations": " ".join(page.deviations),
+            "comparable": all(result.comparable for result in page.results),
+            "stands_on": table_sections.stands_on(entry),
+            "sections": sections,
+            "trail": [(page.table.source, "")],
+        },
+    )
+
+
+def side_by_side(entry: Entry, errors: Mapping[str, RowErrors]) -> list[Section | None]:
+    """The errors of the rows on each test set, held against the row with the best published number."""
+    found = []
+    for number, group in enumerate(groups(entry.page.results)):
+        best = max(group, key=lambda result: published(result.row)).row.label
+        rows = {result.row.label: errors[row_name(result)] for result in group}
+        found.append(error_tables.section(rows, best, number))
+    return found
+
+
+def pairs(site: Site, entry: Entry) -> Section | None:
+    """A page for the rows on each corpus; what leads there."""
+    links = []
+    for number, group in enumerate(groups(entry.page.results)):
+        if len(group) < 2:
+            continue
+        data = next(iter(group[0].runs.values())).metrics["data"]["name"]
+        name = f"{entry.name}-pairs-{number}.html"
+        context = cases.context(group)
+        about = {
+            "heading": f"What one row gets right and another wrong: {entry.page.table.title}",
+            "lead": f"{entry.page.table.source}; {data}",
+            "trail": [(entry.page.table.source, f"{entry.name}.html"), ("Pairs of rows", "")],
+        }
+        site.write(name, "cases.html", {**about, **context})
+        what = f"{len(context['cases'])} sentences" if context["cases"] else "counts alone"
+        links.append((f"Pairs of {len(group)} rows on {data}: {what}", name))
+    text = "For each pair of rows: the test sentences that one tags right and the other wrong."
+    return Section("pairs", "Right in one row, wrong in another", [text], links=links) if links else None
+
+
+def heat_map(site: Site, name: str, runs: dict[int, Run], labels: Labels) -> attention.Map | None:
+    """Writes the page of a row's attention, if it is one of Att and its weights are there."""
+    run = attention.drawn(runs)
+    if run is None:
+        return None
+    source, label, link = labels[0]
+    return attention.write(site, name.replace("runs-", "attention-"), run, label, [(source, link)])
+
+
+def heat_maps(entry: Entry, maps: Maps) -> Section | None:
+    """What leads to the attention of the table's rows, and of those that it analyses."""
+    rows = [it for it in (*entry.page.results, *entry.analysed) if it.runs and row_name(it) in maps]
+    if not rows:
+        return None
+    found = [maps[row_name(result)] for result in rows]
+    return attention.section(found)
+
+
+def limit(entry: Entry) -> Section | None:
+    return xor_section.picture(entry.xor) if entry.xor else None
+
+
+def write_row(
+    site: Site, name: str, runs: dict[int, Run], labels: Labels, maps: Maps, errors: RowErrors
+) -> None:
+    source, label, link = labels[0]
+    data = next(iter(runs.values())).metrics["data"]["name"]
+    sections = [*row_sections.sections(runs), *error_sections.of_row(errors)]
+    if name in maps:
+        sections.append(attention.section([maps[name]]))
+    where = "; ".join(f"{source}: {label}" for source, label, _ in labels)
+    site.write(
+        f"{name}.html",
+        "table.html",
+        {
+            "heading": label,
+            "source": f"{len(runs)} runs on {data}" if len(runs) > 1 else f"One run on {data}",
+            "name": name.removeprefix("runs-"),
+            "deviations": "",
+            "comparable": True,
+            "stands_on": f"Stands in {where}.",
+            "sections": [*sections, row_sections.settings(runs)],
+            "trail": [(source, link), (label, "")],
+        },
+    )

@@ -1,0 +1,171 @@
+"""What a report is made of: each published table with its runs, kept in results/ or in their own folders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from ner_experiments import pages, settings, table_runs, tables
+from ner_experiments.runs import KeptRun, Run, kept
+from ner_experiments.table_command import quoted
+from ner_experiments.table_scores import Page, Result, Source, collect, in_output_dir
+from ner_experiments.tables import Table
+
+LONGEST = 60
+"""Letters of a file's name."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table under one choice of settings.
+
+    places: where its runs lie.
+    xor: what `ner-experiments xor` wrote, of the table that it measures.
+    analysed: of an analysis the rows whose runs it is made from.
+    """
+
+    page: Page
+    places: tuple[str, ...] = ()
+    xor: Path | None = None
+    analysed: tuple[Result, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Of its files: the table, and in what it deviates from the paper, which may be much."""
+        text = "-".join([self.page.table.name, *(plain(item) for item in self.page.deviations)])
+        if len(text) <= LONGEST:
+            return text
+        return f"{self.page.table.name}-{sha256(' '.join(self.page.deviations).encode()).hexdigest()[:8]}"
+
+    @property
+    def runs(self) -> list[Run]:
+        return [run for result in (*self.page.results, *self.analysed) for run in result.runs.values()]
+
+    @property
+    def to_measure(self) -> list[Result]:
+        """The rows for which there is something to run, or to measure on the runs of others."""
+        return [it for it in self.page.results if it.row.run is not None or it.row.trial or it.row.measure]
+
+    @property
+    def missing(self) -> int:
+        return sum(result.measured is None for result in self.to_measure)
+
+    @property
+    def off(self) -> int:
+        """Rows whose published number is not where further runs of ours would be expected."""
+        return sum(bool(it.against and it.against.inside is False) for it in self.page.results)
+
+    @property
+    def sealed(self) -> bool:
+        """Whether some runs are kept ones, which have no sentences and no weights."""
+        return any(isinstance(run, KeptRun) for run in self.runs)
+
+
+def plain(override: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", override).strip("-")
+
+
+def entries(
+    results: Path, outputs: Path | None, names: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> list[Entry]:
+    """All tables in the order of the papers, or those named; a table's own settings before others.
+
+    `overrides` are those with which runs under `outputs` were made. ValueError or OSError as `pages.read`.
+    """
+    chosen = [tables.load(name) for name in names or tables.names()]
+    folders = list(kept_folders(results)) if results.is_dir() else []
+    found = []
+    for table in chosen:
+        own = [folder for folder in folders if pages.about(folder)[0].name == source_of(table)]
+        made = [from_results(table, folder, results) for folder in own]
+        made += from_outputs(table, outputs, overrides) if outputs else []
+        found += settle(table, made)
+    return found
+
+
+def kept_folders(results: Path) -> Iterator[Path]:
+    yield from (path.parent for path in sorted(results.rglob(pages.TABLE)))
+
+
+def source_of(table: Table) -> str:
+    """The table whose runs are looked at."""
+    return table.analysis or table.name
+
+
+def from_results(table: Table, folder: Path, results: Path) -> Entry:
+    place = (results.name / folder.relative_to(results)).as_posix()
+    if table.command:
+        return Entry(pages.read(folder)[0], (place,), folder / "xor.json")
+    _, overrides = pages.about(folder)
+    return of_source(table, overrides, pages.among(list(kept(folder / pages.RUNS))), place)
+
+
+def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:
+    """The table's page, and of an analysis the rows that it analyses."""
+    page = collect(table, overrides, source)
+    analysed = collect(tables.load(table.analysis), overrides, source).results if table.analysis else ()
+    return Entry(page, (place,), None, analysed)
+
+
+def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
+    """The table's page of run folders. Its rows are not composed if no run is of a corpus that one names."""
+    further = [*overrides, f"output_dir={quoted(str(outputs))}"]
+    if table.command:
+        path = outputs / "xor" / "xor.json"
+        return [Entry(collect(table, further[-1:]), (f"{outputs.name}/xor",), path)] if path.exists() else []
+    if not corpora(table, overrides) & {path.name.partition("-")[0] for path in outputs.glob("*-*")}:
+        return []
+    return [of_source(table, further, in_output_dir(), outputs.name)]
+
+
+def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
+    """The names of the corpora that rows are run on."""
+    analysed = tables.load(source_of(table))
+    rows = [table_runs.joined(analysed.base, row.run or (), overrides) for row in analysed.rows]
+    choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
+    files = [settings.CONF / "data" / f"{choice}.yaml" for choice in choices]
+    texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
+    return {found for text in texts for found in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
+
+
+def settle(table: Table, made: Iterable[Entry]) -> list[Entry]:
+    """One entry for each choice of settings, the paper's first; that one also where nothing was measured."""
+    of_settings: dict[tuple[str, ...], Entry] = {(): Entry(Page(table, unmeasured(table)))}
+    for entry in made:
+        key = entry.page.deviations
+        of_settings[key] = merged(of_settings[key], entry) if key in of_settings else entry
+    return [entry for key, entry in of_settings.items() if not key or measured(entry)]
+
+
+def unmeasured(table: Table) -> tuple[Result, ...]:
+    return tuple(Result(row) for row in table.rows)
+
+
+def measured(entry: Entry) -> bool:
+    return bool(entry.runs) or any(result.scores for result in entry.page.results)
+
+
+def merged(first: Entry, second: Entry) -> Entry:
+    """Row by row the runs of both; a run's own folder takes the place of what is kept of it."""
+    if not measured(first):
+        return second if measured(second) else first
+    if not measured(second):
+        return first
+    results = tuple(map(both, first.page.results, second.page.results))
+    page = Page(first.page.table, results, first.page.deviations)
+    places = tuple(dict.fromkeys([*first.places, *second.places]))
+    return Entry(page, places, second.xor or first.xor, tuple(map(both, first.analysed, second.analysed)))
+
+
+def both(first: Result, second: Result) -> Result:
+    """Runs of other files are not mixed: then those of the second alone."""
+    same = {run.metrics["checksum"] for run in (*first.runs.values(), *second.runs.values())}
+    if not first.scores or len(same) > 1:
+        return second if second.scores else first
+    scores = dict(sorted({**first.scores, **second.scores}.items()))
+    runs = dict(sorted({**first.runs, **second.runs}.items()))
+    missing = "" if scores else first.missing or second.missing
+    return Result(second.row, scores, runs, second.comparable, missing)

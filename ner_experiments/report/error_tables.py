@@ -1,0 +1,101 @@
+"""The errors of a table's rows side by side, and their differences from the row that the paper puts first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ner_experiments.analysis.over_seeds import MeanBucket
+from ner_experiments.analysis.rows import RowErrors
+from ner_experiments.report import plot_bars
+from ner_experiments.report.error_sections import bar, heading, over
+from ner_experiments.report.sections import Section, Shown
+from ner_experiments.report.svg import SERIES, Plot
+from ner_experiments.statistics import difference
+from ner_experiments.table_page import Grid, interval
+
+Rows = Mapping[str, RowErrors]
+"""By label; all on one test set."""
+
+
+def section(rows: Rows, reference: str, number: int) -> Section | None:
+    """Of rows on one test set; `reference` is the label of the one that the others are held against."""
+    found = {label: row.breakdown() for label, row in rows.items()}
+    names = [
+        name for name in next(iter(found.values())) if all(of_row.get(name) for of_row in found.values())
+    ]
+    kinds = {label: row.kinds() for label, row in rows.items() if row.kinds()}
+    if not (names or kinds):
+        return None
+    grids = [kinds_grid(rows)] if kinds else []
+    grids += [
+        Shown(gaps(rows, name, reference), f"F1 minus that of {reference}, by {heading(name)}")
+        for name in names
+    ]
+    plots = [drawn(name, {label: of_row[name] for label, of_row in found.items()}, number) for name in names]
+    data = next(iter(next(iter(rows.values())).runs.values())).metrics["data"]["name"]
+    first = (
+        next(iter(next(iter(found.values()))[names[0]].values())).f1
+        if names
+        else next(iter(next(iter(kinds.values())).values()))
+    )
+    texts = [
+        over(first)
+        + " Differences are taken as in the table of rows above, with Student's or Welch's interval."
+    ]
+    return Section(f"errors-{number}", f"Errors on {data}", texts, grids, plots)
+
+
+def kinds_grid(rows: Rows) -> Shown:
+    of_row = {label: row.kinds() for label, row in rows.items()}
+    names = list(dict.fromkeys(name for found in of_row.values() for name in found))
+    lines = []
+    for label, found in of_row.items():
+        bars = [bar(name, found[name]) if name in found else None for name in names]
+        lines.append([label, *(f"{it.value:.2f} ({interval(it.low, it.high)})" if it else "" for it in bars)])
+    return Shown(Grid(("", *names), lines), "Errors by kind, % of gold mentions, with 95 % intervals")
+
+
+def drawn(name: str, groups: Mapping[str, Mapping[str, MeanBucket]], number: int) -> Plot:
+    """Rows as points; of many rows the table alone would be read."""
+    bars = {label: [bar(group, it.f1) for group, it in found.items()] for label, found in groups.items()}
+    labels = list(dict.fromkeys(it.label for found in bars.values() for it in found))
+    lines = []
+    for label, found in bars.items():
+        of_group = {it.label: it for it in found}
+        shown = [of_group.get(group) for group in labels]
+        lines.append(
+            [label, *(f"{it.value:.2f} ({interval(it.low, it.high)})" if it else "" for it in shown)]
+        )
+    grid = Grid(("", *labels), lines)
+    some = dict(list(bars.items())[: len(SERIES)])
+    title = f"F1 by {heading(name)}" + ("" if len(some) == len(bars) else f", the first {len(some)} rows")
+    return plot_bars.points(some, f"errors-{number}-{name.replace(' ', '-')}", "test F1", title, grid)
+
+
+def gaps(rows: Rows, name: str, reference: str) -> Grid:
+    """A line for each group, a column for each other row."""
+    scores = {label: by_group(row, name) for label, row in rows.items()}
+    others = [label for label in rows if label != reference]
+    lines = []
+    for group, theirs in scores[reference].items():
+        cells = [gap(scores[label].get(group, {}), theirs) for label in others]
+        lines.append([group, *cells])
+    return Grid((heading(name), *others), lines)
+
+
+def by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
+    """F1 in percent, by group and seed, where the group has a gold mention."""
+    found: dict[str, dict[int, float]] = {}
+    for seed, run in row.runs.items():
+        for group, bucket in run.breakdown().get(name, {}).items():
+            if bucket.gold:
+                found.setdefault(group, {})[seed] = 100 * bucket.f1
+    return found
+
+
+def gap(ours: Mapping[int, float], theirs: Mapping[int, float]) -> str:
+    if not (ours and theirs):
+        return ""
+    found = difference(ours, theirs)
+    around = interval(found.low, found.high)
+    return f"{found.mean:+.2f}" + (f" ({around})" if around else " (one seed)")

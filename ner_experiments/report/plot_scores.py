@@ -1,0 +1,175 @@
+"""The paper's points beside ours: along a number that the table varies, or row by row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
+
+from ner_experiments.report.svg import MARKERS, MUTED, SERIES, Plot, drawing, inline, legend_above
+from ner_experiments.report.varied import Axis, Panel, Point
+from ner_experiments.table_page import Grid, deviation, interval, printed
+from ner_experiments.table_scores import Result
+
+PAPER, OURS = "published", "ours"
+RATIO = 16
+"""From here on, largest over smallest, an axis is logarithmic."""
+ROW, LETTER = 24, 6.6
+"""Pixels of a row, and of a letter of its label."""
+LONGEST = 46
+DESCRIPTION = (
+    "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
+    "deviation where it states one. The numbers are in the table below the picture."
+)
+
+
+def along(axis: Axis, name: str, unit: str) -> Plot:
+    """Lines along the axis, one for each series; two pictures where the two are not of the same data."""
+    comparable = all(point.result.comparable for point in axis.points)
+    lines = list(dict.fromkeys(point.series for point in axis.points))
+    sides = [(PAPER, OURS)] if comparable else [(PAPER,), (OURS,)]
+    with drawing(520 if comparable else 760, 320 + 18 * len(lines)) as figure:
+        for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
+            for number, series in enumerate(lines):
+                own = [point for point in axis.points if point.series == series]
+                for kind in kinds:
+                    draw_line(axes, kind, own, number, series)
+            scale(axes, [point.x for point in axis.points])
+            axes.set_xlabel(axis.label)
+            axes.set_ylabel(unit if comparable else f"{unit}, {kinds[0]}")
+            axes.grid(axis="y")
+            if axes.get_legend_handles_labels()[0]:
+                legend_above(axes, columns=len(kinds))
+        title = f"{unit} by {axis.label}"
+        svg = inline(figure, name, title, DESCRIPTION)
+    return Plot(svg, title, grid([point.result for point in axis.points]))
+
+
+def draw_line(axes: Axes, kind: str, points: Sequence[Point], number: int, series: str) -> None:
+    look = look_of(kind, number)
+    own = [point for point in points if centre(point.result, kind) is not None]
+    if not own:
+        return
+    values: list[Any] = [centre(point.result, kind) for point in own]
+    line: dict[str, Any] = {
+        "linestyle": "--" if kind == PAPER else "-",
+        "linewidth": 1.2 if kind == PAPER else 1.8,
+    }
+    axes.errorbar(
+        [point.x for point in own], values, yerr=errors(own, kind), label=f"{series or 'score'}, {kind}",
+        capsize=3, elinewidth=1.2, **look, **line,
+    )  # fmt: skip
+
+
+def look_of(kind: str, number: int) -> dict[str, Any]:
+    """The paper's marks are open, ours are full."""
+    color = SERIES[number % len(SERIES)]
+    face = "none" if kind == PAPER else color
+    return {"color": color, "marker": MARKERS[number % len(MARKERS)], "markerfacecolor": face}
+
+
+def centre(result: Result, kind: str) -> float | None:
+    if kind == OURS:
+        return result.measured.mean if result.measured else None
+    published = result.row.published
+    return float(published) if isinstance(published, int | float) else None
+
+
+def reach(result: Result, kind: str) -> float:
+    """Half the length of the bar through a mark."""
+    if kind == PAPER:
+        return result.row.sd or 0.0
+    ours = result.measured
+    return 0.0 if ours is None or ours.high is None else ours.high - ours.mean
+
+
+def errors(points: Sequence[Point], kind: str) -> list[float] | None:
+    found = [reach(point.result, kind) for point in points]
+    return bars(found)
+
+
+def bars(reaches: Sequence[float]) -> list[float] | None:
+    """None of no length, which would be a cap across the mark."""
+    return [value or math.nan for value in reaches] if any(reaches) else None
+
+
+def scale(axes: Axes, values: Sequence[float]) -> None:
+    """A tick at each value that the paper has."""
+    ticks = sorted(set(values))
+    if ticks[0] > 0 and ticks[-1] / ticks[0] >= RATIO:
+        axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks)
+    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.minorticks_off()
+
+
+def by_row(panel: Panel, name: str, unit: str) -> Plot:
+    """A line of the picture for each row, the first on top; beside each other where they do not compare."""
+    comparable = all(result.comparable for result in panel.results)
+    labels = [shortened(result.row.label) for result in panel.results]
+    sides = [(PAPER, OURS)] if comparable or not measured(panel) else [(PAPER,), (OURS,)]
+    width = 340 * len(sides) + 60 + LETTER * max(map(len, labels))
+    with drawing(width, 90 + ROW * len(labels)) as figure:
+        for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
+            for kind in kinds:
+                draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 and measured(panel) else 0)
+            axes.set_yticks(range(len(labels)), labels)
+            axes.set_ylim(len(labels) - 0.5, -0.5)
+            axes.tick_params(axis="y", length=0)
+            axes.grid(axis="both")
+            axes.xaxis.set_major_locator(MaxNLocator(6))
+            axes.set_xlabel(unit if comparable else f"{unit}, {kinds[0]}")
+            legend_above(axes, columns=3)
+            axes.label_outer(remove_inner_ticks=False)
+        title = f"{unit}, row by row" + (f": {panel.title}" if panel.title else "")
+        svg = inline(figure, name, title, DESCRIPTION)
+    return Plot(svg, title, grid(panel.results))
+
+
+def draw_rows(axes: Axes, kind: str, results: Sequence[Result], apart: float) -> None:
+    chosen: list[tuple[str, Callable[[Result], bool], str]] = [(OURS, lambda it: True, SERIES[0])]
+    if kind == PAPER:
+        chosen = [
+            (PAPER, lambda it: not it.row.cited, SERIES[1]),
+            ("cited by the paper", lambda it: it.row.cited, MUTED),
+        ]
+    for label, belongs, color in chosen:
+        rows = [
+            (number, it) for number, it in enumerate(results) if belongs(it) and centre(it, kind) is not None
+        ]
+        if not rows:
+            continue
+        places = [number + (apart if kind == OURS else -apart) for number, _ in rows]
+        reaches = [reach(it, kind) for _, it in rows]
+        values: list[Any] = [centre(it, kind) for _, it in rows]
+        axes.errorbar(
+            values, places, xerr=bars(reaches), linestyle="",
+            marker="o" if kind == OURS else "D", color=color, capsize=3, elinewidth=1.4, label=label,
+            markerfacecolor=color if kind == OURS else "none",
+        )  # fmt: skip
+
+
+def measured(panel: Panel) -> bool:
+    return any(result.scores for result in panel.results)
+
+
+def shortened(label: str) -> str:
+    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
+
+
+def grid(results: Sequence[Result]) -> Grid:
+    lines = []
+    for result in results:
+        ours, row = result.measured, result.row
+        lines.append(
+            [
+                row.label,
+                printed(row.published) + deviation(row.sd, row.runs),
+                f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}" if ours else "",
+                interval(ours.low, ours.high) if ours else "",
+            ]
+        )
+    return Grid(("row", PAPER, OURS, "95 %"), lines)

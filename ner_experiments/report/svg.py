@@ -1,0 +1,129 @@
+"""Matplotlib's figures as SVG in a page: text that can be selected, colours that follow the page's theme."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as Tree
+
+import matplotlib
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ner_experiments.table_page import Grid
+
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Okabe & Ito (2008), without the yellow, which is lost on white."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+INK, MUTED, FAINT = "#000000", "#696969", "#ebebeb"
+VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], start=1)}
+VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
+"""What the page calls a colour; light and dark pages have different ones."""
+COLOR = re.compile("|".join(VARIABLES))
+REFERENCE = re.compile(r"(url\()?#([A-Za-z_][\w.-]*)")
+SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "report",
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 6,
+    "lines.markeredgewidth": 1.6,
+    "text.parse_math": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture as a page shows it: what it is in a line, and its numbers as a table."""
+
+    svg: Markup
+    title: str
+    grid: Grid
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """A figure of so many pixels, whose text is as large as the page's."""
+    with matplotlib.rc_context(STYLE):
+        yield Figure(figsize=(width / 72, height / 72), layout="constrained")
+
+
+def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
+    """`name` sets the identifiers apart from those of other figures on the page."""
+    file = io.BytesIO()
+    with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
+        warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing, transparent=True)
+    root = Tree.fromstring(file.getvalue())
+    clean(root, name)
+    describe(root, name, title, description)
+    Tree.register_namespace("", SVG[1:-1])
+    return Markup(Tree.tostring(root, encoding="unicode"))
+
+
+def clean(root: Tree.Element, name: str) -> None:
+    """Own identifiers, colours of the page, its font; and no rule that would reach the page around it."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{SVG}style", f"{SVG}metadata") or child.tag.endswith("}metadata"):
+                parent.remove(child)
+    for node in root.iter():
+        if "id" in node.attrib:
+            node.set("id", f"{name}-{node.get('id')}")
+        for key in ("clip-path", LINK):
+            if key in node.attrib:
+                value = REFERENCE.sub(rf"\1#{name}-\2", node.attrib.pop(key))
+                node.set("href" if key == LINK else key, value)
+        if style := node.get("style"):
+            node.set("style", themed(style))
+
+
+def themed(style: str) -> str:
+    """The colours as variables of the page; of the font only its size and weight."""
+    style = re.sub(r"font: ((?:\d+ )?)([\d.]+px)[^;]*", r"font-size: \2; font-weight: \1", style)
+    style = style.replace("font-weight: ;", "").removesuffix("font-weight: ")
+    return COLOR.sub(lambda match: f"var({VARIABLES[match.group()]})", style)
+
+
+def describe(root: Tree.Element, name: str, title: str, description: str) -> None:
+    """What a screen reader says of the picture, which it need not read letter by letter."""
+    _, _, width, height = root.get("viewBox", "").split()
+    root.attrib.pop("width"), root.attrib.pop("height")
+    root.set("role", "img")
+    root.set("class", "plot")
+    root.set("style", f"--width: {float(width):.0f}px; aspect-ratio: {width} / {height}")
+    root.set("aria-labelledby", f"{name}-title {name}-desc")
+    for position, (tag, text) in enumerate((("title", title), ("desc", description))):
+        node = Tree.Element(f"{SVG}{tag}", {"id": f"{name}-{tag}"})
+        node.text = text
+        root.insert(position, node)
+
+
+def legend_above(axes: Axes, columns: int = 2) -> None:
+    """Outside the axes, where it hides no point."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, handletextpad=0.3)

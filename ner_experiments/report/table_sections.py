@@ -1,0 +1,209 @@
+"""A table's own page: published beside ours, what is varied, curves, cost, and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from ner_experiments import table_page
+from ner_experiments.analysis.measure import CHUNK
+from ner_experiments.pages import described, devices, hours, listed
+from ner_experiments.report import plot_curves, plot_scores
+from ner_experiments.report.entries import Entry
+from ner_experiments.report.sections import Section, Shown
+from ner_experiments.report.varied import axes, panels
+from ner_experiments.statistics import summarise
+from ner_experiments.table_page import Grid
+from ner_experiments.table_scores import Result
+
+Links = Mapping[str, str]
+"""The page of a row, by its label."""
+
+
+def results(entry: Entry, links: Links) -> Section:
+    """The table itself, in the paper's order."""
+    page = entry.page
+    grid = table_page.results(page)
+    of_line = {
+        line[0]: links[it.row.label]
+        for line, it in zip(grid.lines, page.results, strict=True)
+        if it.row.label in links
+    }
+    cited = frozenset(number for number, it in enumerate(page.results) if it.row.cited)
+    if not any(it.scores for it in page.results):
+        grid = Grid(grid.headings[:2], [line[:2] for line in grid.lines])
+    texts = [legend(entry)] if any(it.scores for it in page.results) else []
+    texts += [table_page.PEEKED] if grid.headings == table_page.HEADINGS else []
+    return Section(
+        "results",
+        "Published and ours" if len(grid.headings) > 2 else "Published",
+        grids=[Shown(grid, page.table.title, of_line, cited, text=int(in_words(entry)))],
+        notes=texts,
+        points=table_page.notes(page),
+    )
+
+
+def legend(entry: Entry) -> str:
+    if entry.page.table.command:
+        return table_page.TRIALS
+    return table_page.ANALYSED if entry.page.table.analysis else table_page.LEGEND
+
+
+def in_words(entry: Entry) -> bool:
+    """Whether what is published are sentences."""
+    return any(isinstance(row.published, str | list) for row in entry.page.table.rows)
+
+
+def varied(entry: Entry) -> Section | None:
+    """Each number that the table varies as an axis; without one, the rows below each other."""
+    unit = unit_of(entry)
+    found = axes(entry.page)
+    plots = [plot_scores.along(axis, f"axis-{number}", unit) for number, axis in enumerate(found)]
+    if not plots:
+        plots = [
+            plot_scores.by_row(it, f"rows-{number}", unit) for number, it in enumerate(panels(entry.page))
+        ]
+    return Section("varied", "What the table varies", plots=plots) if plots else None
+
+
+def unit_of(entry: Entry) -> str:
+    """What the table's scores are, by its title."""
+    table = entry.page.table
+    if table.command:
+        return "phrases of 4"
+    if table.analysis:
+        chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
+        return "points of recall" if chunks else "points of F1"
+    kinds = [kind for kind in ("accuracy", "F1") if kind in table.title]
+    return f"test {kinds[0]}" if len(kinds) == 1 else "test score"
+
+
+def compared(entry: Entry) -> Section | None:
+    found = entry.page.comparisons()
+    if not found:
+        return None
+    grid = table_page.comparisons(found)
+    caption = "Differences of rows, with their intervals over seeds"
+    return Section(
+        "differences", "What separates the rows", grids=[Shown(grid, caption)], notes=[table_page.COMPARED]
+    )
+
+
+def curves(entry: Entry) -> Section | None:
+    """Only of rows whose runs say what happened epoch by epoch, as all do."""
+    measured = [result for result in entry.page.results if result.runs]
+    if not measured:
+        return None
+    of_scale = {
+        run.headline: plot_curves.limits([it.runs for it in measured if headline(it) == run.headline])
+        for run in entry.runs
+    }
+    plots = [
+        plot_curves.dev(it.runs, f"curve-{number}", it.row.label, of_scale[headline(it)])
+        for number, it in enumerate(measured)
+    ]
+    text = "Dev after each epoch, a line for each seed, on one scale; the mark is the epoch that dev chose."
+    return Section("curves", "Learning curves", [text], plots=plots, small=True)
+
+
+def headline(result: Result) -> str:
+    return next(iter(result.runs.values())).headline
+
+
+def cost(entry: Entry, links: Links) -> Section | None:
+    lines = [cost_line(result) for result in entry.page.results if result.runs]
+    if not lines:
+        return None
+    headings = (
+        "",
+        "parameters",
+        "of the model",
+        "epochs",
+        "minutes a run",
+        "s per epoch",
+        "tokens per s",
+        "memory, MB",
+    )
+    text = (
+        f"On {devices(entry.runs)}. Means over runs ± standard deviation; "
+        "the seconds depend on what else the machine did."
+    )
+    return Section(
+        "cost", "Cost", [text], [Shown(Grid(headings, lines), "What a run of each row costs", links)]
+    )
+
+
+def cost_line(result: Result) -> list[str]:
+    runs = [run.metrics for run in result.runs.values()]
+    memory = [sum(run["peak_memory_bytes"].values()) / 1e6 for run in runs if "peak_memory_bytes" in run]
+    speed = [run["tokens_per_second"] for run in runs if "tokens_per_second" in run]
+    return [
+        result.row.label,
+        f"{runs[0]['parameters']:,}",
+        f"{runs[0]['parameters_of'].get('model', 0):,}" if "parameters_of" in runs[0] else "",
+        f"{fmean(run['epochs'] for run in runs):.1f}",
+        spread([run["seconds"] / 60 for run in runs], 1),
+        spread([run["seconds"] / run["epochs"] for run in runs], 1),
+        spread(speed, 0),
+        f"{max(memory):,.0f}" if memory else "",
+    ]
+
+
+def spread(values: Sequence[float], digits: int) -> str:
+    if not values:
+        return ""
+    found = summarise(values)
+    return f"{found.mean:,.{digits}f}" + ("" if found.sd is None else f" ± {found.sd:,.{digits}f}")
+
+
+def made(entry: Entry) -> Section | None:
+    """The command, the machine, the code and the data."""
+    runs = entry.runs
+    if not runs:
+        return None
+    page = entry.page
+    seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in runs})))
+    command = " ".join(
+        [
+            "python run.py -m",
+            f"table={page.table.analysis or page.table.name}",
+            *page.deviations,
+            f"seeds=[{seeds}]",
+        ]
+    )
+    torch = listed({f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics})
+    points = [
+        f"{len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {torch}.",
+        f"Code: checksum {listed({run.metrics['code'][:12] for run in runs})}, "
+        f"commit {listed({str(run.metrics['commit'])[:12] for run in runs})}.",
+    ]
+    for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
+        points.append(f"Data: {name}, checksum {checksum[:12]}.")
+        points += notes
+    return Section("made", "How it was made", points=points, folded=[("The command", command)])
+
+
+def stands_on(entry: Entry) -> str:
+    """Which runs a page is made of, and what these cannot show."""
+    if entry.page.table.command:
+        return (
+            f"Stands on what {entry.page.table.command} left in {listed(entry.places)}."
+            if entry.places
+            else "Nothing was measured yet."
+        )
+    if not entry.runs:
+        if entry.page.table.analysis and any(it.scores for it in entry.page.results):
+            return f"Stands on the runs of {entry.page.table.analysis} in {listed(entry.places)}."
+        return "No run of this table is finished; below are the published numbers."
+    text = f"Stands on {len(entry.runs)} runs in {listed(entry.places)}."
+    if entry.sealed:
+        text += (
+            " Kept runs have no sentences, for the licences of corpora, and no weights: what needs either"
+            " is left out (--runs DIR shows it of run folders)."
+        )
+    return text
+
+
+def all_sections(entry: Entry, links: Links) -> list[Section]:
+    found = [results(entry, links), varied(entry), compared(entry), curves(entry), cost(entry, links)]
+    return [section for section in found if section is not None]
