@@ -185,25 +185,6 @@ def finished(cfg: DictConfig, known: dict[str, str]) -> dict[int, Run]:
     return {}
 
 
-def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
-    """ValueError if a finished run under `output_dir` found something else in the same place.
-
-    read: of the corpus and the inputs, as `train.sources`.
-    """
-    corpus = glob.escape(cfg.data.name)
-    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/metrics.json")):
-        try:
-            theirs = sealed.read(path).get("read", {})
-        except sealed.DamagedError:
-            continue
-        for place, checksum in theirs.items():
-            if read.get(place, checksum) != checksum:
-                raise ValueError(
-                    f"{cfg.data.name}: files have changed between two runs: their checksum is {read[place]}, "
-                    f"and was {checksum} for {path.parent}; put back what it read, or take another output_dir"
-                )
-
-
 def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
     """Those that are the experiment, by seed, on the files as they were; ValueError if these differ."""
     of_experiment = [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment import run
 from ner_experiments.identity import identity, run_folder
 from ner_experiments.results import write_json
-from ner_experiments.runs import refuse_changed
 from ner_experiments.sigterm import noted
 
 log = logging.getLogger(__name__)
@@ -135,6 +135,25 @@ def sources(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]
         if content := encoder.inputs[name].checksum():
             found.append(([data, OmegaConf.to_container(part.input, resolve=True)], content))
     return {hashlib.sha256(json.dumps(place).encode()).hexdigest()[:16]: content for place, content in found}
+
+
+def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
+    """ValueError if a finished run under `output_dir` found something else in the same place.
+
+    read: of the corpus and the inputs, as `sources`.
+    """
+    corpus = glob.escape(cfg.data.name)
+    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/metrics.json")):
+        try:
+            theirs = sealed.read(path).get("read", {})
+        except sealed.DamagedError:
+            continue
+        for place, checksum in theirs.items():
+            if read.get(place, checksum) != checksum:
+                raise ValueError(
+                    f"{cfg.data.name}: files have changed between two runs: their checksum is {read[place]}, "
+                    f"and was {checksum} for {path.parent}; put back what it read, or take another output_dir"
+                )
 
 
 def identify(cfg: DictConfig, known: dict[str, str]) -> str:
