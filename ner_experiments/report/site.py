@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Unicode's categories of what one does not see, or what turns the text around it."""
@@ -46,6 +46,7 @@ class Site:
         made.globals["site"] = self
         made.filters["visible"] = visible
         made.filters["brief"] = brief
+        made.filters["code"] = code
         return made
 
     def write(self, name: str, template: str, context: Mapping[str, Any]) -> None:
@@ -70,3 +71,8 @@ def visible(text: Any) -> str:
 def brief(text: str) -> str:
     """Of checksums the first digits."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b", r"\1", text)
+
+
+def code(text: str) -> Markup:
+    """Escaped, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

@@ -30,8 +30,8 @@ def results(entry: Entry, links: Links) -> Section:
         if it.row.label in links
     }
     cited = frozenset(number for number, it in enumerate(page.results) if it.row.cited)
-    if not any(it.scores for it in page.results):
-        grid = Grid(grid.headings[:2], [line[:2] for line in grid.lines])
+    filled = [number for line in grid.lines for number, cell in enumerate(line, start=1) if cell]
+    grid = Grid(grid.headings[: max(filled)], [line[: max(filled)] for line in grid.lines])
     texts = [legend(entry)] if any(it.scores for it in page.results) else []
     texts += [table_page.PEEKED] if grid.headings == table_page.HEADINGS else []
     return Section(
@@ -199,7 +199,7 @@ def stands_on(entry: Entry) -> str:
     if entry.sealed:
         text += (
             " Kept runs have no sentences, for the licences of corpora, and no weights: what needs either"
-            " is left out (--runs DIR shows it of run folders)."
+            " is left out (`ner-experiments report --runs DIR` shows it of run folders)."
         )
     return text
 

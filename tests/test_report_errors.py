@@ -1,0 +1,122 @@
+"""The errors on the report's pages, counted by hand: kinds, groups, confusion, differences, gradients."""
+
+import math
+from pathlib import Path
+
+import pytest
+from scipy.stats import t
+
+from ner_experiments.analysis.calibration import Bin, Calibration
+from ner_experiments.analysis.errors import of_predictions
+from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.analysis.rows import RowErrors
+from ner_experiments.report import error_sections, error_tables, row_sections
+from ner_experiments.runs import KeptRun, Run
+
+GOLD = ("B-PER", "I-PER", "O", "B-LOC", "O", "B-PER")
+WORDS = ("Ann", "Lee", "saw", "Rome", "with", "Bo")
+RIGHT = GOLD
+BOUNDARY = ("B-PER", "O", "O", "B-LOC", "O", "B-PER")
+TYPE = ("B-PER", "I-PER", "O", "B-PER", "O", "B-PER")
+MISSED = ("B-PER", "I-PER", "O", "O", "O", "B-PER")
+DATA = {"name": "toy", "checksum": "abc"}
+
+
+def kept(*predicted: tuple[str, ...]) -> KeptRun:
+    """A run of these sentences, which all have the same gold mentions."""
+    errors = of_predictions([Predicted(WORDS, GOLD, tags) for tags in predicted], "mentions", None)
+    bins = (Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),)
+    content = {"errors": errors.record(), "calibration": Calibration(bins, 0.1, 0.05, 0.2).record()}
+    return KeptRun(Path("kept"), {"data": DATA, "task": "mentions"}, content)
+
+
+@pytest.fixture
+def row() -> RowErrors:
+    """Of 6 gold mentions the first run has one boundary wrong, the second one type, and one is missed."""
+    return RowErrors("a row", {1: kept(RIGHT, BOUNDARY), 2: kept(TYPE, MISSED)})
+
+
+@pytest.fixture
+def other() -> RowErrors:
+    return RowErrors("another", {1: kept(RIGHT, RIGHT), 2: kept(RIGHT, RIGHT)})
+
+
+def student(*values: float) -> str:
+    """The 95 % interval of a mean, as pages print it."""
+    mean = sum(values) / len(values)
+    sd = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    half = t.ppf(0.975, len(values) - 1) * sd / math.sqrt(len(values))
+    return f"{mean - half:.2f} to {mean + half:.2f}"
+
+
+def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
+    section = error_sections.by_kind(row.kinds())
+    assert section is not None
+    (plot,) = section.plots
+    sixth = 100 / 6
+    half = [f"{sixth / 2:.2f}", student(sixth, 0)]
+    expected = {"boundary": half, "type": half, "missed": half, "both": ["0.00", "0.00 to 0.00"]}
+    found = {name: cells for name, *cells in plot.grid.lines}
+    assert found == expected | {"invented": ["0.00", "0.00 to 0.00"]}
+
+
+def test_groups_have_the_mean_of_f1_over_seeds(row: RowErrors) -> None:
+    (section,) = error_sections.by_group(row)
+    assert section is not None
+    of_type = {name: cells for name, *cells in section.plots[0].grid.lines}
+    # LOC: 2 of 2, and none of the 2 with nothing predicted. PER: 3 of 4 both ways; then 4 of 4, with one more
+    assert of_type["LOC"] == ["50.00", "50.00", "50.00", student(100, 0), "2"]
+    f1 = (100 * 6 / 8, 100 * 8 / 9)
+    assert of_type["PER"][2:] == [f"{sum(f1) / 2:.2f}", student(*f1), "4"]
+
+
+def test_confusion_is_a_mean_over_runs_and_coloured_by_share(row: RowErrors) -> None:
+    section = error_sections.confused(row.confusion())
+    assert section is not None
+    (shown,) = section.grids
+    assert shown.grid.headings == ("gold", "LOC", "PER", "none")
+    assert shown.grid.lines == [["LOC", "1", "0.5", "0.5"], ["PER", "0", "4", "0"], ["none", "0", "0", "0"]]
+    assert shown.heat == [[0.5, 0.25, 0.25], [0, 1, 0], [0, 0, 0]]
+
+
+def test_calibration_is_shown_bin_by_bin(row: RowErrors) -> None:
+    section = error_sections.calibrated(row.calibration())
+    assert section is not None
+    assert "Expected calibration error 10.00 %" in section.texts[1]
+    assert section.plots[0].grid.lines == [["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]]
+
+
+def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErrors) -> None:
+    grid = error_tables.gaps({"ours": row, "best": other}, "type", "best")
+    per = (100 * 6 / 8 - 100, 100 * 8 / 9 - 100)
+    assert grid.headings == ("type", "ours")
+    assert grid.lines == [
+        ["LOC", f"-50.00 ({student(0, -100)})"],
+        ["PER", f"{sum(per) / 2:+.2f} ({student(*per)})"],
+    ]
+    one = {"ours": RowErrors("", {1: row.runs[1]}), "best": RowErrors("", {1: other.runs[1]})}
+    assert error_tables.gaps(one, "type", "best").lines[1] == ["PER", "-25.00 (one seed)"]
+    assert error_tables.section({"ours": row, "best": other}, "best", 0) is not None
+
+
+def test_what_runs_were_kept_without_is_said(row: RowErrors) -> None:
+    metrics = {"data": DATA, "task": "tags", "test": {}}
+    old = RowErrors("old", {1: KeptRun(Path("kept"), metrics, {"figures": {}})})
+    assert [section.texts for section in error_sections.of_row(old)] == [[error_sections.NOT_KEPT]]
+    assert error_tables.section({"old": old}, "old", 0) is None
+
+
+def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
+    (tmp_path / "gradients.csv").write_text(
+        "epoch,steps,kind,part,norm,by_shortcut,through_block,share\n"
+        "1,5,weights,words,0.5,,,\n1,5,layer,1,2.0,1.5,0.5,0.75\n1,5,layer,2,1.0,,,\n"
+        "2,5,weights,words,0.25,,,\n2,5,layer,1,3.0,1.5,1.5,0.5\n2,5,layer,2,1.0,,,\n"
+    )
+    section = row_sections.gradients({4: Run(tmp_path, {})})
+    assert section is not None
+    assert [(list(plot.grid.headings), plot.grid.lines) for plot in section.plots] == [
+        (["epoch", "words"], [["1", "0.5"], ["2", "0.25"]]),
+        (["epoch", "layer 1", "layer 2"], [["1", "2", "1"], ["2", "3", "1"]]),
+        (["epoch", "layer 1"], [["1", "0.75"], ["2", "0.5"]]),
+    ]
+    assert row_sections.gradients({4: Run(tmp_path / "none", {})}) is None
