@@ -15,6 +15,8 @@ KNOBS = ("layers", "paper")
 """They act only where another setting takes them up, and count there."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
 """Of data and inputs: where a file lies is not what it holds, and its checksum counts instead."""
+FOR_OTHER_TEXT = "tokens"
+"""Of data: says how `predict` cuts text into tokens, and nothing of what was trained."""
 
 
 def identity(cfg: DictConfig, checksum: str) -> str:
@@ -35,6 +37,7 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     for reader in (settings["data"], *inputs(settings)):
         for name in PLACES:
             reader.pop(name, None)
+    settings["data"].pop(FOR_OTHER_TEXT, None)
     return settings
 
 

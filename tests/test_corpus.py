@@ -175,6 +175,7 @@ def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
             {"scheme": "bio"},
             "mine: scheme must be one of auto, iob1, iob2, bioes, bmes, got 'bio'",
         ),
+        ({"train": TRAIN}, {"tokens": "chars"}, "mine: tokens must be one of words, characters, got 'chars'"),
         ({"train": TRAIN}, {"task": "ner"}, "mine: task must be one of mentions, tags, got 'ner'"),
     ],
 )

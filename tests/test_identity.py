@@ -110,6 +110,7 @@ ELSEWHERE = (
             "data=conll2003",
             ("data.folder=elsewhere", "data.files.train=a", "data.sha256.train=b", "data.source=c"),
         ),
+        ("data=msra", ("data.tokens=words",)),  # how `predict` cuts text
         ("data=ud_ewt", ("data.url=a", "data.licence=b", "data.sizes.train=1")),
         ("words=glove", ("words.input.path=elsewhere", "words.input.cache=elsewhere")),
         ("words=bert_frozen", ("words.input.path=elsewhere",)),

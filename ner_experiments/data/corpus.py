@@ -10,7 +10,7 @@ from itertools import chain
 from typing import ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
-from ner_experiments.data.sentence import Corpus, Sentence, Task
+from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, convert, illegal, spans
 
 Splits = dict[str, list[Sentence]]
@@ -43,6 +43,11 @@ class Source(Protocol):
         """How many sentences of each split `load` keeps, the first ones; None: all."""
         ...
 
+    @property
+    def tokens(self) -> Tokens:
+        """What its tokens are; nothing that is trained or scored depends on it."""
+        ...
+
     def read(self) -> Splits:
         """All sentences, their tags as they stand. ValueError: a file missing or malformed, a split empty."""
         ...
@@ -71,6 +76,10 @@ class ToyCorpus:
     task: ClassVar[Task] = "mentions"
     scheme: ClassVar[SchemeOrAuto] = "bioes"
     held_out: ClassVar[float] = 0.0
+
+    @property
+    def tokens(self) -> Tokens:
+        return "characters" if self.language == "zh" else "words"
 
     def read(self) -> Splits:
         for split, count in self.sentences.items():

@@ -15,7 +15,7 @@ from ner_experiments.data.checksum import sha256
 from ner_experiments.data.columns import is_docstart, read_columns, read_lines
 from ner_experiments.data.conllu import read_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
-from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, illegal
 
 
@@ -27,7 +27,7 @@ class Files(ABC):
     sha256, sizes: split -> checksum of the published file, in hexadecimal, and bytes of it.
     source, licence: what it is, where it comes from and on which terms; told to whom a file is missing.
     url: where its files may be downloaded from under their names, if the licence is open.
-    held_out, max_sentences: see `Source`.
+    held_out, max_sentences, tokens: see `Source`.
     """
 
     name: str
@@ -40,6 +40,14 @@ class Files(ABC):
     url: str = ""
     held_out: float = 0.0
     max_sentences: int | None = None
+    tokens: Tokens = "words"
+
+    def __post_init__(self) -> None:
+        self._check_choice("tokens", self.tokens, get_args(Tokens))
+
+    def _check_choice(self, key: str, value: object, choices: Sequence[str]) -> None:
+        if value not in choices:
+            raise ValueError(f"{self.name}: {key} must be one of {', '.join(choices)}, got {value!r}")
 
     @property
     @abstractmethod
@@ -132,12 +140,9 @@ class ColumnFiles(Files):
     empty_tag: str | None = None
 
     def __post_init__(self) -> None:
-        for key, value, choices in (
-            ("scheme", self.scheme, ("auto", *get_args(Scheme))),
-            ("task", self.task, get_args(Task)),
-        ):
-            if value not in choices:
-                raise ValueError(f"{self.name}: {key} must be one of {', '.join(choices)}, got {value!r}")
+        super().__post_init__()
+        self._check_choice("scheme", self.scheme, ("auto", *get_args(Scheme)))
+        self._check_choice("task", self.task, get_args(Task))
 
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_columns(

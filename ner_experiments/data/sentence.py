@@ -8,6 +8,9 @@ from typing import Literal
 Task = Literal["mentions", "tags"]
 """What is scored: exact mentions (names, chunks) by F1, or every token's tag (POS) by accuracy."""
 
+Tokens = Literal["words", "characters"]
+"""What a corpus' tokens are, and so what text that is not in it yet is cut into."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
