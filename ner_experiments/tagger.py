@@ -42,6 +42,16 @@ class Decoder(Protocol):
         self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
     ) -> Float[Tensor, "batch time tags"]: ...
 
+    def span_probabilities(
+        self,
+        scores: Float[Tensor, "batch time tags"],
+        tags: Int[Tensor, "batch time"],
+        mask: Bool[Tensor, "batch time"],
+        spans: Int[Tensor, "spans 3"],
+    ) -> Float[Tensor, " spans"]:
+        """That all tokens of a span (sentence, start, end) have these tags, whatever the others have."""
+        ...
+
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 

@@ -14,6 +14,7 @@ from ner_experiments.modules.decoding import (
     viterbi,
 )
 from ner_experiments.modules.forward_backward import marginals, negative_log_likelihood
+from ner_experiments.modules.span_probability import of_chain
 
 
 class CRF(nn.Module):
@@ -68,6 +69,21 @@ class CRF(nn.Module):
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
         scores = at_least_float32(scores)
         return marginals(scores, mask, self._transitions(scores.dtype))
+
+    def span_probabilities(
+        self,
+        scores: Float[Tensor, "batch time tags"],
+        tags: Int[Tensor, "batch time"],
+        mask: Bool[Tensor, "batch time"],
+        spans: Int[Tensor, "spans 3"],
+    ) -> Float[Tensor, " spans"]:
+        """p(y_i = tags_i of all i from start to end - 1 | scores) of each span (sentence, start, end).
+
+        Exact, for any other tags of the other tokens: see `of_chain`.
+        """
+        check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
+        scores = at_least_float32(scores)
+        return of_chain(scores, tags, mask, spans, self._transitions(scores.dtype))
 
     def _transitions(self, dtype: torch.dtype) -> Transitions:
         transitions = Transitions(self.start, self.transitions, self.end)

@@ -13,6 +13,7 @@ from ner_experiments.modules.decoding import (
     check_inputs,
     viterbi,
 )
+from ner_experiments.modules.span_probability import product
 
 REDUCTIONS = ("sentence", "token", "sum")
 
@@ -79,3 +80,19 @@ class Softmax(nn.Module):
         """The softmax of each token, 0 where mask is False; differentiable."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
         return centred(scores, mask).softmax(2) * mask.unsqueeze(2)
+
+    @torch.no_grad()
+    def span_probabilities(
+        self,
+        scores: Float[Tensor, "batch time tags"],
+        tags: Int[Tensor, "batch time"],
+        mask: Bool[Tensor, "batch time"],
+        spans: Int[Tensor, "spans 3"],
+    ) -> Float[Tensor, " spans"]:
+        """p(y_i = tags_i of all i from start to end - 1 | scores) of each span (sentence, start, end).
+
+        The product of its tokens' probabilities, since the tags are independent given the scores.
+        """
+        check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
+        by_token = centred(scores, mask).log_softmax(2).gather(2, tags.unsqueeze(2)).squeeze(2)
+        return product(by_token, spans)
