@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ner_experiments import run_config
+from ner_experiments.data.corpus import Source
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
 from ner_experiments.metrics import SpanF1, TagAccuracy
@@ -68,6 +69,11 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
 def num_processes(cfg: DictConfig) -> int:
     """That train one model together, each with its share of the batches."""
     return cfg.trainer.devices * cfg.trainer.num_nodes
+
+
+def source(cfg: DictConfig) -> Source:
+    """The corpus that the config describes, of which nothing is read yet."""
+    return instantiate(cfg.data)
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:
