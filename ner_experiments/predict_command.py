@@ -77,5 +77,5 @@ def predict(arguments: argparse.Namespace) -> None:
     file = sys.stdin.buffer if arguments.file == "-" else Path(arguments.file)
     output = arguments.output or ("terminal" if sys.stdout.isatty() else "jsonl")
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n")
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
     WRITERS[output](tagger.stream(reading.read(file, arguments.input)), sys.stdout, tagger.types)

@@ -152,10 +152,10 @@ def with_mentions(sentence: Cut, spans: Sequence[Span], probabilities: Sequence[
 def load(
     run: Path | str, *, tokens: Tokens | None = None, lines: bool = False, device: str = "cpu"
 ) -> TextTagger:
-    """The tagger of a finished run's folder. Executes nothing that lies there; needs no corpus.
+    """The tagger of a finished run's folder. Executes nothing that lies there, and needs no corpus.
 
-    Raw text is cut into what the run's corpus has for tokens unless `tokens` says otherwise; with `lines` each
-    line is a sentence, such as a tweet. ValueError or OSError for a folder that is no finished run's.
+    Raw text is cut into what the run's corpus has for tokens unless `tokens` says otherwise; with `lines`
+    each line is a sentence, such as a tweet. ValueError or OSError for what is no finished run's folder.
     """
     folder = Path(run)
     refuse_damaged(folder)

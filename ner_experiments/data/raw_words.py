@@ -42,8 +42,8 @@ _ABBREVIATION = re.compile(
     |neb|nev|okla|ore|penn|tenn|tex|wis|wyo""",
     re.IGNORECASE | re.VERBOSE,
 )
-_AMBIGUOUS = frozenset(("I", "A"))
-"""Words more often than initials where a sentence may end."""
+_PRONOUN = "I"
+"""More often a word than an initial where a sentence may end."""
 
 _STOPS = frozenset((".", "…"))
 _CLOSES = frozenset("\"'”’»)]}")
@@ -91,7 +91,7 @@ def _takes_full_stop(word: str, line: str, place: int) -> bool:
         return _NUMBER_AHEAD.match(line, place) is not None
     if _TITLE.fullmatch(word) or _ABBREVIATION.fullmatch(word):
         return True
-    return word not in _AMBIGUOUS and _INITIALS.fullmatch(word) is not None
+    return word != _PRONOUN and _INITIALS.fullmatch(word) is not None
 
 
 def _clitic(word: str) -> int:

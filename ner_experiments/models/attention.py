@@ -70,8 +70,8 @@ class SelfAttention(nn.Module):
 class AttBiLSTM(nn.Module):
     """H || C^1 || ... || C^m: the states of `BaselineBiLSTM`, and what each head of attention makes of them.
 
-    A forward hook on `attention` sees its weights, the heat maps of figure 2, in whatever the model is run, but
-    for sentences of over `LONG` tokens that nothing is learned from: their weights are never there at once.
+    A forward hook on `attention` sees its weights, the heat maps of figure 2, in whatever the model is run,
+    but for sentences of over `LONG` tokens where nothing is learned: those weights are never all there.
     """
 
     def __init__(
