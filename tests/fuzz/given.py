@@ -33,7 +33,9 @@ def tagger() -> TextTagger:
     cfg = compose(["data=toy_en", sentences, "model.hidden_size=8", "words.module.dim=8"], "fuzz")
     encoder = make_encoder(cfg)
     encoder.fit(load(source(cfg)))
-    return TextTagger(build(cfg, encoder).eval(), encoder, Reading(source=source(cfg), tokens="words"))
+    made = TextTagger(build(cfg, encoder).eval(), encoder, Reading(source=source(cfg), tokens="words"))
+    made.tag("Kernels are compiled, or found compiled.")
+    return made
 
 
 class Given(Reader):
@@ -42,6 +44,10 @@ class Given(Reader):
     inputs = 10_000
     form: Form
     tokens: Tokens = "words"
+
+    def case(self, rng: Random) -> Case:
+        tagger()  # outside of what is timed
+        return super().case(rng)
 
     def read(self) -> Any:
         made = tagger()
@@ -88,9 +94,6 @@ class RawText(Given):
         with_mark = text[:1] == "\ufeff" or rng.random() < 0.1
         return Case(("\ufeff" * with_mark + text).encode(), "".join(text.split()))
 
-    def agrees(self, found: Any, known: Any) -> bool:
-        return "".join(found) == known
-
     def expected(self, content: bytes) -> Any:
         """No more is known than which characters are in the tokens: all but white space."""
         faults, text = set(), ""
@@ -106,14 +109,7 @@ class RawText(Given):
         return "".join(text.removeprefix("\ufeff").split())
 
     def read(self) -> Any:
-        return Joined(super().read())
-
-
-class Joined(list[str]):
-    """Equal to the text of its tokens."""
-
-    def __eq__(self, other: object) -> bool:
-        return "".join(self) == other
+        return "".join(super().read())
 
 
 class JsonLines(Given):
