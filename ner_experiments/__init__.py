@@ -1,3 +1,21 @@
-"""Four papers' named-entity taggers, and the sweeps that reproduce their tables."""
+"""Four papers' named-entity taggers, and the sweeps that reproduce their tables.
+
+`load(run).tag(text)` puts a trained one to work: see `ner_experiments.tagging`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ner_experiments.tagging import load as load
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Imports PyTorch for `load` only when that is asked for."""
+    if name == "load":
+        return import_module("ner_experiments.tagging").load
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ner_experiments import run_config
+from ner_experiments.data.corpus import Source
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
 from ner_experiments.identity import experiment, kind
@@ -82,6 +83,11 @@ def tags(cfg: DictConfig) -> list[str]:
     """What a logger can find a run by. The last is the same for all that a row of a table counts."""
     parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
     return [*dict.fromkeys(parts), experiment(cfg)]
+
+
+def source(cfg: DictConfig) -> Source:
+    """The corpus that the config describes, of which nothing is read yet."""
+    return instantiate(cfg.data)
 
 
 def load(folder: Path) -> tuple[Tagger, Encoder]:

@@ -18,6 +18,7 @@ from ner_experiments import settings, table_command
 USAGE = """usage: ner-experiments COMMAND ...
 
   train [OVERRIDE ...]          one experiment, or with -m a sweep; `python run.py` is the same
+  predict RUN [FILE]            tags text of your own by a run that is finished
   data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
   data check --format conll|conllu FILE ... [--json]
   data get NAME                 downloads a corpus whose licence allows it
@@ -45,6 +46,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         return 0
     commands: dict[str, Callable[[list[str]], int]] = {
         "train": train,
+        "predict": predict,
         "data": data,
         "table": table,
         "attention": attention,
@@ -108,6 +110,12 @@ def job(cfg: DictConfig) -> dict[str, Any]:
 
 class RefusedError(CompactHydraException):
     """Hydra prints these without a traceback."""
+
+
+def predict(arguments: list[str]) -> int:
+    from ner_experiments import predict_command
+
+    return predict_command.main(arguments)
 
 
 def data(arguments: list[str]) -> int:

@@ -1,6 +1,7 @@
 """Shapes are checked wherever the modules name them; every test is seeded; one thread."""
 
 import os
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -19,3 +20,11 @@ jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "b
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BiLSTM-CRF with character CNNs that finds mentions in the toy language."""
+    from tiny_runs import finished  # behind the hook above
+
+    return finished(tmp_path_factory.mktemp("toy_run"), "data=toy_en")

@@ -17,6 +17,7 @@ from transformers import BertModel, BertTokenizer
 from ner_experiments.data import bert_files
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
+from ner_experiments.modules import bert as bert_module
 from ner_experiments.modules.bert import Bert, FrozenBert, GivenVectors
 
 UNKNOWN = VOCABULARY.index("[UNK]")
@@ -118,6 +119,18 @@ def test_special_pieces_in_the_text_and_what_the_folder_says_of_length_are_ignor
     assert made == ["[CLS]", "[", "[UNK]", "]", "a", *"中" * 9, "[SEP]"]
     assert windows[1].tolist() == [2, VOCABULARY.index("a"), 3, *[0] * 12]
     assert mask.sum(1).tolist() == [15, 3]
+
+
+def test_many_windows_are_read_a_few_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = random_text(1, 50, 4, 17)
+    input = fitted(pieces(folder, 16, 4), text)
+    module, together = Bert(**input.sizes()).eval(), batch(input, text)
+    expected = vectors(module, together)
+    calls: list[object] = []
+    module.bert.register_forward_hook(lambda *call: calls.append(call))
+    monkeypatch.setattr(bert_module, "MOST", 40)
+    torch.testing.assert_close(vectors(module, together), expected, rtol=0, atol=1e-5)
+    assert len(calls) > 2
 
 
 def test_padding_and_batching_change_nothing(folder: Path) -> None:

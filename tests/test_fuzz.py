@@ -15,6 +15,7 @@ SHORT = {
     ),
     **dict.fromkeys(("ontonotes5", "ontonotes5_columns", "ptb", "ud_ewt", "weibo", "wnut17"), 200),
     **{"vectors": 400, "gazetteer": 300, "tables": 60, "checkpoints": 40},
+    **{"predict, words": 150, "predict, characters": 100, "predict, jsonl": 100, "predict, conll": 100},
 }
 
 

@@ -11,6 +11,7 @@ from hydra.utils import instantiate
 from li2020_equations import Equations, Masks, attention
 from torch import Tensor, nn
 
+from ner_experiments.models import attention as attention_model
 from ner_experiments.models.attention import AttBiLSTM, SelfAttention, only
 from ner_experiments.modules.dropout import VariationalDropout
 from ner_experiments.modules.variational import VariationalLSTMs
@@ -110,6 +111,21 @@ def test_attention_of_each_head_and_token_is_that_of_the_equations():
             torch.testing.assert_close(head[:length, :length], torch.stack(rows), rtol=0, atol=1e-10)
     torch.testing.assert_close(weights.sum(3), torch.ones_like(weights[..., 0]))
     assert not weights.masked_select(~REAL[:, None, None]).any()
+
+
+def test_the_contexts_of_long_sentences_come_a_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(2)
+    model = AttBiLSTM(input_size=5, num_layers=1, hidden_size=4, num_heads=HEADS, head_size=HEAD, dropout=0.0)
+    x, lengths = torch.randn(3, 40, 5), torch.tensor([40, 31, 1])
+    with torch.no_grad():
+        expected = model(x, lengths)
+        monkeypatch.setattr(attention_model, "LONG", 12)
+        seen: list[torch.Tensor] = []
+        model.attention.register_forward_hook(lambda *call: seen.append(call[-1]))
+        torch.testing.assert_close(model(x, lengths), expected)
+    assert not seen
+    model(x, lengths)
+    assert len(seen) == 1
 
 
 def second_difference(name: str, layers: int) -> float:

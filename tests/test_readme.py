@@ -28,6 +28,8 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("my", "my-dev", "my-test"):
         (folder / f"{name}.conll").write_text("Ann NNP B-PER\nsat VBD O\n\nBob NNP B-PER\n\n")
     (folder / "vectors.txt").write_text("the 0.1 0.2\nof 0.3 0.4\n")
+    for name in ("news", "tweets", "chinese"):
+        (folder / f"{name}.txt").write_text("Ann left Oslo.\n")
     return folder
 
 
@@ -42,9 +44,9 @@ def test_a_target_is_in_the_makefile(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if not line.startswith("make")])
-def test_a_command_runs(line: str, checkout: Path) -> None:
-    for corpus in ("weibo", "conll2003"):
-        if corpus in line and not (Path(os.environ.get("NER_DATA_DIR", "data")) / corpus).is_dir():
+def test_a_command_runs(line: str, checkout: Path, toy_run: Path) -> None:
+    for corpus in ("weibo", "conll2003", "wnut17", "msra"):
+        if f"data={corpus}" in line and not (Path(os.environ.get("NER_DATA_DIR", "data")) / corpus).is_dir():
             pytest.skip(f"{corpus} is not here")
     program, *arguments = shlex.split(line)
     if program == "python":
@@ -52,10 +54,22 @@ def test_a_command_runs(line: str, checkout: Path) -> None:
         command = [sys.executable, *arguments]
     else:
         assert program == "ner-experiments"
+        if arguments[0] == "predict":
+            arguments[1] = str(toy_run)
         code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
         command = [sys.executable, "-c", code, *arguments]
     result = run(command, checkout)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_lines_of_python_print_mentions(toy_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(import ner_experiments\n.*?)```", TEXT, re.DOTALL)
+    text = "Vera Stavsen of Brennholt lives in Vantora, and Hugo Lornsen in Dalmia."
+    code = re.sub(r'load\(".*?"\)', f"load({str(toy_run)!r})", code)
+    exec(re.sub(r'tag\(".*?"\)', f"tag({text!r})", code), {})
+    for line in capsys.readouterr().out.splitlines():
+        start, end, _, rest = line.split(" ", 3)
+        assert rest.startswith(text[int(start) : int(end)] + " ")
 
 
 def test_the_architecture_of_your_own_trains_and_passes_the_common_tests(checkout: Path) -> None:

@@ -35,23 +35,35 @@ def read_gold_conll(path: Path) -> Iterator[Sentence]:
     names that are nested, not closed or not opened, a type that `check_tags` refuses, bytes that are no UTF-8
     text.
     """
+    for block, rows in _rows(path):
+        tags = intern_all(_iob2([row[_NAMES] for row in rows], path, block))
+        check_tags(tags, path, block)
+        yield _sentence(block, rows, tags)
+
+
+def read_untagged_gold_conll(path: Path) -> Iterator[Sentence]:
+    """As `read_gold_conll`, but names are not looked at and every token is given O."""
+    for block, rows in _rows(path):
+        yield _sentence(block, rows, ("O",) * len(rows))
+
+
+def _rows(path: Path) -> Iterator[tuple[list[Line], list[list[str]]]]:
+    """The lines of each sentence, and their fields."""
     for block in read_blocks(path, _ends_sentence):
         rows = [split_fields(line) for _, line in block]
         width = len(rows[0])
         if width < _FEWEST_COLUMNS:
             raise malformed(path, block[0], f"expected at least {_FEWEST_COLUMNS} columns, got {width}")
         check_width(rows, width, path, block)
-        words = intern_all(row[_WORD] for row in rows)
+        words = [row[_WORD] for row in rows]
         if "" in words:
             raise malformed(path, block[words.index("")], "empty word")
-        tags = intern_all(_iob2([row[_NAMES] for row in rows], path, block))
-        check_tags(tags, path, block)
-        yield Sentence(
-            words,
-            tags,
-            {"pos": intern_all(row[_POS] for row in rows)},
-            line=block[0][0],
-        )
+        yield block, rows
+
+
+def _sentence(block: Sequence[Line], rows: Sequence[Sequence[str]], tags: tuple[str, ...]) -> Sentence:
+    words, pos = (intern_all(row[column] for row in rows) for column in (_WORD, _POS))
+    return Sentence(words, tags, {"pos": pos}, line=block[0][0])
 
 
 def _ends_sentence(line: str) -> bool:

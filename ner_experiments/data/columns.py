@@ -10,11 +10,14 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import BinaryIO
 
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.quote import quoted
 
-Path = str | os.PathLike[str]
+Path = str | os.PathLike[str] | BinaryIO
+"""A file's, or an open file such as standard input: then its name is `file.name`."""
 Line = tuple[int, str]
 """A line's number in its file, from 1, and its text without the line end."""
 
@@ -46,20 +49,8 @@ def read_columns(
     """
     if not {"word", "tag"} <= columns.keys():
         raise ValueError(f"columns must name at least word and tag, got {', '.join(columns) or 'none'}")
-    columns = dict(columns)  # a config's mapping takes longer to look into than all else here
-    width: int | None = None
-    for block in read_blocks(path, lambda line: is_blank(line) or is_docstart(line, columns)):
-        rows = [split_fields(line) for _, line in block]
-        if width is None:
-            width = _width_for(columns, rows[0], path, block[0])
-        check_width(rows, width, path, block)
-        layers = {name: [row[index] for row in rows] for name, index in columns.items()}
-        words, tags = layers.pop("word"), layers.pop("tag")
-        if "" in words:
-            raise malformed(path, block[words.index("")], "empty word")
-        if first_character:
-            words = [_first_character(word, path, line) for word, line in zip(words, block, strict=True)]
-        tags = _filled(tags, empty_tag, path, block)
+    for block, layers in _layers(path, columns, first_character=first_character):
+        words, tags = layers.pop("word"), _filled(layers.pop("tag"), empty_tag, path, block)
         check_tags(tags, path, block)
         yield Sentence(
             intern_all(words),
@@ -69,6 +60,38 @@ def read_columns(
         )
 
 
+def read_untagged(
+    path: Path, *, columns: Mapping[str, int], first_character: bool = False
+) -> Iterator[Sentence]:
+    """As `read_columns` but for the tags: `columns` names none, and every token is given O."""
+    if "word" not in columns:
+        raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
+    for block, layers in _layers(path, columns, first_character=first_character):
+        words = tuple(layers.pop("word"))
+        others = {name: tuple(layer) for name, layer in layers.items()}
+        yield Sentence(words, ("O",) * len(words), others, line=block[0][0])
+
+
+def _layers(
+    path: Path, columns: Mapping[str, int], *, first_character: bool
+) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
+    """The lines of each sentence, and what its tokens have in each column."""
+    columns = dict(columns)  # a config's mapping takes longer to look into than all else here
+    width: int | None = None
+    for block in read_blocks(path, lambda line: is_blank(line) or is_docstart(line, columns)):
+        rows = [split_fields(line) for _, line in block]
+        if width is None:
+            width = _width_for(columns, rows[0], path, block[0])
+        check_width(rows, width, path, block)
+        layers = {name: [row[index] for row in rows] for name, index in columns.items()}
+        if "" in layers["word"]:
+            raise malformed(path, block[layers["word"].index("")], "empty word")
+        if first_character:
+            words = zip(layers["word"], block, strict=True)
+            layers["word"] = [_first_character(word, path, line) for word, line in words]
+        yield block, layers
+
+
 def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
     """Whether `-DOCSTART-` is the first field, or the word, and the tag is no mention's: none is dropped."""
     if _DOCSTART not in line:
@@ -76,7 +99,7 @@ def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
     fields = split_fields(line)
     word, tag = (
         fields[index] if -len(fields) <= index < len(fields) else ""
-        for index in (columns["word"], columns["tag"])
+        for index in (columns["word"], columns.get("tag", len(fields)))
     )
     return _DOCSTART in (fields[0], word) and not _MENTION.match(tag)
 
@@ -86,8 +109,8 @@ def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: Path, li
     for name, index in columns.items():
         if not -width <= index < width:
             raise malformed(path, line, f"no column {index} for {name} among {width} columns")
-    word, tag = columns["word"] % width, columns["tag"] % width
-    if word == tag:  # a file without tags, and tag: -1
+    word, tag = columns["word"] % width, columns.get("tag", -1) % width
+    if word == tag and "tag" in columns:  # a file without tags, and tag: -1
         raise malformed(path, line, f"word and tag are both column {word} of {width}")
     return width
 
@@ -122,10 +145,23 @@ def read_blocks(path: Path, ends_sentence: Callable[[str], bool]) -> Iterator[li
 def read_lines(path: Path) -> Iterator[Line]:
     """Lines that end in LF or CRLF, without a byte order mark at the file's start.
 
-    ValueError for bytes that are not UTF-8, for a NUL, and for a carriage return elsewhere: a file whose
-    lines end in CR would pass for a single line.
+    ValueError as `read_text`, and for a carriage return elsewhere: a file whose lines end in CR would pass
+    for a single line.
     """
-    with open(path, "rb") as file:  # in text a lone CR, or with splitlines U+2028, would end a line too
+    for number, line in read_text(path):
+        line = line.removesuffix("\n").removesuffix("\r")
+        if "\r" in line:
+            rule = "carriage return inside a line (lines end in LF or CRLF)"
+            raise malformed(path, (number, line), rule)
+        yield number, line
+
+
+def read_text(path: Path) -> Iterator[Line]:
+    """Lines as they stand, with their ends, but for a byte order mark at the file's start.
+
+    ValueError for bytes that are not UTF-8, and for a NUL.
+    """
+    with opened(path) as file:  # in text a lone CR, or with splitlines U+2028, would end a line too
         for number, raw in enumerate(file, 1):
             try:
                 line = raw.decode()
@@ -134,13 +170,14 @@ def read_lines(path: Path) -> Iterator[Line]:
                 raise malformed(path, (number, raw.decode(errors="replace").rstrip()), reason) from None
             if number == 1:
                 line = line.removeprefix("\ufeff")
-            line = line.removesuffix("\n").removesuffix("\r")
             if "\0" in line:
-                raise malformed(path, (number, line), "NUL byte")
-            if "\r" in line:
-                rule = "carriage return inside a line (lines end in LF or CRLF)"
-                raise malformed(path, (number, line), rule)
+                raise malformed(path, (number, line.removesuffix("\n").removesuffix("\r")), "NUL byte")
             yield number, line
+
+
+def opened(path: Path) -> AbstractContextManager[BinaryIO]:
+    """An open file stays open behind it."""
+    return open(path, "rb") if isinstance(path, str | os.PathLike) else nullcontext(path)
 
 
 def split_fields(line: str) -> list[str]:
@@ -181,4 +218,5 @@ def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
 def malformed(path: Path, line: Line, rule: str) -> ValueError:
     """The error that says where, which rule, and what stands there."""
     number, text = line
-    return ValueError(f"{os.fspath(path)}:{number}: {rule}: {quoted(text)}")
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path.name
+    return ValueError(f"{name}:{number}: {rule}: {quoted(text)}")

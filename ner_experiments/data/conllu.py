@@ -51,6 +51,18 @@ def read_conllu(path: Path, *, tag: Literal["upos", "xpos"] = "xpos") -> Iterato
         yield Sentence(words, tags, {other: others}, line=lines[0][0])
 
 
+def read_untagged_conllu(path: Path) -> Iterator[Sentence]:
+    """As `read_conllu`, but every token is given O, and what the file has for tags goes to the columns."""
+    for block in read_blocks(path, is_blank):
+        lines, rows = _words(path, block)
+        words = tuple(row[_FORM] for row in rows)
+        if "" in words:
+            raise malformed(path, lines[words.index("")], "empty word")
+        if words:
+            columns = {name: tuple(row[column] for row in rows) for name, column in _TAGS.items()}
+            yield Sentence(words, ("O",) * len(words), columns, line=lines[0][0])
+
+
 def _words(path: Path, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
     """The lines of a sentence's words, and their fields."""
     lines = [(number, line) for number, line in block if not line.startswith("#")]

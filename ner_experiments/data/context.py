@@ -59,6 +59,9 @@ class Context(Input):
         ids = -np.sort(-ids, axis=1)  # padding to the right: the order of what is summed does not matter
         return PerToken(torch.from_numpy(ids))
 
+    def needs(self) -> Sequence[str]:
+        return self.columns
+
     def sizes(self) -> dict[str, Any]:
         return {"num_features": sum(map(len, self.ngrams))}
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
+from ner_experiments.data.columns import Path, read_untagged
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, convert, illegal, spans
 
@@ -52,6 +53,10 @@ class Source(Protocol):
         """All sentences, their tags as they stand. ValueError: a file missing or malformed, a split empty."""
         ...
 
+    def untagged(self, path: Path) -> Iterator[Sentence]:
+        """What is in a file of its format, read as by `read` but for the tags, which are O."""
+        ...
+
     def checksum(self) -> str:
         """One SHA-256 over all that `read` reads."""
         ...
@@ -86,6 +91,9 @@ class ToyCorpus:
             if count < 1:
                 raise ValueError(f"{self.name}: sentences.{split} must be at least 1, got {count}")
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
+
+    def untagged(self, path: Path) -> Iterator[Sentence]:
+        return read_untagged(path, columns={"word": 0})
 
     def checksum(self) -> str:
         digest = hashlib.sha256()

@@ -10,10 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
-from ner_experiments.data.brackets import read_gold_conll
+from ner_experiments.data.brackets import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.columns import is_docstart, read_columns, read_lines
-from ner_experiments.data.conllu import read_conllu
+from ner_experiments.data.columns import Path as PathOrFile
+from ner_experiments.data.columns import is_docstart, read_columns, read_lines, read_untagged
+from ner_experiments.data.conllu import read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, illegal
@@ -60,6 +61,10 @@ class Files(ABC):
     @abstractmethod
     def sentences(self, path: Path) -> Iterator[Sentence]:
         """What is in one file."""
+
+    @abstractmethod
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+        """What is in a file of this format that has no tags, or whose tags do not matter: all O."""
 
     def find(self, file: str) -> list[Path]:
         """The files that an entry of `files` names; none if it is missing."""
@@ -149,6 +154,10 @@ class ColumnFiles(Files):
             path, columns=self.columns, first_character=self.first_character, empty_tag=self.empty_tag
         )
 
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+        others = {name: index for name, index in self.columns.items() if name != "tag"}
+        return read_untagged(path, columns=others, first_character=self.first_character)
+
     def docstarts(self) -> dict[str, int]:
         counts = {split: sum(map(self._count_docstarts, paths)) for split, paths in self.paths().items()}
         return {split: count for split, count in counts.items() if count}
@@ -168,6 +177,9 @@ class ConlluFiles(Files):
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_conllu(path, tag=self.tag)
 
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+        return read_untagged_conllu(path)
+
 
 @dataclass(frozen=True, kw_only=True)
 class GoldConllFiles(Files):
@@ -181,6 +193,9 @@ class GoldConllFiles(Files):
 
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_gold_conll(path)
+
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+        return read_untagged_gold_conll(path)
 
 
 def _check_tags(path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> None:

@@ -59,13 +59,13 @@ class FrozenPieces(Input):
 
     The file belongs to the model's and the text's content and to the two settings, and is checked when it is
     taken up; a damaged one is replaced. MSRA takes 7 GB with 768 numbers for a token. The vectors are
-    computed on the GPU if there is one.
+    computed on the GPU if there is one. Without `cache` they stay in memory.
     """
 
     path: str
     max_length: int
     overlap: int
-    cache: str
+    cache: str | None
 
     def __post_init__(self) -> None:
         self.pieces = Pieces(self.path, self.max_length, self.overlap)
@@ -75,16 +75,27 @@ class FrozenPieces(Input):
         self.model = self.checksum()
 
     def encode(self, text: Text) -> OnDisk:
+        shape = (len(text.tokens), self.pieces.dim)
+        if self.cache is None:
+            table = np.empty(shape, dtype=np.float32)
+            self._compute(text, table)
+            return OnDisk(table, torch.device("cpu"))
+        return OnDisk(self._kept(text, shape, Path(self.cache)), torch.device("cpu"))
+
+    def _kept(self, text: Text, shape: tuple[int, int], cache: Path) -> np.ndarray:
         settings = [_VERSION, self.model, self.max_length, self.overlap, _checksum(text)]
         name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
-        file, shape = Path(self.cache) / f"{name}.bert.npy", (len(text.tokens), self.pieces.dim)
+        file = cache / f"{name}.bert.npy"
         table = _load(file, shape)
         if table is None:
             with _new(file, shape) as empty:
                 self._compute(text, empty)
             table = _load(file, shape)
             assert table is not None
-        return OnDisk(table, torch.device("cpu"))
+        return table
+
+    def keep_nothing(self) -> None:
+        self.cache = None
 
     def sizes(self) -> dict[str, Any]:
         return {"dim": self.pieces.dim}

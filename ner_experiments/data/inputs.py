@@ -8,7 +8,7 @@ taken up again without the corpus (`state`, `restore`).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -34,6 +34,10 @@ class Input(Protocol):
         """The text in numbers."""
         ...
 
+    def needs(self) -> Sequence[str]:
+        """Of the sentences' columns, those that it reads besides the words."""
+        return ()
+
     def sizes(self) -> dict[str, Any]:
         """The arguments of the module that only the vocabulary knows."""
         ...
@@ -52,6 +56,10 @@ class Input(Protocol):
 
     def restore(self, state: State) -> None:
         """Undo `state`."""
+
+    def keep_nothing(self) -> None:
+        """From now on no text comes twice: what is found out about one is not worth a file in the cache."""
+        return None
 
 
 @dataclass

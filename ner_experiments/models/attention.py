@@ -10,6 +10,9 @@ from torch import Tensor, nn
 from ner_experiments.models.baseline import BaselineBiLSTM
 from ner_experiments.modules.checks import check_sizes
 
+LONG = 2500
+"""Tokens; no sentence of the papers' corpora has so many. Weights of 8 heads are then 200 MB."""
+
 
 class SelfAttention(nn.Module):
     """C^i = alpha^i H W^{vi}, where alpha^i = softmax(H W^{qi} (H W^{ki})^T / sqrt(d_c)), for each head i.
@@ -37,20 +40,38 @@ class SelfAttention(nn.Module):
 
         The rows of padded t mean nothing.
         """
-        query, key, value = (
+        query, key, value = self._heads(h)
+        weights = self._weights(query, key, lengths)
+        return (weights @ value).transpose(1, 2).flatten(2), weights
+
+    def contexts(
+        self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time out"]:
+        """What `forward` gives first, from a few rows of alpha at a time: memory linear in the tokens."""
+        query, key, value = self._heads(h)
+        rows = max(1, LONG**2 // h.shape[1])
+        parts = [self._weights(some, key, lengths) @ value for some in query.split(rows, 2)]
+        return torch.cat(parts, 2).transpose(1, 2).flatten(2)
+
+    def _heads(self, h: Tensor) -> list[Float[Tensor, "batch heads time size"]]:
+        return [
             projection(h).unflatten(2, (self.num_heads, self.head_size)).transpose(1, 2)
             for projection in (self.query, self.key, self.value)
-        )
-        is_token = torch.arange(h.shape[1], device=h.device) < lengths[:, None]
+        ]
+
+    def _weights(
+        self, query: Tensor, key: Tensor, lengths: Tensor
+    ) -> Float[Tensor, "batch heads queries time"]:
+        is_token = torch.arange(key.shape[2], device=key.device) < lengths[:, None]
         scores = query @ key.transpose(2, 3) / self.head_size**0.5
-        weights = scores.masked_fill(~is_token[:, None, None], -torch.inf).softmax(3)
-        return (weights @ value).transpose(1, 2).flatten(2), weights
+        return scores.masked_fill(~is_token[:, None, None], -torch.inf).softmax(3)
 
 
 class AttBiLSTM(nn.Module):
     """H || C^1 || ... || C^m: the states of `BaselineBiLSTM`, and what each head of attention makes of them.
 
-    A forward hook on `attention` sees its weights, the heat maps of figure 2, in whatever the model is run.
+    A forward hook on `attention` sees its weights, the heat maps of figure 2, in whatever the model is run,
+    but for sentences of over `LONG` tokens where nothing is learned: those weights are never all there.
     """
 
     def __init__(
@@ -75,7 +96,10 @@ class AttBiLSTM(nn.Module):
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
         h = self.bilstm(x, lengths)
-        contexts, _ = self.attention(h, lengths)
+        if h.shape[1] > LONG and not torch.is_grad_enabled():
+            contexts = self.attention.contexts(h, lengths)
+        else:
+            contexts, _ = self.attention(h, lengths)
         return torch.cat([h, contexts], dim=-1)
 
     def parts(self) -> dict[str, slice]:

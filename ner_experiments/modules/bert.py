@@ -4,10 +4,12 @@ The model itself is given: `transformers.BertModel`, or any other that is called
 """
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, nn, no_grad
+from torch import Tensor, cat, is_grad_enabled, nn, no_grad
 
 Windows = tuple[Int[Tensor, "windows length"], Bool[Tensor, "windows length"]]
 """Piece ids, and which of them are real."""
+MOST = 16_384
+"""Pieces that are read at once where nothing is learned: a sentence may have any number."""
 
 
 class Bert(nn.Module):
@@ -23,6 +25,12 @@ class Bert(nn.Module):
 
     def forward(self, windows: Windows) -> Float[Tensor, "rows size"]:
         pieces, mask = windows
+        if pieces.numel() > MOST and not is_grad_enabled():
+            some = max(1, MOST // pieces.shape[1])
+            parts = zip(pieces.split(some), mask.split(some), strict=True)
+            return cat(
+                [self.bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
+            )
         return self.bert(input_ids=pieces, attention_mask=mask)[0].flatten(0, 1)
 
 

@@ -15,6 +15,7 @@ import yaml
 
 from fuzz import plain
 from fuzz.corpora import WORDS
+from fuzz.given import all_given
 from fuzz.readers import Case, Reader, corpora
 from ner_experiments import checkpoints, tables
 from ner_experiments.data.gazetteer import Gazetteer
@@ -210,4 +211,5 @@ def plainly(state: Any) -> Any:
 
 
 def all_readers(folder: Path) -> list[Reader]:
-    return [*corpora(folder), Vectors(folder), GazetteerLists(folder), Tables(folder), Checkpoints(folder)]
+    others = [Vectors(folder), GazetteerLists(folder), Tables(folder), Checkpoints(folder)]
+    return [*corpora(folder), *others, *all_given(folder)]

@@ -1,0 +1,185 @@
+"""What is given to `predict`: raw text, JSON lines and columns, tagged by a model that nobody trained."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import torch
+
+from fuzz import plain
+from fuzz.corpora import WORDS, Columns, draw, laid_out
+from fuzz.readers import Case, Reader
+from ner_experiments.build import build, make_encoder, source
+from ner_experiments.data.corpus import load
+from ner_experiments.data.given import Form, Reading
+from ner_experiments.data.sentence import Tokens
+from ner_experiments.table_runs import compose
+from ner_experiments.tagged_output import WRITERS
+from ner_experiments.tagging import Tagged, TextTagger
+
+JOINS = [" ", " ", " ", "\n", "\n\n", "", ". ", "! ", "。", '" ', "\r\n", "\u3000", "\t"]
+
+
+@cache
+def tagger() -> TextTagger:
+    """As small as it may be: its tags are chance, and so of every kind."""
+    torch.manual_seed(0)
+    sentences = "data.sentences={train: 20, dev: 1, test: 1}"
+    cfg = compose(["data=toy_en", sentences, "model.hidden_size=8", "words.module.dim=8"], "fuzz")
+    encoder = make_encoder(cfg)
+    encoder.fit(load(source(cfg)))
+    made = TextTagger(build(cfg, encoder).eval(), encoder, Reading(source=source(cfg), tokens="words"))
+    made.tag("Kernels are compiled, or found compiled.")
+    return made
+
+
+class Given(Reader):
+    """Its tokens one after another, which is all that may be said of a text without the rules that cut it."""
+
+    inputs = 10_000
+    form: Form
+    tokens: Tokens = "words"
+
+    def case(self, rng: Random) -> Case:
+        tagger()  # outside of what is timed
+        return super().case(rng)
+
+    def read(self) -> Any:
+        made = tagger()
+        reading = Reading(source=made.reading.source, tokens=self.tokens)
+        found = list(made.stream(reading.read(self.path, self.form)))
+        check_output(found, made.types)
+        return [word for it in found for word in it.sentence.words]
+
+
+def check_output(found: list[Tagged], types: list[str]) -> None:
+    """Every form of output says of each sentence what was found in it, on lines of its own."""
+    written = {}
+    for name, write in WRITERS.items():
+        file = StringIO()
+        write(found, file, types)
+        written[name] = file.getvalue()
+    for tagged, line in zip(found, written["jsonl"].removesuffix("\n").split("\n"), strict=bool(found)):
+        record, it = json.loads(line), tagged.sentence
+        assert [record["text"][b - it.start : e - it.start] for b, e in record["tokens"]] == list(it.words)
+        assert all(
+            m["text"] == record["text"][m["start"] - it.start : m["end"] - it.start]
+            for m in record["mentions"]
+        )
+        assert all(0 <= m["probability"] <= 1 for m in record["mentions"])
+    rows = [line.split(" ") for line in written["conll"].split("\n") if line]
+    assert [tag for _, tag in rows] == [tag for it in found for tag in it.tags]
+    shown = written["terminal"].removesuffix("\n").split("\n")
+    assert len(shown) == max(1, len(found))
+    assert all(line.isprintable() or set(line) & set("\u200c\u200d") for line in shown)
+    assert written["html"].count("<p ") == len(found)
+    assert written["html"].count("<mark ") == sum(len(it.mentions) for it in found)
+
+
+class RawText(Given):
+    form = "text"
+
+    def __init__(self, folder: Path, tokens: Tokens) -> None:
+        super().__init__(folder)
+        self.tokens, self.name = tokens, f"predict, {tokens}"
+
+    def whole(self, rng: Random) -> Case:
+        words = rng.choices(WORDS, k=rng.randint(0, 12))
+        text = "".join(word + rng.choice(JOINS) for word in words)
+        with_mark = text[:1] == "\ufeff" or rng.random() < 0.1
+        return Case(("\ufeff" * with_mark + text).encode(), "".join(text.split()))
+
+    def expected(self, content: bytes) -> Any:
+        """No more is known than which characters are in the tokens: all but white space."""
+        faults, text = set(), ""
+        for number, line in enumerate(content.split(b"\n"), 1):
+            try:
+                text += line.decode() + "\n"
+            except UnicodeDecodeError:
+                faults.add(number)
+            if b"\0" in line:
+                faults.add(number)
+        if faults:
+            raise plain.Faulty(faults)
+        return "".join(text.removeprefix("\ufeff").split())
+
+    def read(self) -> Any:
+        return "".join(super().read())
+
+
+class JsonLines(Given):
+    name, form = "predict, jsonl", "jsonl"
+
+    def whole(self, rng: Random) -> Case:
+        sentences = [rng.choices(WORDS, k=rng.randint(0, 5)) for _ in range(rng.randint(1, 4))]
+        ascii_only = rng.random() < 0.5
+        lines = [json.dumps({"id": 1, "words": words}, ensure_ascii=ascii_only) for words in sentences]
+        return Case(
+            laid_out(rng, [[line] for line in lines], ["", ""]),
+            [word for words in sentences for word in words],
+        )
+
+    def expected(self, content: bytes) -> Any:
+        lines, faults = plain.decoded(content)
+        words: list[str] = []
+        for number, line in lines.items():
+            if line.strip(" \t"):
+                try:
+                    words += words_of(json.loads(line))
+                except (ValueError, RecursionError):
+                    faults.add(number)
+        if faults:
+            raise plain.Faulty(faults)
+        return words
+
+
+def words_of(given: Any) -> list[str]:
+    """ValueError unless it is an object with words, each a text."""
+    if not isinstance(given, dict) or "text" in given or not isinstance(given.get("words"), list):
+        raise ValueError("no words")
+    for word in given["words"]:
+        if (
+            not isinstance(word, str)
+            or not word
+            or "\0" in word
+            or any("\ud800" <= c < "\ue000" for c in word)
+        ):
+            raise ValueError("no word")
+    return given["words"]
+
+
+class Untagged(Given):
+    name, form = "predict, conll", "conll"
+
+    def whole(self, rng: Random) -> Case:
+        corpus = draw(rng, "mentions")
+        words = [word for known in corpus for word in known.words]
+        return Case(Columns({"word": 0, "tag": -1}).write(rng, corpus), words)
+
+    def expected(self, content: bytes) -> Any:
+        lines, faults = plain.decoded(content)
+        rows = {number: plain.cut(line) for number, line in lines.items()}
+        words: list[str] = []
+        blocks = plain.blocks(
+            lines, lambda line: plain.is_blank(line) or plain.cut(line)[0] == plain.DOCSTART
+        )
+        for block in blocks:
+            width = len(rows[blocks[0][0]])
+            faults |= {number for number in block if len(rows[number]) != width or not rows[number][0]}
+            words += [rows[number][0] for number in block]
+        if faults:
+            raise plain.Faulty(faults)
+        return words
+
+
+def ends_sentence(line: str) -> bool:
+    return plain.is_blank(line) or plain.cut(line)[0] == plain.DOCSTART
+
+
+def all_given(folder: Path) -> list[Reader]:
+    return [RawText(folder, "words"), RawText(folder, "characters"), JsonLines(folder), Untagged(folder)]

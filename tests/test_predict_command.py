@@ -1,0 +1,292 @@
+"""`ner-experiments predict` as a user calls it: forms of input and output, hostile text, memory, streams."""
+
+import json
+import re
+import subprocess
+import sys
+from contextlib import suppress
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from tiny_runs import columns_of_test
+
+from ner_experiments.analysis.predictions import read
+from ner_experiments.data.toy import sentences
+from ner_experiments.main import cli
+
+LONG = 100_000
+GIB = 2**30
+TEXT = "\n".join(" ".join(it.words) for it in sentences("en", "test", 12))
+CODE = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
+
+
+def predict(capsys: pytest.CaptureFixture[str], run: Path, *arguments: str) -> str:
+    assert cli(["predict", str(run), *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def refusal(capsys: pytest.CaptureFixture[str], run: Path, *arguments: str) -> str:
+    """The one line on standard error."""
+    assert cli(["predict", str(run), *arguments]) == 1
+    error = capsys.readouterr().err.removesuffix("\n")
+    assert error.isprintable()
+    return error
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "text"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_json_lines_say_where_everything_stands(
+    toy_run: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [json.loads(line) for line in predict(capsys, toy_run, str(text), "--lines").splitlines()]
+    assert [record["line"] for record in records] == list(range(1, 13))
+    found = [mention for record in records for mention in record["mentions"]]
+    for record in records:
+        assert TEXT[record["start"] : record["end"]] == record["text"]
+        assert [TEXT[start:end] for start, end in record["tokens"]] == record["text"].split(" ")
+    for mention in found:
+        assert TEXT[mention["start"] : mention["end"]] == mention["text"]
+        assert 0 < mention["probability"] <= 1
+    assert len(found) > 5
+
+
+def test_every_form_of_input_gets_the_tags_of_the_evaluation(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conll = columns_of_test(tmp_path / "test.conll", "en")
+    jsonl, bare, turned = (tmp_path / name for name in ("jsonl", "bare", "turned"))
+    test = sentences("en", "test", 40)
+    jsonl.write_text("".join(json.dumps({"words": it.words, "id": 7}) + "\n" for it in test))
+    bare.write_text("\n".join("".join(f"{word}\n" for word in it.words) for it in test))
+    turned.write_text("\n".join("".join(f"x\t{word}\n" for word in it.words) for it in test))
+    expected = "".join(
+        "".join(f"{word} {tag}\n" for word, tag in zip(it.words, it.predicted, strict=True)) + "\n"
+        for it in read(toy_run)
+    )
+    assert predict(capsys, toy_run, str(conll), "--input=conll", "--output=conll") == expected
+    assert predict(capsys, toy_run, str(bare), "--input=conll", "--output=conll") == expected
+    assert predict(capsys, toy_run, str(jsonl), "--input=jsonl", "--output=conll") == expected
+    by_columns = ("--input=conll", "--columns=word=1", "--output=conll")
+    assert predict(capsys, toy_run, str(turned), *by_columns) == expected
+
+
+class Page(HTMLParser):
+    """Its text, and that of each mark with its title."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text, self.marks, self.stack = "", [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        assert tag in ("html", "head", "meta", "title", "style", "body", "p", "mark", "small")
+        self.stack.append(tag)
+        if tag == "mark":
+            self.marks.append(["", dict(attributes)["title"]])
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.stack.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if "p" in self.stack and "small" not in self.stack:
+            self.text += data
+            if "mark" in self.stack:
+                self.marks[-1][0] += data
+
+
+def test_a_page_shows_all_text_and_each_mention_and_runs_nothing(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = '<script>alert(1)</script> & "x" <img src=x onerror=y> \u202e'
+    (tmp_path / "text").write_text(f"{TEXT}\n{hostile}\n", encoding="utf-8")
+    arguments = (str(tmp_path / "text"), "--lines")
+    page = Page(predict(capsys, toy_run, *arguments, "--output=html"))
+    records = [json.loads(line) for line in predict(capsys, toy_run, *arguments).splitlines()]
+    assert page.text == "".join(record["text"] for record in records)
+    expected = [
+        [mention["text"], f"{mention['type']}, probability {mention['probability']:.4f}"]
+        for record in records
+        for mention in record["mentions"]
+    ]
+    assert page.marks == expected
+
+
+def test_a_terminal_gets_each_mention_with_its_type_and_no_character_that_acts(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text(f"{TEXT}\na\x1b[31mb \u202ec [/] d\x07\n", encoding="utf-8")
+    arguments = (str(tmp_path / "text"), "--lines")
+    shown = predict(capsys, toy_run, *arguments, "--output=terminal").splitlines()
+    records = [json.loads(line) for line in predict(capsys, toy_run, *arguments).splitlines()]
+    assert len(shown) == len(records) == 13
+    for line, record in zip(shown[:12], records, strict=False):
+        marks = [(m["text"], m["type"], f"{m['probability']:.2f}") for m in record["mentions"]]
+        assert re.sub(r" \[[A-Z]+ \d\.\d\d\]", "", line) == record["text"]
+        for surface, kind, probability in marks:
+            assert f"{surface} [{kind} {probability}]" in line
+    assert re.sub(r" \[[A-Z]+ \d\.\d\d\]", "", shown[12]) == r"a\x1b[31mb \u202ec [/] d\x07"
+
+
+def test_standard_input_is_read_where_no_file_is_named(
+    toy_run: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = predict(capsys, toy_run, str(text))
+    with text.open(encoding="ascii") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert predict(capsys, toy_run, "-") == expected != ""
+
+
+SAME = {
+    "byte order mark": (b"\xef\xbb\xbf", b""),
+    "no final newline": (b"", b""),
+    "blank lines": (b"", b"\n \t\n\n"),
+    "final CR": (b"", b"\r"),
+}
+
+
+@pytest.mark.parametrize("case", SAME)
+def test_no_layout_changes_what_is_found(
+    case: str, toy_run: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = predict(capsys, toy_run, str(text))
+    before, after = SAME[case]
+    text.write_bytes(before + TEXT.encode() + after)
+    assert predict(capsys, toy_run, str(text)) == expected
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [(form, content) for form in ("text", "jsonl", "conll") for content in ("", "\ufeff", " \n\t\n")]
+    + [("text", "\u3000\u2028")],
+    ids=ascii,
+)
+def test_nothing_is_found_in_nothing(
+    form: str, content: str, toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").write_text(content, encoding="utf-8")
+    assert predict(capsys, toy_run, str(tmp_path / "empty"), f"--input={form}") == ""
+
+
+REFUSED = {
+    "NUL": ("text", b"a b\nc \0d", "input:2: NUL byte: 'c \\x00d'"),
+    "Latin-1": (
+        "text",
+        b"a\ncaf\xe9 b\n",
+        "input:2: not UTF-8 (invalid continuation byte at byte 4 of the line",
+    ),
+    "UTF-16": (
+        "text",
+        "a b".encode("utf-16"),
+        "input:1: not UTF-8 (invalid start byte at byte 1 of the line)",
+    ),
+    "a surrogate": (
+        "text",
+        b"\xed\xa0\x80",
+        "input:1: not UTF-8 (invalid continuation byte at byte 1 of the",
+    ),
+    "CR in columns": ("conll", b"a\rb\n", "input:1: carriage return inside a line (lines end in LF or CRLF)"),
+    "a column comes": ("conll", b"a\nb O\n", "input:2: expected 1 columns, got 2: 'b O'"),
+    "an empty word": ("conll", b"\tO\n", "input:1: empty word: '\\tO'"),
+    "no JSON": (
+        "jsonl",
+        b'{"text": "a"}\n{"text"}',
+        "input:2: not JSON (Expecting ':' delimiter at character 8): ",
+    ),
+    "no object": ("jsonl", b'["a"]', "input:1: expected a JSON object: '[\"a\"]'"),
+    "neither": ("jsonl", b'{"txt": "a"}', 'input:1: expected either "text" or "words": '),
+    "both": ("jsonl", b'{"text": "a", "words": ["a"]}', 'input:1: expected either "text" or "words": '),
+    "no string": ("jsonl", b'{"text": 7}', "input:1: text must be a string: "),
+    "no list": ("jsonl", b'{"words": "a b"}', "input:1: words must be a list of strings: "),
+    "a number": ("jsonl", b'{"words": ["a", 7]}', "input:1: item 2 of words must be a string: "),
+    "a word of nothing": ("jsonl", b'{"words": ["a", ""]}', "input:1: empty word: item 2 of words: "),
+    "half a pair": (
+        "jsonl",
+        b'{"text": "a\\ud800"}',
+        "input:1: half a surrogate pair in text, at character 2: ",
+    ),
+    "an escaped NUL": ("jsonl", b'{"text": "a\\u0000"}', "input:1: NUL in text: "),
+    "nested": (
+        "jsonl",
+        b"[" * 100_000,
+        "input:1: not JSON that can be read (a number too long, or nested too",
+    ),
+    "a long number": (
+        "jsonl",
+        b"9" * 10_000,
+        "input:1: not JSON that can be read (a number too long, or nested",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_read_is_refused_in_a_line(
+    case: str, toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    form, content, message = REFUSED[case]
+    (tmp_path / "input").write_bytes(content)
+    found = refusal(capsys, toy_run, str(tmp_path / "input"), f"--input={form}")
+    assert found.replace(f"{tmp_path}/", "").startswith(message)
+
+
+def test_a_run_or_a_file_that_is_not_there_is_named(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "expected the folder of a finished run, but it has no metrics.json" in refusal(capsys, tmp_path)
+    assert f"{tmp_path}/missing" in refusal(capsys, toy_run, f"{tmp_path}/missing")
+    for wrong in ("word", "tag=1", "word=0,tag=1", "word=x"):
+        with pytest.raises(SystemExit, match="2"):
+            cli(["predict", str(toy_run), f"--columns={wrong}"])
+        assert f"expected word=NUMBER, then more such as pos=1, got '{wrong}'" in capsys.readouterr().err
+
+
+def test_what_hostile_text_holds_is_in_the_output_once(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = "a\u200bb \u202ec\u202c \ufeffd e\u0301 👩\u200d🔬 \x0b\x1c\x7f \ufffd " + "x" * 10**6 + " z"
+    (tmp_path / "text").write_text(hostile, encoding="utf-8")
+    (line,) = predict(capsys, toy_run, str(tmp_path / "text")).splitlines()
+    record = json.loads(line)
+    assert [hostile[start:end] for start, end in record["tokens"]] == hostile.split()
+
+
+@pytest.mark.parametrize("form", ["conll", "text"])
+def test_100_000_tokens_take_less_than_2_gib(form: str, toy_run: Path, tmp_path: Path) -> None:
+    """As one sentence in columns, and as a document, by the kernel's count of the process's peak."""
+    words = ("Ann saw Mia Roe in Oslo , and left . " * (LONG // 10)).split()
+    path = tmp_path / "long"
+    path.write_text("\n".join(words) if form == "conll" else " ".join(words), encoding="utf-8")
+    code = CODE.replace("sys.exit(cli(sys.argv[1:]))", "status = cli(sys.argv[1:])")
+    code += "; import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    arguments = ["predict", str(toy_run), str(path), f"--input={form}", "--output=conll"]
+    result = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert [line.split(" ")[0] for line in result.stdout.splitlines() if line] == words
+    assert result.stdout.count("\n\n") == (1 if form == "conll" else LONG // 10)
+    assert int(result.stderr) * 1024 < 2 * GIB
+
+
+def test_sentences_come_out_before_the_text_ends_and_a_reader_may_leave(toy_run: Path) -> None:
+    """A pipe that is never closed on our side: 17,000 tokens are more than a chunk."""
+    command = [sys.executable, "-c", CODE, "predict", str(toy_run), "--output=conll"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(b"Ann left Oslo .\n\n" * 4_250)
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b"Ann ")
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            process.stdin.write(b"Ann left Oslo .\n\n" * 4_250)
+            process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1

@@ -1,0 +1,147 @@
+"""Raw text cut into sentences and tokens, against examples written by hand and properties of any text."""
+
+import time
+from io import StringIO
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ner_experiments.data.raw import Cut, cut, sentences
+from ner_experiments.data.sentence import Tokens
+
+BOTH: tuple[Tokens, ...] = ("words", "characters")
+
+# A space between tokens, a bar between sentences.
+WORDS = {
+    "Ann's cat didn't go; I'll see.": "Ann 's cat did n't go ; I 'll see .",
+    "Mr. Roe of Acme Corp. left the U.S. in Jan. 2019.": "Mr. Roe of Acme Corp. left the U.S. in Jan. 2019 .",
+    "He left the U.S. The man stayed.": "He left the U.S. | The man stayed .",
+    "J. R. Roe and Prof. The Kim": "J. R. Roe and Prof. The Kim",
+    "So do I. Hugo A. Roe too.": "So do I . | Hugo A. Roe too .",
+    "It is No. 5. No. Not you.": "It is No. 5 . | No . | Not you .",
+    'She said "Go." Then (so) he went!': 'She said " Go . " | Then ( so ) he went !',
+    "Really?! Yes... no… So": "Really ?! | Yes ... no … | So",
+    "$3.50 or US$5,000, 10:30, 1/2, 5%": "$ 3.50 or US$ 5,000 , 10:30 , 1/2 , 5 %",
+    "right-wing al- 1996-08-22 -- and/or -5": "right-wing al- 1996-08-22 -- and / or -5",
+    "O'Brien’s '90s 'tis 'quoted' don’t": "O'Brien ’s '90s 'tis ' quoted ' do n’t",
+    "@bob: #fun :) :-( <3 see www.a.org/b?c=d, ok.": "@bob : #fun :) :-( <3 see www.a.org/b?c=d , ok .",
+    "(https://a.b/c) x@y.org A&B &amp; *** ~": "( https://a.b/c ) x@y.org A&B &amp; *** ~",
+    "one\ntwo. Three\n\nfour": "one two . | Three | four",
+    "one\n \t\r\ntwo\u2028three": "one | two three",
+    "a\u200bb \ufeffc d\u00a0e f\u3000g": "a\u200bb \ufeffc d e f g",
+    "U.S.-led 3.5.2 end.Next .net x. y": "U.S.-led 3.5.2 end.Next .net x . y",
+}
+CHARACTERS = {
+    "他来了。你呢？！好……是": "他 来 了 。 | 你 呢 ？ ！ | 好 … … | 是",
+    "他说：“好。”然后走了": "他 说 ： “ 好 。 ” | 然 后 走 了",
+    "A1 b\n中\u3000国": "A 1 b 中 国",
+    "一\n\n二": "一 | 二",
+    "👩\u200d🔬。\ufe0f": "👩 \u200d 🔬 。 | \ufe0f",
+}
+
+
+def shown(found: list[Cut]) -> str:
+    return " | ".join(" ".join(sentence.words) for sentence in found)
+
+
+@pytest.mark.parametrize("text", WORDS)
+def test_english_is_cut_as_its_corpora_are(text: str) -> None:
+    assert shown(list(cut(text, "words"))) == WORDS[text]
+
+
+@pytest.mark.parametrize("text", CHARACTERS)
+def test_chinese_is_cut_into_characters(text: str) -> None:
+    assert shown(list(cut(text, "characters"))) == CHARACTERS[text]
+
+
+def test_with_lines_each_line_is_a_sentence_and_nothing_else_ends_one() -> None:
+    assert shown(list(cut("a. B\nc\n\n d", "words", lines=True))) == "a . B | c | d"
+    assert shown(list(cut("一。二\n三", "characters", lines=True))) == "一 。 二 | 三"
+
+
+def test_offsets_count_the_document_and_lines_from_one() -> None:
+    text = "  Ann ran.\r\n\nShe  won."
+    first, second = cut(text, "words")
+    assert (first.text, first.start, first.line) == ("Ann ran.", 2, 1)
+    assert (second.text, second.start, second.line) == ("She  won.", 13, 3)
+    assert second.places == ((13, 16), (18, 21), (21, 22))
+
+
+TEXTS = st.text(
+    st.sampled_from("aB1 中。\n\r\t.,!?'’\"()-/:$%&;#@*=<>_\u200b\ufeff\u00a0\u2028\x0b😀é…"), max_size=60
+)
+
+
+@given(text=TEXTS | st.text(max_size=60), tokens=st.sampled_from(BOTH), lines=st.booleans())
+def test_tokens_stand_where_they_say_and_leave_out_only_white_space(
+    text: str, tokens: Tokens, lines: bool
+) -> None:
+    found = list(cut(text, tokens, lines=lines))
+    places = [place for sentence in found for place in sentence.places]
+    for sentence in found:
+        assert text[sentence.start : sentence.start + len(sentence.text)] == sentence.text
+        assert sentence.words == tuple(text[begin:end] for begin, end in sentence.places)
+        assert sentence.line == text.count("\n", 0, sentence.start) + 1
+        assert sentence.text == sentence.text.strip()
+    assert all(begin < end for begin, end in places)
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(places))
+    assert "".join(text[begin:end] for begin, end in places) == "".join(text.split())
+    assert not any(word.split() != [word] for sentence in found for word in sentence.words)
+
+
+@given(text=TEXTS, tokens=st.sampled_from(BOTH))
+def test_a_sentence_is_known_as_soon_as_the_next_one_begins(text: str, tokens: Tokens) -> None:
+    """No more than a line behind that is read before a sentence comes, and the cut is that of the whole."""
+    read: list[str] = []
+
+    def lines() -> object:
+        for line in StringIO(text, newline="\n"):
+            read.append(line)
+            yield line
+
+    for sentence, expected in zip(sentences(lines(), tokens), cut(text, tokens), strict=True):
+        assert sentence == expected
+        end = sentence.start + len(sentence.text)
+        assert not "".join(read[:-1])[end:].strip()
+
+
+PIECES = [
+    "a.",
+    "'",
+    '"',
+    "((",
+    "http://",
+    "@a",
+    "a/",
+    "1,",
+    "-",
+    "--",
+    ".",
+    "!",
+    "U.S. ",
+    ":)",
+    "a'b",
+    "n't",
+    "*=",
+    "。",
+    "…”",
+]
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_time_is_linear_in_the_text(piece: str) -> None:
+    """Quadratic, 60,000 characters took half a minute."""
+    text = piece * (60_000 // len(piece))
+    began = time.process_time()
+    found = list(cut(text, "characters" if piece > "\u3000" else "words"))
+    assert time.process_time() - began < 5
+    assert sum(len(word) for sentence in found for word in sentence.words) == len(text) - text.count(" ")
+
+
+def test_a_token_may_have_a_million_characters_and_a_sentence_100_000_tokens() -> None:
+    (sentence,) = cut("x" * 10**6, "words")
+    assert sentence.places == ((0, 10**6),)
+    (sentence,) = cut("ab " * 100_000, "words")
+    assert len(sentence.places) == 100_000

@@ -1,0 +1,33 @@
+"""Runs that are finished in seconds, and the test file of a toy corpus in columns."""
+
+from pathlib import Path
+
+from ner_experiments.data.toy import sentences
+from ner_experiments.table_runs import compose
+from ner_experiments.train import train
+
+TINY = [
+    "trainer.max_epochs=4",
+    "batches=tokens",
+    "batches.tokens=60",
+    "optimizer=adam",
+    "optimizer.lr=0.02",
+    "runtime.progress=false",
+    "runtime.accelerator=cpu",
+]
+TOY = "data.sentences={train: 150, dev: 20, test: 40}"
+
+
+def finished(folder: Path, *overrides: str) -> Path:
+    """A run's folder."""
+    toy = [TOY] if any(override.startswith("data=toy") for override in overrides) else []
+    small = [] if "model=none" in overrides else ["model.hidden_size=16", "model.dropout=0.0"]
+    cfg = compose([*overrides, *TINY, *toy, *small, f"output_dir={folder}/outputs"], "test")
+    return Path(train(cfg)["folder"])
+
+
+def columns_of_test(path: Path, language: str, number: int = 40) -> Path:
+    """The first sentences of test, with tags that nobody is to look at."""
+    blocks = ["".join(f"{word} O\n" for word in it.words) for it in sentences(language, "test", number)]
+    path.write_text("\n".join(blocks), encoding="utf-8")
+    return path
