@@ -28,6 +28,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
   dashboard TABLE               the W&B workspace that compares a table's rows, saved there or as a file
   watch [OVERRIDE ...]          how the runs of a sweep stand, live: done, running, failed, waiting
+  export RUN                    its tagger as torch.export and ONNX, tried on 1,000 sentences, and a card
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
   report [TABLE ...]            everything measured, as a folder of HTML pages
@@ -52,6 +53,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "attention": attention,
         "cases": cases,
         "errors": errors,
+        "export": export,
         "tables": table_command.rewrite,
         "watch": watch,
         "dashboard": dashboard,
@@ -162,6 +164,12 @@ def report(arguments: list[str]) -> int:
     from ner_experiments import report_command
 
     return report_command.main(arguments)
+
+
+def export(arguments: list[str]) -> int:
+    from ner_experiments.export import export_command
+
+    return export_command.main(arguments)
 
 
 def smoke(arguments: list[str]) -> int:

@@ -81,7 +81,7 @@ class LastState(nn.Module):
         self, states: Float[Tensor, "forms length size"], lengths: Int[Tensor, " forms"]
     ) -> Float[Tensor, "forms size"]:
         forward, backward = states.chunk(2, dim=-1)
-        last = forward[torch.arange(len(lengths), device=lengths.device), lengths - 1]
+        last = forward[torch.arange(lengths.shape[0], device=lengths.device), lengths - 1]
         return torch.cat([last, backward[:, 0]], dim=-1)
 
 

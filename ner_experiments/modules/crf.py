@@ -52,7 +52,7 @@ class CRF(nn.Module):
         """-log p(tags | scores), the mean over the sentences of the batch."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         scores = at_least_float32(scores)
-        return negative_log_likelihood(scores, tags, mask, self._transitions(scores.dtype))
+        return negative_log_likelihood(scores, tags, mask, self.scored(scores.dtype))
 
     def decode(
         self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
@@ -60,7 +60,7 @@ class CRF(nn.Module):
         """The most probable tags, 0 where mask is False; of equals, as `viterbi` says."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
         scores = at_least_float32(scores)
-        return viterbi(scores, mask, self._transitions(scores.dtype))
+        return viterbi(scores, mask, self.scored(scores.dtype))
 
     def marginals(
         self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
@@ -68,7 +68,7 @@ class CRF(nn.Module):
         """p(y_i = tag | scores) of each token, 0 where mask is False; differentiable."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
         scores = at_least_float32(scores)
-        return marginals(scores, mask, self._transitions(scores.dtype))
+        return marginals(scores, mask, self.scored(scores.dtype))
 
     def span_probabilities(
         self,
@@ -83,9 +83,10 @@ class CRF(nn.Module):
         """
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         scores = at_least_float32(scores)
-        return of_chain(scores, tags, mask, spans, self._transitions(scores.dtype))
+        return of_chain(scores, tags, mask, spans, self.scored(scores.dtype))
 
-    def _transitions(self, dtype: torch.dtype) -> Transitions:
+    def scored(self, dtype: torch.dtype) -> Transitions:
+        """The transitions as they count: with the constraints, if there are any."""
         transitions = Transitions(self.start, self.transitions, self.end)
         if transitions.start.dtype != dtype:
             transitions = Transitions(*(part.to(dtype) for part in transitions))

@@ -141,17 +141,24 @@ def padded_read(
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    directions, units, rows, _ = weights.input.shape
-    x = x.expand(directions, -1, -1, -1)
-    gates = torch.baddbmm(weights.biases.flatten(1)[:, None], x.flatten(1, 2), weights.input.flatten(1, 2).mT)
-    gates = gates.view(*x.shape[:3], units, rows).to(weights.recurrent.dtype)
+    gates = gates_of(x, weights)
     if not lstm_cuda.serve(gates, weights.recurrent):
         turn, carry = backwards, plain_carry
     else:  # whose second direction is always the other way
-        turn, carry = backwards if directions == 1 else (False, False), cuda_carry
+        turn, carry = backwards if len(gates) == 1 else (False, False), cuda_carry
     with torch.autocast(x.device.type, enabled=False):  # it would round the states at every step
         states = carry(turned(gates, lengths, turn), weights, masks, lengths)
     return turned(states, lengths, turn)
+
+
+def gates_of(
+    x: Float[Tensor, "inputs batch time in"], weights: Weights
+) -> Float[Tensor, "directions batch time units gates"]:
+    """What x gives the gates, U x_t + b, in the precision of the states."""
+    directions, units, rows, _ = weights.input.shape
+    x = x.expand(directions, -1, -1, -1)
+    gates = torch.baddbmm(weights.biases.flatten(1)[:, None], x.flatten(1, 2), weights.input.flatten(1, 2).mT)
+    return gates.view(*x.shape[:3], units, rows).to(weights.recurrent.dtype)
 
 
 def turned(

@@ -52,6 +52,9 @@ class PeepholeLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"], *, backwards: bool = False
     ) -> Float[Tensor, "batch time out"]:
+        return read(x[None], lengths, self.weights(), backwards=(backwards,))[0, :, :, 0]
+
+    def weights(self) -> Weights:
+        """As of one unit in one direction."""
         parts = (self.input_weight, self.state_weight, self.bias, self.peepholes)
-        weights = Weights(*(part[None, None] for part in parts))
-        return read(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
+        return Weights(*(part[None, None] for part in parts))

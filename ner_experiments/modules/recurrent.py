@@ -6,6 +6,7 @@ sentence is reversed and its padding left where it is. What the layers give at p
 means nothing. Weights start as PyTorch's cells start them, uniform within 1 / sqrt(hidden_size).
 """
 
+from collections.abc import Iterator
 from functools import singledispatch
 
 import torch
@@ -44,11 +45,16 @@ def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Te
     """By oneDNN's or cuDNN's fused loop, or on a CPU, and where there is much padding, without padding."""
     if not lstm_steps.serve(x) or lstms.mostly_tokens(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
-    for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
-        parts = (input_weight, state_weight, input_bias + state_bias)
-        weights = lstms.Weights(*(part[None, None] for part in parts))
+    for weights in weights_of(cell):
         x = lstms.read(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
     return x
+
+
+def weights_of(cell: nn.LSTM) -> Iterator[lstms.Weights]:
+    """Of each layer, as of one unit in one direction."""
+    for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
+        parts = (input_weight, state_weight, input_bias + state_bias)
+        yield lstms.Weights(*(part[None, None] for part in parts))
 
 
 class UniRNN(nn.Module):

@@ -9,6 +9,7 @@ from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
     Transitions,
+    at_least_float32,
     centred,
     check_inputs,
     viterbi,
@@ -68,11 +69,18 @@ class Softmax(nn.Module):
     ) -> Int[Tensor, "batch time"]:
         """The most probable tags, 0 where mask is False; of equals, the lowest (see `viterbi`)."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
-        if self.constraints is None:
+        transitions = self.scored(scores.dtype)
+        if transitions is None:
             return scores.argmax(2).masked_fill(~mask, 0)
-        scores = centred(scores, mask)  # differs from the log-probabilities by a constant for each token only
-        none = scores.new_zeros(self.num_tags)
-        return viterbi(scores, mask, self.constraints(Transitions(none, torch.diag(none), none)))
+        # what is centred differs from the log-probabilities by a constant for each token only
+        return viterbi(centred(scores, mask), mask, transitions)
+
+    def scored(self, dtype: torch.dtype) -> Transitions | None:
+        """The transitions as they count in decoding, in float32 at least: 0 or forbidden; None without."""
+        if self.constraints is None:
+            return None
+        none = at_least_float32(torch.zeros(self.num_tags, dtype=dtype, device=self.constraints.start.device))
+        return self.constraints(Transitions(none, torch.diag(none), none))
 
     def marginals(
         self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]

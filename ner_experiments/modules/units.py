@@ -64,6 +64,9 @@ class BiLSTMUnits(nn.Module):
         _, _, candidate, _ = self.recurrent_weights.chunk(4, dim=2)
         return candidate.flatten(2)
 
+    def weights(self) -> Weights:
+        return Weights(self.input_weights, self.recurrent_weights, self.biases)
+
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time units out"]:
@@ -73,7 +76,7 @@ class BiLSTMUnits(nn.Module):
         self, x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "directions batch time units size"]:
         """Ahead and back, from one x for both directions or one for each."""
-        weights = Weights(self.input_weights, self.recurrent_weights, self.biases)
+        weights = self.weights()
         directions, units, _, size = weights.recurrent.shape
         masks = None
         if self.training and self.dropout.p > 0:

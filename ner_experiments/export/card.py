@@ -1,0 +1,144 @@
+"""The model card of an export: what the model is, what it was made of, and how far its score can be trusted.
+
+Made of a run's metrics.json and config.yaml alone; no word of the corpus is in it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from ner_experiments import run_config
+from ner_experiments.build import readers
+from ner_experiments.export.formats import EXTRA, Onnx
+from ner_experiments.export.seeds import section
+from ner_experiments.identity import counted, kind
+from ner_experiments.results import commit
+from ner_experiments.runs import Run
+
+MEASURES = {
+    "f1": ("precision", "recall", "f1", "gold", "predicted"),
+    "accuracy": ("accuracy", "gold", "correct"),
+}
+COUNTS = ("gold", "predicted", "correct")
+SPLITS = ("dev", "test")
+
+
+def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
+    """Markdown. `origin`: in words, the sentences that the export was tried on."""
+    cfg = run_config.read(run.folder)
+    metrics = run.metrics
+    scored = [split for split in SPLITS if split in metrics]
+    parts = {
+        "Model": model(run, cfg),
+        "Files": files(origin, differences),
+        "Data": data(metrics["data"]),
+        "Protocol": protocol(run, cfg),
+        "Scores": scores(run, scored),
+        "Seeds": section(run, scored[-1]),
+        "Made with": made_with(metrics, differences),
+        "Limits": limits(metrics),
+        "Settings": settings(cfg),
+    }
+    title = (
+        f"# {kind(cfg.model)} with {kind(cfg.decoder)} on {metrics['data']['name']}, seed {metrics['seed']}"
+    )
+    blocks = ["\n".join([f"## {name}", "", *lines]) for name, lines in parts.items()]
+    return "\n\n".join([title, *blocks]) + "\n"
+
+
+def model(run: Run, cfg: Any) -> Iterator[str]:
+    metrics = run.metrics
+    yield f"- architecture: {described(cfg.model._target_)}"
+    yield f"- decoder: {described(cfg.decoder._target_)}"
+    inputs = ", ".join(
+        f"{name} ({part.input._target_.rpartition('.')[2]})" for name, part in readers(cfg).items()
+    )
+    yield f"- inputs: {inputs}"
+    parts = ", ".join(f"{name} {number:,}" for name, number in metrics["parameters_of"].items())
+    yield f"- parameters: {metrics['parameters']:,} trained ({parts})"
+    yield f"- identity: `{metrics['identity']}`"
+
+
+def described(target: str) -> str:
+    """A class, and what the file that it is in says of it, which names the paper."""
+    place = target.rpartition(".")[0]
+    text = inspect.getdoc(import_module(place)) or ""
+    return f"`{target}`" + (f": {text.splitlines()[0]}" if text else "")
+
+
+def files(origin: str, differences: Mapping[str, float]) -> Iterator[str]:
+    yield f"Each was read again and tried on sentences: {origin}. All their tags are the run's own."
+    yield ""
+    for name, difference in differences.items():
+        yield f"- `{name}`: scores differ from the run's by at most {difference:.1e}"
+    yield "- `encoder.json`: how the inputs are made, and the tags by number"
+
+
+def data(about: Mapping[str, Any]) -> Iterator[str]:
+    yield f"- {about['name']}, checksum `{about['checksum']}`"
+    yield from (f"- {note}" for note in about["notes"])
+    for name, count in about.get("leakage", {}).items():
+        one, other = name.split("_in_")
+        yield f"- {count:,} sentences of {one} have the words of one of {other}"
+
+
+def protocol(run: Run, cfg: Any) -> Iterator[str]:
+    metrics = run.metrics
+    yield (
+        f"- The dev set alone chose the epoch: number {metrics['best_epoch']} of {metrics['epochs']} "
+        f"(at most {cfg.trainer.max_epochs}; it ends after {cfg.trainer.patience} without a better one)."
+    )
+    if "test" in metrics:
+        yield "- The test set was scored once, by that model."
+    if cfg.audit.peek:
+        yield "- It was also scored after each epoch, to measure the price of peeking; nothing chose by that."
+    if metrics["task"] == "mentions":
+        yield "- A mention counts if its type and both ends are right; seqeval finds the same F1."
+    yield f"- Seed {metrics['seed']}, which decides the first weights, the order of the batches and dropout."
+
+
+def scores(run: Run, scored: list[str]) -> Iterator[str]:
+    names = MEASURES[run.headline]
+    yield f"| | {' | '.join(names).replace('f1', 'F1')} |"
+    yield "|---|" + "--:|" * len(names)
+    for split in scored:
+        report = run.metrics[split]
+        yield row(split, report, names)
+        yield from (row(f"{split}, {type}", of_type, names) for type, of_type in report["types"].items())
+
+
+def row(name: str, report: Mapping[str, Any], names: tuple[str, ...]) -> str:
+    """Scores in percent, counts as they are."""
+    cells = (
+        f"{report[name]:,}" if name in COUNTS else f"{100 * report[name]:.2f}" if name in report else ""
+        for name in names
+    )
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def made_with(metrics: Mapping[str, Any], differences: Mapping[str, float]) -> Iterator[str]:
+    versions = ", ".join(f"{name} {number}" for name, number in metrics["versions"].items())
+    device = f"{metrics['device']}, {metrics['threads']} threads, {metrics['processes']} processes"
+    yield f"- training: Python {metrics['python']}, {versions}; {device}; {metrics['seconds']:.0f} seconds"
+    yield f"- code of the training: commit {metrics['commit']}, checksum `{metrics['code']}`"
+    names = ("torch", *(EXTRA if Onnx.file in differences else ()))
+    yield f"- export: {', '.join(f'{name} {version(name)}' for name in names)}; commit {commit()}"
+
+
+def limits(metrics: Mapping[str, Any]) -> Iterator[str]:
+    name = metrics["data"]["name"]
+    yield f"- It was trained and scored on {name} alone; what it does on other text was not measured."
+    yield "- It reads tokens, cut as that corpus cuts them, one sentence at a time."
+    yield "- `encoder.json` holds words of the corpus, whose licence may bind it and the weights."
+    yield "- Other machines round otherwise: where two tags score the same but for that, either may come."
+
+
+def settings(cfg: Any) -> Iterator[str]:
+    yield "All that can change the result, but for the seed:"
+    yield ""
+    yield f"```json\n{json.dumps(counted(cfg), indent=2)}\n```"

@@ -1,0 +1,89 @@
+"""What a caller needs to make the inputs: encoder.json, and the sentences that an export is tried on."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ner_experiments.data.context import Context
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.frozen import FrozenPieces
+from ner_experiments.data.inputs import Characters, Input, PretrainedWords, RandomWords
+from ner_experiments.data.inputs_li2020 import WordsWithCase
+from ner_experiments.data.pieces import Pieces
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.identity import PLACES
+
+REFUSED = {
+    Pieces: "BERT reads windows of word pieces, which an export does not make; use the run's own folder",
+    FrozenPieces: "its vectors come from a BERT that is no part of the run",
+}
+WITH_IDS = (RandomWords, PretrainedWords, WordsWithCase, Characters)
+AXES = ("batch", "time", "width")
+LONGEST = 60
+"""Tokens of a made-up sentence."""
+
+
+def refuse(encoder: Encoder) -> None:
+    """ValueError for an input that cannot be exported."""
+    for name, part in encoder.inputs.items():
+        if reason := REFUSED.get(type(part)):
+            raise ValueError(f"{name}: {type(part).__name__} cannot be exported: {reason}")
+
+
+def description(encoder: Encoder, example: Mapping[str, Tensor]) -> dict[str, Any]:
+    """The tensors by name, the labels by number, and each input: its kind, its settings, what it learned."""
+    return {
+        "task": encoder.task,
+        "labels": list(encoder.labels),
+        "tensors": {
+            name: {"dtype": str(x.dtype).removeprefix("torch."), "shape": list(AXES[: x.ndim])}
+            for name, x in example.items()
+        },
+        "inputs": {
+            name: {"kind": type(part).__name__, "settings": settings(part), "learned": part.state()}
+            for name, part in encoder.inputs.items()
+        },
+    }
+
+
+def settings(part: Input) -> dict[str, Any]:
+    """Those that say how a text is read, and not where a file lies."""
+    found = {field.name: getattr(part, field.name) for field in fields(part) if field.name not in PLACES}  # type: ignore[arg-type]
+    return {name: value if np.isscalar(value) else list(value) for name, value in found.items()}
+
+
+def made_up(encoder: Encoder, number: int) -> list[Sentence]:
+    """Sentences of 1 to 60 words, half of them known to the run and half of random characters.
+
+    A corpus' further columns have what the run saw in them.
+    """
+    rng = np.random.default_rng(0)
+    words, characters = known(encoder)
+    columns: dict[str, Sequence[str]] = {}
+    for part in encoder.inputs.values():
+        if isinstance(part, Context):
+            columns |= dict(zip(part.columns, part.symbols[1:], strict=True))
+
+    def word() -> str:
+        if words and rng.random() < 0.5:
+            return str(rng.choice(words))
+        return "".join(rng.choice(characters, size=rng.integers(1, 12)))
+
+    sentences = []
+    for length in rng.integers(1, LONGEST + 1, size=number).tolist():
+        more = {name: tuple(map(str, rng.choice([*seen], size=length))) for name, seen in columns.items()}
+        sentences.append(Sentence(tuple(word() for _ in range(length)), (encoder.labels[0],) * length, more))
+    return sentences
+
+
+def known(encoder: Encoder) -> tuple[list[str], list[str]]:
+    """The words and the characters that a run has ids for; letters and digits where it has none."""
+    ids = {name: [*part.ids] for name, part in encoder.inputs.items() if isinstance(part, WITH_IDS)}
+    characters = sorted({character for keys in ids.values() for key in keys for character in key})
+    return ids.get("words", []), characters or list(string.ascii_letters + string.digits)
