@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots bench check clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ report: .venv/installed    ## all of it as pages that open from disk: report/ind
 
 screenshots: .venv/installed    ## those of docs/report.md, of results/ and of a small sweep on the toy corpus
 	$(BIN)/python tools/screenshots.py
+
+diagrams: .venv/installed    ## docs/diagrams/*.svg, drawn of the architectures as they run
+	$(BIN)/python tools/diagrams.py
 
 THREADS ?= 2
 BENCHMARKS := explain units peephole limit growth threads bf16 batches startup vectors scoring
