@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def run(arguments: list[str], cwd: Path, **variables: str) -> None:
 
 def try_line(line: str, cwd: Path, **variables: str) -> None:
     """Runs a command, small; of those that this machine cannot run, looks up what they name."""
-    program, *arguments = shlex.split(line)
+    program, *arguments = shlex.split(line, comments=True)
     if program in ("make", "pip"):
         look_up(program, arguments)
     elif "hydra/launcher=slurm" in arguments and not shutil.which("sbatch"):
@@ -63,6 +64,10 @@ def try_line(line: str, cwd: Path, **variables: str) -> None:
         run([sys.executable, *arguments, *(SMALL if trains else [])], cwd, **variables)
     else:
         assert program == "ner-experiments", f"not told how to try {line!r}"
+        if arguments[0] == "dashboard" and not find_spec("wandb_workspaces"):
+            pytest.skip("wandb-workspaces is not installed")
+        if arguments[0] == "watch":
+            arguments.append("--once")  # otherwise it waits for the runs
         code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
         run([sys.executable, "-c", code, *arguments], cwd, **variables)
 
@@ -78,6 +83,7 @@ def look_up(program: str, arguments: list[str]) -> None:
 
 
 def skip_without_corpus(line: str) -> None:
-    for corpus in ("weibo", "conll2003"):
-        if corpus in line and not (Path(os.environ.get("NER_DATA_DIR", "data")) / corpus).is_dir():
+    needed = {"weibo": "weibo", "conll2003": "conll2003", "watch table=yang2020_table12": "msra"}
+    for part, corpus in needed.items():
+        if part in line and not (Path(os.environ.get("NER_DATA_DIR", "data")) / corpus).is_dir():
             pytest.skip(f"{corpus} is not here")

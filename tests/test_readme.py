@@ -21,6 +21,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = page_commands.copy_to(tmp_path_factory.mktemp("checkout") / "copy")
     for name in ("my", "my-dev", "my-test"):
         (folder / f"{name}.conll").write_text("Ann NNP B-PER\nsat VBD O\n\nBob NNP B-PER\n\n")
+    (folder / "outputs").mkdir()
     (folder / "vectors.txt").write_text("the 0.1 0.2\nof 0.3 0.4\n")
     return folder
 
