@@ -4,7 +4,7 @@ BIN := .venv/bin
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots bench check clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams docs bench check clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,16 @@ report: .venv/installed    ## all of it as pages that open from disk: report/ind
 screenshots: .venv/installed    ## those of docs/report.md, of results/ and of a small sweep on the toy corpus
 	$(BIN)/python tools/screenshots.py
 
+diagrams: .venv/installed    ## docs/diagrams/*.svg, drawn of the architectures as they run
+	$(BIN)/python tools/diagrams.py
+
+docs: .venv/docs    ## the pages and the API reference as a site to be opened from the disk: site/index.html
+	$(BIN)/python tools/docs_site.py
+
+.venv/docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $@
+
 THREADS ?= 2
 BENCHMARKS := explain units peephole limit growth threads bf16 batches startup vectors scoring
 bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
@@ -69,4 +79,4 @@ check: .venv/installed    ## formatting, lint, types, which module may import wh
 	@$(BIN)/python tools/audit.py
 
 clean:    ## .venv and all outputs
-	rm -rf .venv outputs report build dist *.egg-info
+	rm -rf .venv outputs report build dist site *.egg-info
