@@ -1,11 +1,11 @@
-"""Where the time goes in what misses its bar: a training step, decoding, the CRF, the units, a smoke run.
+"""Where the time goes in what misses its bar: a training step, decoding, the CRF, the units.
 
     python benchmarks/explain.py [--threads N] [--rounds N] [--output FILE]
 
 Parts are run by themselves, on what they are given within the whole, in turn with it: recurrent layers and
 CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. What the
 products of recurrent layers would take at best is their operations (see flop.py) over the rate of a product
-of two large float32 matrices. `Lightning`: the suite's own `fit`, its callbacks and batches made on the way.
+of two large float32 matrices. Lightning's loop is the suite's own `fit`, with its callbacks.
 """
 
 import tempfile
@@ -14,7 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import startup
 import timing
 import torch
 from crf import make_problem, shapes_of
@@ -50,16 +49,6 @@ MODELS = {
 SENTENCES, LENGTHS = 320, range(2, 29)
 UNITS = ((128, 8), (64, 16), (16, 64))
 SQUARE = 1024
-IMPORTS = {
-    "python -c pass": "pass",
-    "import torch": "import torch",
-    "and torchmetrics": "import torch, torchmetrics",
-    "and Lightning": "import torch, torchmetrics, lightning.pytorch",
-    "and numba": "import torch, torchmetrics, lightning.pytorch, numba",
-}
-SMOKE = "run.py trainer=smoke data=toy_en"
-
-
 Runs = dict[str, Callable[[], object]]
 
 
@@ -93,9 +82,8 @@ def main() -> None:
             name: explain_model(overrides, 32 if tiny else SENTENCES, rounds)
             for name, overrides in MODELS.items()
         },
-        "crf": [explain_crf(*shape, rounds) for shape in shapes_of(tiny)],
+        "crf": [explain_crf(*shape, rounds) for shape in [(1, 1, 2), *shapes_of(tiny)]],
         "units": [explain_units(*shape, rounds) for shape in (((2, 3),) if tiny else UNITS)],
-        "imports": explain_imports(rounds),
     }
     timing.write("explain", result, arguments.output)
 
@@ -111,13 +99,14 @@ def explain_model(overrides: list[str], sentences: int, rounds: int) -> dict[str
         run()
     train_seconds = timing.measure(train, rounds)
     timing.say("an epoch", train_seconds)
+    fitting = [partial(fitted, overrides, corpus)] * rounds
     return {
         "batches": len(batches),
         "tokens": sum(int(batch.lengths.sum()) for batch in batches),
         "operations": sum(operations(call) for batch in batches for call in recurrent_calls(trial, batch)),
         "train": train_seconds,
         "decode": timing.measure(decode, rounds),
-        "lightning": timing.summary([fitted(overrides, corpus) for _ in range(rounds)]),
+        "loops": {name: timing.summary(seconds) for name, seconds in loops(train["whole"], fitting).items()},
     }
 
 
@@ -190,6 +179,17 @@ def operations(call: Call) -> int:
     return 6 * weights * int(call.inputs[1].sum())
 
 
+def loops(steps: Callable[[], object], fitting: list[Callable[[], float]]) -> dict[str, list[float]]:
+    """Seconds of an epoch by a bare loop, and by Lightning's, in turn."""
+    seconds: dict[str, list[float]] = {"bare": [], "Lightning": []}
+    for fit_again in fitting:
+        begun = timing.now()
+        steps()
+        seconds["bare"].append(timing.now() - begun)
+        seconds["Lightning"].append(fit_again())
+    return seconds
+
+
 def fitted(overrides: list[str], corpus: Any) -> float:
     """Seconds of the steps of a second epoch by Lightning."""
     with tempfile.TemporaryDirectory() as name:
@@ -205,16 +205,15 @@ def fitted(overrides: list[str], corpus: Any) -> float:
 
 
 def explain_crf(batch: int, length: int, tags: int, rounds: int) -> dict[str, Any]:
-    """Seconds of a call, and of one on the smallest problem, which does next to nothing: what is fixed."""
-    runs: Runs = {}
-    for name, shape in (("call", (batch, length, tags)), ("fixed", (1, 1, 2))):
-        crf, problem = CRF(num_tags=shape[2]), make_problem(*shape)
-        leaves = [problem.scores, *crf.parameters()]
-        runs[f"loss, {name}"] = timing.derived(partial(crf.loss, *problem), leaves)
-        runs[f"decode, {name}"] = torch.no_grad()(partial(crf.decode, problem.scores, problem.mask))
+    """Seconds of a call on a shape; that on the smallest does next to nothing: what is fixed."""
+    crf, problem = CRF(num_tags=tags), make_problem(batch, length, tags)
+    runs: Runs = {
+        "loss": timing.derived(partial(crf.loss, *problem), [problem.scores, *crf.parameters()]),
+        "decode": torch.no_grad()(partial(crf.decode, problem.scores, problem.mask)),
+    }
     for run in runs.values():
         run()
-    return {"shape": [batch, length, tags], "seconds": timing.measure(runs, 4 * rounds)}
+    return {"shape": [batch, length, tags], "seconds": timing.measure(runs, 10 * rounds)}
 
 
 def explain_units(units: int, size: int, rounds: int) -> dict[str, Any]:
@@ -237,14 +236,6 @@ def explain_units(units: int, size: int, rounds: int) -> dict[str, Any]:
         "operations": 6 * numbers * 640,
         "seconds": timing.measure(runs, rounds),
     }
-
-
-def explain_imports(rounds: int) -> dict[str, timing.Times]:
-    with tempfile.TemporaryDirectory() as folder:
-        runs = {name: partial(startup.run, ["-c", code], folder) for name, code in IMPORTS.items()}
-        runs[SMOKE] = partial(startup.run, startup.COMMANDS[SMOKE], folder)
-        runs[SMOKE]()
-        return timing.measure(runs, rounds)
 
 
 if __name__ == "__main__":

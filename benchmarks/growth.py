@@ -5,8 +5,9 @@
 From stacked BiLSTMs with a CRF: two layers of 100 units per direction, 32 sentences of 20 tokens, 17 tags. Of
 a training step, but for the corpus, where it is an epoch with the encoding of its sentences. Each value has a
 process of its own in each round; memory is what its peak adds to the libraries and a tiny model, which are
-loaded before. Processes: what `trainer=ddp` trains on toy English, one thread each, all memory of the first.
-A slope is that of the logs, over all values and over the last two: 1 is linear, 0 constant.
+loaded before. Processes, by the wall clock only: what `trainer=ddp` trains on toy English, one thread each,
+all memory of the first. A slope is that of the logs, over all values and over the last two: 1 is linear, 0 is
+constant.
 """
 
 import argparse

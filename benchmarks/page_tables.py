@@ -163,7 +163,9 @@ def startup(result: Result) -> Section:
     lines = ["", *table(["command", "seconds"], rows)]
     for name, parts in result["imports"].items():
         largest = ", ".join(f"{part} {spent:.2f}" for part, spent in parts.items() if spent >= 0.01)
-        lines += ["", f"Seconds of `{name}` in imports: {largest}."]
+        whole = result["commands"][name]["median"]
+        share = f"{sum(parts.values()):.2f} of {whole:.2f}"
+        lines += ["", f"Seconds of `{name}` in imports, {share} in all: {largest}."]
     helped, smoke = (
         result["commands"][name] for name in ("run.py --help", "run.py trainer=smoke data=toy_en")
     )
