@@ -31,7 +31,7 @@ def look(output: Path, *overrides: str, capsys: Any) -> tuple[int, dict[str, int
 
 def until(path: Path, pattern: str, epochs: int) -> Path:
     """Waits for a run that has told of so many epochs."""
-    for _ in range(1200):
+    for _ in range(3000):
         for found in path.glob(pattern):
             if json.loads(found.read_text())["epoch"] >= epochs:
                 return found
