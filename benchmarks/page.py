@@ -89,7 +89,7 @@ def circumstances(name: str, result: dict[str, Any]) -> str:
     return (
         f"`python benchmarks/{name}.py`, {result['date'][:10]}, commit {commit[:12]}{changed}; "
         f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}"
-        f"{', seconds of the processor' if result.get('clock') == 'processor' else ''}; "
+        f"{', seconds of a processor that others used too' if result.get('clock') == 'processor' else ''}; "
         f"Python {result['python']}, {', '.join(versions)}.{left_out}"
     )
 

@@ -234,7 +234,7 @@ def test_processor_seconds_are_of_one_thread_and_said(
         timing.begin(parser)
     assert "it takes --threads 1" in capsys.readouterr().err
     monkeypatch.setitem(MADE, "clock", "processor")
-    assert "3 rounds, seconds of the processor; " in write_page(["scoring"], tmp_path, monkeypatch)
+    assert "3 rounds, seconds of a processor that others " in write_page(["scoring"], tmp_path, monkeypatch)
 
 
 def test_the_page_of_one_result_has_one_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
