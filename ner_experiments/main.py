@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import hydra
@@ -18,25 +19,43 @@ from ner_experiments import settings, table_command
 USAGE = """usage: ner-experiments COMMAND ...
 
   train [OVERRIDE ...]          one experiment, or with -m a sweep; `python run.py` is the same
-  predict RUN [FILE]            tags text of your own by a run that is finished
-  data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
-  data check --format conll|conllu FILE ... [--json]
-  data get NAME                 downloads a corpus whose licence allows it
-  table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
-  attention RUN                 draws how much each token attends to each other in a run of Att
-  cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
-  errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
-  dashboard TABLE               the W&B workspace that compares a table's rows, saved there or as a file
   watch [OVERRIDE ...]          how the runs of a sweep stand, live: done, running, failed, waiting
+  predict RUN [FILE]            tags text of your own by a run that is finished
   export RUN                    its tagger as torch.export and ONNX, tried on 1,000 sentences, and a card
+
+  table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
   table NAME --keep             copies its runs into results/, with a page of them
   tables                        writes the pages of results/ anew
   report [TABLE ...]            everything measured, as a folder of HTML pages
-  smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
+  dashboard TABLE               the W&B workspace that compares a table's rows, saved there or as a file
+
+  errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
+  cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
+  attention RUN                 draws how much each token attends to each other in a run of Att
   xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
   xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
 
+  data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
+  data check --format conll|conllu FILE ... [--json]
+  data get NAME                 downloads a corpus whose licence allows it
+  smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
+
 `ner-experiments COMMAND --help` says more."""
+
+MAINS = {
+    "predict": "predict_command",
+    "table": "table_command",
+    "attention": "analysis.attention_command",
+    "cases": "analysis.cases_command",
+    "errors": "analysis.errors_command",
+    "dashboard": "dashboard_command",
+    "watch": "watch_command",
+    "export": "export.export_command",
+    "report": "report_command",
+    "smoke": "smoke",
+    "xor": "xor.command",
+}
+"""The modules whose `main` takes a command's arguments. Each is imported when its command is given."""
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
@@ -45,27 +64,18 @@ def cli(arguments: Sequence[str] | None = None) -> int:
     if command in ("-h", "--help"):
         print(USAGE)
         return 0
-    commands: dict[str, Callable[[list[str]], int]] = {
+    own: dict[str, Callable[[list[str]], int]] = {
         "train": train,
-        "predict": predict,
         "data": data,
-        "table": table,
-        "attention": attention,
-        "cases": cases,
-        "errors": errors,
-        "export": export,
         "tables": table_command.rewrite,
-        "watch": watch,
-        "dashboard": dashboard,
-        "report": report,
-        "smoke": smoke,
-        "xor": xor,
     }
-    if command not in commands:
-        message = f"ner-experiments: no command {command!r}{settings.nearest(command, commands)}"
-        print(message, file=sys.stderr)
-        return 2
-    return commands[command](rest)
+    if command in own:
+        return own[command](rest)
+    if command in MAINS:
+        return int(import_module(f"ner_experiments.{MAINS[command]}").main(rest))
+    message = f"ner-experiments: no command {command!r}{settings.nearest(command, [*own, *MAINS])}"
+    print(message, file=sys.stderr)
+    return 2
 
 
 def train(arguments: list[str]) -> int:
@@ -114,74 +124,10 @@ class RefusedError(CompactHydraException):
     """Hydra prints these without a traceback."""
 
 
-def predict(arguments: list[str]) -> int:
-    from ner_experiments import predict_command
-
-    return predict_command.main(arguments)
-
-
 def data(arguments: list[str]) -> int:
     from ner_experiments.data import check
 
     return check.main(arguments, open_source)
-
-
-def table(arguments: list[str]) -> int:
-    return table_command.main(arguments)
-
-
-def attention(arguments: list[str]) -> int:
-    from ner_experiments.analysis import attention_command
-
-    return attention_command.main(arguments)
-
-
-def cases(arguments: list[str]) -> int:
-    from ner_experiments.analysis import cases_command
-
-    return cases_command.main(arguments)
-
-
-def errors(arguments: list[str]) -> int:
-    from ner_experiments.analysis import errors_command
-
-    return errors_command.main(arguments)
-
-
-def dashboard(arguments: list[str]) -> int:
-    from ner_experiments import dashboard_command
-
-    return dashboard_command.main(arguments)
-
-
-def watch(arguments: list[str]) -> int:
-    from ner_experiments import watch_command
-
-    return watch_command.main(arguments)
-
-
-def report(arguments: list[str]) -> int:
-    from ner_experiments import report_command
-
-    return report_command.main(arguments)
-
-
-def export(arguments: list[str]) -> int:
-    from ner_experiments.export import export_command
-
-    return export_command.main(arguments)
-
-
-def smoke(arguments: list[str]) -> int:
-    from ner_experiments import smoke
-
-    return smoke.main(arguments)
-
-
-def xor(arguments: list[str]) -> int:
-    from ner_experiments.xor import command
-
-    return command.main(arguments)
 
 
 def open_source(name: str) -> Any:

@@ -35,7 +35,7 @@ def test_a_command_runs(line: str, checkout: Path, toy_run: Path) -> None:
 
 
 def test_the_lines_of_python_print_mentions(toy_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = re.findall(r"```python\n(import ner_experiments\n.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    code = page_commands.blocks(README, "python")[0]
     text = "Vera Stavsen of Brennholt lives in Vantora, and Hugo Lornsen in Dalmia."
     code = re.sub(r'load\(".*?"\)', f"load({str(toy_run)!r})", code)
     exec(re.sub(r'tag\(".*?"\)', f"tag({text!r})", code), {})
