@@ -50,7 +50,7 @@ class SelfAttention(nn.Module):
         """What `forward` gives first, from a few rows of alpha at a time: memory linear in the tokens."""
         query, key, value = self._heads(h)
         rows = max(1, LONG**2 // h.shape[1])
-        parts = [self._weights(some, key, lengths) @ value for some in query.split(rows, 2)]
+        parts = [self._weights(some, key, lengths) @ value for some in torch.split(query, rows, 2)]
         return torch.cat(parts, 2).transpose(1, 2).flatten(2)
 
     def _heads(self, h: Tensor) -> list[Float[Tensor, "batch heads time size"]]:

@@ -27,7 +27,7 @@ class Bert(nn.Module):
         pieces, mask = windows
         if pieces.numel() > MOST and not is_grad_enabled():
             some = max(1, MOST // pieces.shape[1])
-            parts = zip(pieces.split(some), mask.split(some), strict=True)
+            parts = zip(torch.split(pieces, some), torch.split(mask, some), strict=True)
             return cat(
                 [self.bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
             )
