@@ -3,6 +3,7 @@
 The model itself is given: `transformers.BertModel`, or any other that is called as it is.
 """
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, cat, is_grad_enabled, nn, no_grad
 
