@@ -3,9 +3,8 @@
 The model itself is given: `transformers.BertModel`, or any other that is called as it is.
 """
 
-import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor, cat, is_grad_enabled, nn, no_grad
+from torch import Tensor, cat, is_grad_enabled, nn, no_grad, split
 
 Windows = tuple[Int[Tensor, "windows length"], Bool[Tensor, "windows length"]]
 """Piece ids, and which of them are real."""
@@ -28,7 +27,7 @@ class Bert(nn.Module):
         pieces, mask = windows
         if pieces.numel() > MOST and not is_grad_enabled():
             some = max(1, MOST // pieces.shape[1])
-            parts = zip(torch.split(pieces, some), torch.split(mask, some), strict=True)
+            parts = zip(split(pieces, some), split(mask, some), strict=True)
             return cat(
                 [self.bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
             )
