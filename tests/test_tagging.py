@@ -164,8 +164,9 @@ def test_a_run_that_reads_columns_says_which(tmp_path: Path) -> None:
     for split in ("train", "dev", "test"):
         (tmp_path / split).write_text("\n".join(lines) + "\n\nBob T3 C B-PER\n", encoding="utf-8")
     files = [f"data.files.{split}={tmp_path}/{split}" for split in ("train", "dev", "test")]
-    columns = ["data=conll", "+data.columns.pos=1", "+data.columns.chunk=2"]
-    tagger = load(finished(tmp_path, *columns, *files, "direct=ner", "chars=none"))
+    tagger = load(
+        finished(tmp_path, "data=conll2003", "data.scheme=iob2", *files, "direct=ner", "chars=none")
+    )
     with pytest.raises(ValueError, match=r"^the run reads the columns pos, chunk besides the words"):
         tagger.tag("Ann sat")
     with pytest.raises(ValueError, match="reads the columns pos, chunk, and there is no chunk"):
