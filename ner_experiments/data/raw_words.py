@@ -47,6 +47,8 @@ _PRONOUN = "I"
 
 _STOPS = frozenset((".", "…"))
 _CLOSES = frozenset("\"'”’»)]}")
+_ENDS = _CLOSES.union(".…!?")
+"""The last character of all that may end a sentence."""
 _GOES_ON = frozenset(",;:)]}%")
 _BEGINS = re.compile(
     """The|An?|This|That|These|Those|He|She|It|We|You|They|I|But|And|In|On|At|For|If|As|When|While|After|Before
@@ -77,7 +79,7 @@ def words(line: str) -> Iterator[tuple[int, int]]:
         elif word := found["word"]:
             if line.startswith(".", place) and _takes_full_stop(word, line, place):
                 place += 1
-            elif clitic := _clitic(word):
+            elif ("'" in word or "’" in word) and (clitic := _clitic(word)):
                 yield begin, place - clitic
                 begin = place - clitic
         yield begin, place
@@ -107,6 +109,8 @@ def ends(sentence: Sequence[Placed], following: Placed) -> bool:
     stands apart and begins with no small letter; behind an abbreviation only before such as `The`, and
     never behind a title or a single initial.
     """
+    if sentence[-1].text[-1] not in _ENDS:
+        return False
     first = following.text[0]
     if not following.before or first.islower() or first in _GOES_ON:
         return False
