@@ -25,7 +25,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        query = json.loads(sent)["query"] if self.path.endswith("graphql") else ""
+        asked = json.loads(sent) if self.path.endswith("graphql") else {"query": ""}
+        query = asked["query"]
         if "upsertBucket" in query:
             self.server.began = self.server.began or time.monotonic()
             self.answer({"data": {"upsertBucket": {"bucket": BUCKET, "inserted": True}}})
@@ -33,8 +34,19 @@ class Handler(BaseHTTPRequestHandler):
             self.answer({"data": {"viewer": VIEWER}})
         elif "model(" in query:
             self.answer({"data": {"model": None}})
+        elif "createRunFiles" in query:
+            files = [{"name": name, "uploadUrl": self.upload_url} for name in asked["variables"]["files"]]
+            self.answer({"data": {"createRunFiles": {"runID": "b", "uploadHeaders": [], "files": files}}})
         else:
             self.answer({"data": {}})
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.answer({})
+
+    @property
+    def upload_url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/upload"
 
     def answer(self, content: Any) -> None:
         began = self.server.began

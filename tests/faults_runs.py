@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXFSZ
@@ -299,8 +299,9 @@ def wandb_command(url: str, *arguments: str) -> int:
 
 def service_of(process: int) -> int | None:
     for child in children(process):
-        if "wandb-core" in Path(f"/proc/{child}/cmdline").read_text():
-            return child
+        with suppress(OSError):  # it has ended meanwhile
+            if "wandb-core" in Path(f"/proc/{child}/cmdline").read_text():
+                return child
     return None
 
 
