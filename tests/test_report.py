@@ -269,3 +269,14 @@ def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:
         ValueError, match="parts of a model are measured on its weights, and kept runs have none"
     ):
         figures.by_seed("chunk", {1: KeptRun(path, content["metrics"], content)}, None)
+
+
+def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
+    """Table 14 publishes sentences; warnings, of a legend without entries say, are errors here."""
+    rows = tables.load("yang2020_table14").rows
+    panel = varied.Panel("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
+    plot = plot_scores.by_row(panel, "rows", "test F1")
+    labels = [node.text for node in Tree.fromstring(plot.svg).iter() if node.text]
+    assert "ours" in labels
+    assert "published" not in labels
+    assert [line[2] for line in plot.grid.lines] == ["55.00 ± 7.07 (2)"] * 3

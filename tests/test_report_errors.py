@@ -97,13 +97,14 @@ def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErr
     one = {"ours": RowErrors("", {1: row.runs[1]}), "best": RowErrors("", {1: other.runs[1]})}
     assert error_tables.gaps(one, "type", "best").lines[1] == ["PER", "-25.00 (one seed)"]
     assert error_tables.section({"ours": row, "best": other}, "best", 0) is not None
+    assert error_tables.section({"alone": row}, "alone", 0) is None
 
 
 def test_what_runs_were_kept_without_is_said(row: RowErrors) -> None:
     metrics = {"data": DATA, "task": "tags", "test": {}}
     old = RowErrors("old", {1: KeptRun(Path("kept"), metrics, {"figures": {}})})
     assert [section.texts for section in error_sections.of_row(old)] == [[error_sections.NOT_KEPT]]
-    assert error_tables.section({"old": old}, "old", 0) is None
+    assert error_tables.section({"old": old, "older": old}, "old", 0) is None
 
 
 def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:

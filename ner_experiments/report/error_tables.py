@@ -15,34 +15,24 @@ from ner_experiments.table_page import Grid, interval
 
 Rows = Mapping[str, RowErrors]
 """By label; all on one test set."""
+DIFFERENCES = "Differences are taken as those of rows above, with Student's or Welch's interval."
 
 
 def section(rows: Rows, reference: str, number: int) -> Section | None:
-    """Of rows on one test set; `reference` is the label of the one that the others are held against."""
+    """Of two rows or more on one test set; the others are held against the one labelled `reference`."""
     found = {label: row.breakdown() for label, row in rows.items()}
-    names = [
-        name for name in next(iter(found.values())) if all(of_row.get(name) for of_row in found.values())
-    ]
-    kinds = {label: row.kinds() for label, row in rows.items() if row.kinds()}
-    if not (names or kinds):
+    names = [name for name in found[reference] if all(groups.get(name) for groups in found.values())]
+    kinds = [next(iter(of_row.values())) for row in rows.values() if (of_row := row.kinds())]
+    means = kinds + [next(iter(found[reference][name].values())).f1 for name in names]
+    if len(rows) < 2 or not means:
         return None
+    less = f"F1 minus that of {reference}, by"
     grids = [kinds_grid(rows)] if kinds else []
-    grids += [
-        Shown(gaps(rows, name, reference), f"F1 minus that of {reference}, by {heading(name)}")
-        for name in names
-    ]
-    plots = [drawn(name, {label: of_row[name] for label, of_row in found.items()}, number) for name in names]
-    data = next(iter(next(iter(rows.values())).runs.values())).metrics["data"]["name"]
-    first = (
-        next(iter(next(iter(found.values()))[names[0]].values())).f1
-        if names
-        else next(iter(next(iter(kinds.values())).values()))
-    )
-    texts = [
-        over(first)
-        + " Differences are taken as in the table of rows above, with Student's or Welch's interval."
-    ]
-    return Section(f"errors-{number}", f"Errors on {data}", texts, grids, plots)
+    grids += [Shown(gaps(rows, name, reference), f"{less} {heading(name)}") for name in names]
+    plots = [drawn(name, {label: groups[name] for label, groups in found.items()}, number) for name in names]
+    run = next(iter(rows[reference].runs.values()))
+    texts = [f"{over(means[0])} {DIFFERENCES}"]
+    return Section(f"errors-{number}", f"Errors on {run.metrics['data']['name']}", texts, grids, plots)
 
 
 def kinds_grid(rows: Rows) -> Shown:

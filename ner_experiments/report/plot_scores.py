@@ -110,12 +110,13 @@ def by_row(panel: Panel, name: str, unit: str) -> Plot:
     """A line of the picture for each row, the first on top; beside each other where they do not compare."""
     comparable = all(result.comparable for result in panel.results)
     labels = [shortened(result.row.label) for result in panel.results]
-    sides = [(PAPER, OURS)] if comparable or not measured(panel) else [(PAPER,), (OURS,)]
+    shown = tuple(kind for kind in (PAPER, OURS) if any(centre(it, kind) is not None for it in panel.results))
+    sides = [shown] if comparable else [(kind,) for kind in shown]
     width = 340 * len(sides) + 60 + LETTER * max(map(len, labels))
     with drawing(width, 90 + ROW * len(labels)) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for kind in kinds:
-                draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 and measured(panel) else 0)
+                draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 else 0)
             axes.set_yticks(range(len(labels)), labels)
             axes.set_ylim(len(labels) - 0.5, -0.5)
             axes.tick_params(axis="y", length=0)
@@ -150,10 +151,6 @@ def draw_rows(axes: Axes, kind: str, results: Sequence[Result], apart: float) ->
             marker="o" if kind == OURS else "D", color=color, capsize=3, elinewidth=1.4, label=label,
             markerfacecolor=color if kind == OURS else "none",
         )  # fmt: skip
-
-
-def measured(panel: Panel) -> bool:
-    return any(result.scores for result in panel.results)
 
 
 def shortened(label: str) -> str:

@@ -195,7 +195,8 @@ def stands_on(entry: Entry) -> str:
         if entry.page.table.analysis and any(it.scores for it in entry.page.results):
             return f"Stands on the runs of {entry.page.table.analysis} in {listed(entry.places)}."
         return "No run of this table is finished; below are the published numbers."
-    text = f"Stands on {len(entry.runs)} runs in {listed(entry.places)}."
+    count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
+    text = f"Stands on {count} in {listed(entry.places)}."
     if entry.sealed:
         text += (
             " Kept runs have no sentences, for the licences of corpora, and no weights: what needs either"
