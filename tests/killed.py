@@ -22,6 +22,7 @@ def command(arguments: list[str], lines: int, how: int, log: str) -> None:
     """In a process of its own: runs the command, and sends itself `how` when so many lines have been run."""
     from ner_experiments.main import cli
 
+    os.environ.pop("WANDB_SERVICE", None)  # of the tests' own process: it would not end with this one
     with open(log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)

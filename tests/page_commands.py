@@ -45,12 +45,12 @@ def copy_to(folder: Path) -> Path:
     return folder
 
 
-def run(arguments: list[str], cwd: Path, **variables: str) -> None:
+def run(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(cwd), **variables}
     result = subprocess.run(
         arguments, capture_output=True, text=True, cwd=cwd, env=environment, timeout=600, check=False
     )
-    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.returncode == status, result.stdout + result.stderr
 
 
 def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: str) -> None:
@@ -72,10 +72,12 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
         assert program == "ner-experiments", f"not told how to try {line!r}"
         if arguments[0] == "dashboard" and not find_spec("wandb_workspaces"):
             pytest.skip("wandb-workspaces is not installed")
-        if arguments[0] == "watch":
+        looks = arguments[0] == "watch"
+        if looks:
             arguments.append("--once")  # otherwise it waits for the runs
         code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
-        run([sys.executable, "-c", code, *arguments], cwd, **variables)
+        waiting = looks and len(arguments) > 2  # for runs that nobody has begun
+        run([sys.executable, "-c", code, *arguments], cwd, 3 if waiting else 0, **variables)
 
 
 def look_up(program: str, arguments: list[str]) -> None:

@@ -64,7 +64,7 @@ def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(
     chance = random.Random(1)
     finished: dict[Path, int] = {}
     for _ in range(20):
-        point = chance.randint(1, idle + (lines - idle) // 8)
+        point = chance.randint(1, idle + (lines - idle) // 12)
         assert killed.run([*SWEEP, f"output_dir={broken}"], log, point) == -SIGKILL
         finished |= {path: stamp for path, stamp in stamps(broken).items() if path not in finished}
     assert 0 < len(finished) < 4
