@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import wandb_workspaces.reports.v2 as panels
 import wandb_workspaces.workspaces as workspaces
 
-from ner_experiments.identity import counted, experiment
+from ner_experiments.build import source
+from ner_experiments.identity import counted, experiment, flat
+from ner_experiments.summary import HEADLINES
 from ner_experiments.table_runs import Experiment
 from ner_experiments.tables import Table
 
-HEADLINES = {"mentions": "f1", "tags": "accuracy"}
 COSTS = ("parameters", "seconds")
 
 
@@ -46,8 +47,8 @@ def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project:
 
 def headline(rows: Sequence[Experiment]) -> str:
     """f1 or accuracy; a table with both is shown by F1."""
-    tasks = {str(row.cfg.data.get("task", "mentions")) for row in rows}
-    return HEADLINES["tags" if tasks == {"tags"} else "mentions"]
+    tasks = {source(row.cfg).task for row in rows}
+    return HEADLINES["tags" if tasks == {"tags"} else "mentions"][0]
 
 
 def varying(rows: Sequence[Experiment], score: str) -> list[Any]:
@@ -80,14 +81,6 @@ def varied(rows: Sequence[Experiment]) -> dict[str, list[Any]]:
     names = [name for name in settings[0] if all(name in each for each in settings)] if settings else []
     columns = {name: [each[name] for each in settings] for name in names}
     return {name: values for name, values in columns.items() if len(set(map(str, values))) > 1}
-
-
-def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def costs(score: str) -> list[Any]:

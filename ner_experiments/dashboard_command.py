@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ner_experiments import table_runs, tables
 
@@ -18,14 +16,10 @@ XOR_PICTURE = Path("results/xor/xor.png")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status: 1 for what the user caused."""
+    """Returns the exit status. ValueError or OSError for what the user caused."""
     arguments = parser().parse_intermixed_args(argv)
-    try:
-        table = tables.load(arguments.table)
-        print(show_xor(arguments) if table.name == "xor" else save(arguments, table))
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    table = tables.load(arguments.table)
+    print(show_xor(arguments) if table.name == "xor" else save(arguments, table))
     return 0
 
 
@@ -49,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
 def save(arguments: argparse.Namespace, table: tables.Table) -> str:
     """What was done, in a line. ValueError without wandb-workspaces, and if W&B refuses the workspace."""
     from ner_experiments.log_wandb import is_reachable
+    from ner_experiments.results import write_json
 
     try:
         from ner_experiments.dashboard import workspace
@@ -64,15 +59,8 @@ def save(arguments: argparse.Namespace, table: tables.Table) -> str:
         except Exception as error:  # whatever W&B's server and client make of it
             raise ValueError(f"W&B does not take the workspace: {error}") from error
     path = arguments.output or Path(f"{table.name}.workspace.json")
-    write(path, made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
+    write_json(path, made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
     return f"{path}: the workspace as W&B is sent it; where there is a key and a network it is saved on W&B"
-
-
-def write(path: Path, content: Any) -> None:
-    from ner_experiments.atomic import replacing
-
-    with replacing(path) as part:
-        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def default_entity() -> str:

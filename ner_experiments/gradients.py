@@ -153,7 +153,7 @@ class Gradients(Callback):
 
 
 def is_stack(module: nn.Module) -> TypeGuard[nn.ModuleList]:
-    return isinstance(module, nn.ModuleList) and all(isinstance(part, Block) for part in module)
+    return isinstance(module, nn.ModuleList) and {*map(type, module)} == {Block}
 
 
 def weight_norms(tagger: nn.Module) -> dict[str, Tensor]:

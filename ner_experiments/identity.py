@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,15 @@ def as_numbers(node: Any) -> Any:
     if isinstance(node, list):
         return [as_numbers(value) for value in node]
     return float(node) if type(node) is int else node
+
+
+def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """model.num_layers of {model: {num_layers: ...}}, and its value."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:

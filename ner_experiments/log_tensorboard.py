@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
+from ner_experiments.identity import flat
 from ner_experiments.loggers import About, Rows
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Board:
         for old in folder.glob("events.out.tfevents.*"):
             old.unlink()
         self.writer = SummaryWriter(str(folder))
-        self.config = {name: value for name, value in flat(about.config) if name != "seed"}
+        self.config = {name: plain(value) for name, value in flat(about.config) if name != "seed"}
         self.config |= {"seed": about.config.get("seed", ""), "group": about.group}
         self.epoch = 0
         if about.tags:
@@ -67,13 +68,9 @@ class Board:
         self.writer.close()
 
 
-def flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str | float | bool]]:
-    """model.num_layers of {model: {num_layers: ...}}; what is neither text nor number as text."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value if isinstance(value, str | int | float | bool) else str(value)
+def plain(value: Any) -> str | float | bool:
+    """What is neither text nor number as text."""
+    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def cell(value: str | float) -> str:

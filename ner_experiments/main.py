@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import hydra
 from hydra._internal.utils import get_args_parser
@@ -69,13 +69,20 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "data": data,
         "tables": table_command.rewrite,
     }
-    if command in own:
-        return own[command](rest)
-    if command in MAINS:
-        return int(import_module(f"ner_experiments.{MAINS[command]}").main(rest))
-    message = f"ner-experiments: no command {command!r}{settings.nearest(command, [*own, *MAINS])}"
-    print(message, file=sys.stderr)
-    return 2
+    if command not in own | MAINS:
+        message = f"ner-experiments: no command {command!r}{settings.nearest(command, [*own, *MAINS])}"
+        print(message, file=sys.stderr)
+        return 2
+    try:
+        return own[command](rest) if command in own else main_of(command)(rest)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def main_of(command: str) -> Callable[[list[str]], int]:
+    """ValueError and OSError that it raises are what the user caused."""
+    return cast(Callable[[list[str]], int], import_module(f"ner_experiments.{MAINS[command]}").main)
 
 
 def train(arguments: list[str]) -> int:

@@ -16,16 +16,16 @@ _COLUMN = re.compile(r"([^=,]+)=(-?\d{1,4})", re.ASCII)
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status: 1 for what the user caused, or if nobody reads the output any longer."""
+    """Returns the exit status: 1 if nobody reads the output any longer.
+
+    ValueError or OSError for what the user caused.
+    """
     arguments = parser().parse_args(argv)
     try:
         predict(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
         return 1
     return 0
 

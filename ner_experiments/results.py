@@ -19,6 +19,7 @@ import torch
 from seqeval.metrics import f1_score
 from torch import nn
 
+from ner_experiments.analysis.predictions import as_field
 from ner_experiments.atomic import replacing
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import encode, strict_spans
@@ -43,7 +44,7 @@ def write_predictions(
         for sentence, tags in zip(sentences, predicted, strict=True):
             columns = [sentence.tags, tags] if task == "tags" else [iob2(sentence.tags), iob2(tags)]
             for fields in zip(sentence.words, *columns, strict=True):
-                file.write(" ".join(field.replace(" ", "␣") for field in fields) + "\n")
+                file.write(" ".join(map(as_field, fields)) + "\n")
             file.write("\n")
 
 

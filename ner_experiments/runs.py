@@ -225,6 +225,11 @@ def kept(folder: Path) -> Iterator[KeptRun]:
         yield kept_run(path)
 
 
+def run_of(folder: Path) -> Run:
+    """ValueError if it is no finished run's folder, or its metrics.json is not as it was."""
+    return Run(folder, sealed.read(predictions.file(folder, "metrics.json")))
+
+
 def kept_run(path: Path) -> KeptRun:
     """ValueError for a file that `keep` did not write."""
     content = sealed.read(path)

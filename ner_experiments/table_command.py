@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,20 +20,16 @@ FORMATS = ("latex", "csv", "json")
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status: 1 for what the user caused."""
+    """Returns the exit status. ValueError or OSError for what the user caused."""
     arguments = parser().parse_intermixed_args(argv)
-    try:
-        if arguments.name is None:
-            for name in tables.names():
-                table = tables.load(name)
-                print(f"{name:<18} {table.title} ({table.source})")
-        elif arguments.keep is not None:
-            print(f"kept in {keep(arguments)}")
-        else:
-            print(printed(arguments), end="")
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    if arguments.name is None:
+        for name in tables.names():
+            table = tables.load(name)
+            print(f"{name:<18} {table.title} ({table.source})")
+    elif arguments.keep is not None:
+        print(f"kept in {keep(arguments)}")
+    else:
+        print(printed(arguments), end="")
     return 0
 
 
@@ -85,12 +80,8 @@ def rewrite(argv: Sequence[str]) -> int:
         description="Writes the pages of results/ anew, from the runs it keeps.",
     )
     parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
-    try:
-        for folder in pages.write_all(parser.parse_args(argv).folder):
-            print(folder / pages.PAGE)
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    for folder in pages.write_all(parser.parse_args(argv).folder):
+        print(folder / pages.PAGE)
     return 0
 
 

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
 from ner_experiments import build, run_config, sealed
+from ner_experiments.analysis.predictions import units
 from ner_experiments.data import raw
-from ner_experiments.data.batches import TokenBudget
+from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.given import Reading, check_text
 from ner_experiments.data.raw import Cut
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode, strict_spans
+from ner_experiments.runs import run_of
 from ner_experiments.tagger import Tagger
 
-METRICS, PARTS = "metrics.json", ("config.yaml", "encoder.json", build.WEIGHTS)
-BATCH = TokenBudget(2048)
+PARTS = ("config.yaml", "encoder.json", build.WEIGHTS)
 CHUNK = 16_384
 """Tokens that are read before the first of them are tagged, at least, if there are so many."""
 
@@ -101,7 +101,7 @@ class TextTagger:
         encoded = self.encoder.encode(sentences, self.tagger.device)
         found: dict[int, Tagged] = {}
         try:
-            for numbers in BATCH.in_order(encoded.lengths):
+            for numbers in EVALUATION.in_order(encoded.lengths):
                 batch = encoded.batch(numbers, share=True)
                 found.update(zip(numbers.tolist(), self._batch(chunk, numbers.tolist(), batch), strict=True))
         finally:
@@ -109,35 +109,37 @@ class TextTagger:
         return [found[number] for number in range(len(chunk))]
 
     def _batch(self, chunk: Sequence[Cut], numbers: Sequence[int], batch: Batch) -> Iterator[Tagged]:
-        scores = self.tagger(batch)
-        ids = self.tagger.decoder.decode(scores, batch.mask)
-        lengths = batch.lengths.tolist()
-        tags = [
-            [self.encoder.labels[tag] for tag in row[:length]]
-            for row, length in zip(ids.tolist(), lengths, strict=True)
-        ]
-        found = [self._spans(of_sentence) for of_sentence in tags]
-        probabilities = iter(self._probabilities(scores, ids, batch, found))
-        for number, of_sentence, spans in zip(numbers, tags, found, strict=True):
-            sure = [next(probabilities) for _ in spans]
+        of_batch = decoded(self.tagger, self.encoder, batch)
+        for number, (tags, spans, probabilities) in zip(numbers, of_batch, strict=True):
             if self.encoder.task == "mentions":
-                yield with_mentions(chunk[number], spans, sure)
+                yield with_mentions(chunk[number], spans, probabilities)
             else:
-                yield Tagged(chunk[number], tuple(of_sentence), probabilities=tuple(sure))
+                yield Tagged(chunk[number], tuple(tags), probabilities=tuple(probabilities))
 
-    def _spans(self, tags: Sequence[str]) -> list[Span]:
-        if self.encoder.task == "mentions":
-            return strict_spans(tags)
-        return [(place, place + 1, tag) for place, tag in enumerate(tags)]
 
-    def _probabilities(
-        self, scores: Tensor, ids: Tensor, batch: Batch, found: Sequence[Sequence[Span]]
-    ) -> list[float]:
-        rows = [(row, start, end) for row, spans in enumerate(found) for start, end, _ in spans]
-        if not rows:
-            return []
-        spans = torch.tensor(rows, device=scores.device)
-        return self.tagger.decoder.span_probabilities(scores, ids, batch.mask, spans).clamp(max=1).tolist()
+def decoded(
+    tagger: Tagger, encoder: Encoder, batch: Batch
+) -> Iterator[tuple[list[str], list[Span], list[float]]]:
+    """Of each sentence its tags, the mentions they make, and the probability of each; or of each tag.
+
+    What is no whole mention by `tags.strict_spans` is none, as where F1 is counted.
+    """
+    scores = tagger(batch)
+    ids = tagger.decoder.decode(scores, batch.mask)
+    tags = [
+        [encoder.labels[tag] for tag in row[:length]]
+        for row, length in zip(ids.tolist(), batch.lengths.tolist(), strict=True)
+    ]
+    mentions = encoder.task == "mentions"
+    found = [strict_spans(it) if mentions else units(it, encoder.task) for it in tags]
+    rows = [(row, start, end) for row, spans in enumerate(found) for start, end, _ in spans]
+    probabilities: Iterator[float] = iter(())
+    if rows:
+        places = torch.tensor(rows, device=scores.device)
+        of_all = tagger.decoder.span_probabilities(scores, ids, batch.mask, places)
+        probabilities = iter(of_all.clamp(max=1).tolist())
+    for of_sentence, spans in zip(tags, found, strict=True):
+        yield of_sentence, spans, [next(probabilities) for _ in spans]
 
 
 def with_mentions(sentence: Cut, spans: Sequence[Span], probabilities: Sequence[float]) -> Tagged:
@@ -158,7 +160,7 @@ def load(
     each line is a sentence, such as a tweet. ValueError or OSError for what is no finished run's folder.
     """
     folder = Path(run)
-    refuse_damaged(folder)
+    sealed.verify(folder, run_of(folder).metrics, PARTS)
     source = build.source(run_config.read(folder))
     tagger, encoder = build.load(folder)
     for input in encoder.inputs.values():
@@ -166,10 +168,3 @@ def load(
     needs = [name for input in encoder.inputs.values() for name in input.needs()]
     reading = Reading(source=source, tokens=tokens or source.tokens, needs=needs, lines=lines)
     return TextTagger(tagger.to(device), encoder, reading)
-
-
-def refuse_damaged(folder: Path) -> None:
-    """ValueError unless it is that of a finished run, and whole."""
-    if not (folder / METRICS).is_file():
-        raise ValueError(f"{folder}: expected the folder of a finished run, but it has no {METRICS}")
-    sealed.verify(folder, sealed.read(folder / METRICS), PARTS)

@@ -125,5 +125,5 @@ def test_smoke_counts_rows_that_fail(
 
 
 def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert smoke.main(["huang2015_table66"]) == 1
+    assert cli(["smoke", "huang2015_table66"]) == 1
     assert "did you mean 'huang2015_table6'?" in capsys.readouterr().err

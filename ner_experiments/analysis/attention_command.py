@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status: 1 for what the user caused."""
+    """Returns the exit status. ValueError or OSError for what the user caused."""
     arguments = parser().parse_args(argv)
-    try:
-        for path in write(arguments):
-            print(path)
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    for path in write(arguments):
+        print(path)
     return 0
 
 

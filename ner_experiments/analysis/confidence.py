@@ -14,8 +14,9 @@ from ner_experiments.analysis.predictions import units
 from ner_experiments.analysis.trained import batches, load
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import Span, strict_spans
+from ner_experiments.data.tags import Span
 from ner_experiments.tagger import Tagger
+from ner_experiments.tagging import decoded
 
 log = logging.getLogger(__name__)
 
@@ -49,22 +50,10 @@ def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> It
     """Each mention of the decoded tags, with the probability that its tokens have these tags.
 
     Under the CRF that is exact, whatever the tags of the other tokens; under the softmax it is the product of
-    the tokens'. What is no whole mention by `tags.strict_spans` is left out, as where F1 is counted.
+    the tokens'.
     """
     for batch in batches(encoder, sentences):
-        scores = tagger(batch)
-        tags = tagger.decoder.decode(scores, batch.mask)
-        found = [
-            (row, mention)
-            for row, (line, length) in enumerate(zip(tags.tolist(), batch.lengths.tolist(), strict=True))
-            for mention in mentions([encoder.labels[tag] for tag in line[:length]], encoder)
-        ]
-        if found:
-            spans = torch.tensor([(row, start, end) for row, (start, end, _) in found])
-            of = tagger.decoder.span_probabilities(scores, tags, batch.mask, spans).tolist()
-            for (row, mention), probability in zip(found, of, strict=True):
-                yield int(batch.sentences[row]), mention, probability
-
-
-def mentions(labels: list[str], encoder: Encoder) -> list[Span]:
-    return strict_spans(labels) if encoder.task == "mentions" else units(labels, encoder.task)
+        of_batch = decoded(tagger, encoder, batch)
+        for number, (_, mentions, probabilities) in zip(batch.sentences.tolist(), of_batch, strict=True):
+            for mention, probability in zip(mentions, probabilities, strict=True):
+                yield number, mention, probability

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ner_experiments.analysis.measure import LENGTH, LENGTHS, TYPE
+from ner_experiments.analysis.measure import LENGTH, LENGTHS, TYPE, length
 from ner_experiments.analysis.predictions import Predicted, as_field, units
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import Span
@@ -78,17 +78,13 @@ def dimensions(train: Sequence[Sentence] | None, task: Task) -> dict[str, Dimens
     """
     found = {TYPE: Dimension(lambda _, mention: mention[2])}
     if task == "mentions":
-        found[LENGTH] = Dimension(length, LENGTHS)
+        found[LENGTH] = Dimension(lambda _, mention: length(mention), LENGTHS)
     if train is not None:
         known = Known(train, task)
         found[SEEN] = Dimension(known.seen, (SAME, OTHER, NEW, UNKNOWN))
         found[FREQUENCY] = Dimension(known.frequency, FREQUENCIES)
     found[SENTENCE_LENGTH] = Dimension(sentence_length, SENTENCE_LENGTHS)
     return found
-
-
-def length(_: Sequence[str], mention: Span) -> str:
-    return LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1]
 
 
 def sentence_length(words: Sequence[str], _: Span) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ner_experiments.data.tags import Span
 from ner_experiments.quote import quoted
 from ner_experiments.settings import nearest
 
@@ -17,6 +18,11 @@ KEYS = {TYPE: (), LENGTH: LENGTHS, CHUNK: CHUNKS}
 PART = re.compile(r"H|C([1-9]\d*)?")
 Figures = Mapping[str, Mapping[str, float]]
 """A run's figures in percent: by what is left of the model ("" is all of it), and by key."""
+
+
+def length(mention: Span) -> str:
+    """Which of `LENGTHS` it has."""
+    return LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)

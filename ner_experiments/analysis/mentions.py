@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from ner_experiments.analysis.measure import LENGTHS
+from ner_experiments.analysis.measure import length
 from ner_experiments.analysis.predictions import Predicted
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.metrics import f1_score
@@ -22,7 +22,7 @@ def by_length(sentences: Iterable[Predicted]) -> dict[str, float]:
     Precision is over the predicted mentions of that length, recall over the gold ones: one with a wrong
     boundary is a false mention of its own length, and a missed one of the gold's.
     """
-    return f1_by(sentences, lambda mention: LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1])
+    return f1_by(sentences, length)
 
 
 def f1_by(sentences: Iterable[Predicted], kind: Callable[[Span], str]) -> dict[str, float]:

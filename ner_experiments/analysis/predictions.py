@@ -33,10 +33,15 @@ def read(run: Path, split: str = "test") -> list[Predicted]:
 
 
 def text(run: Path, name: str) -> str:
+    return file(run, name).read_text(encoding="utf-8")
+
+
+def file(run: Path, name: str) -> Path:
+    """ValueError if the folder has none."""
     path = run / name
     if not path.is_file():
         raise ValueError(f"{run}: expected the folder of a finished run, but it has no {name}")
-    return path.read_text(encoding="utf-8")
+    return path
 
 
 def units(tags: Sequence[str], task: Task) -> list[Span]:

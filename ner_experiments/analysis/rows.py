@@ -8,13 +8,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from ner_experiments import sealed
 from ner_experiments.analysis import over_seeds, pairs
 from ner_experiments.analysis.cases import Case, check_same
 from ner_experiments.analysis.over_seeds import Mean, MeanBucket, MeanCalibration, MeanConfusion
 from ner_experiments.analysis.pairs import Agreements
-from ner_experiments.analysis.predictions import Predicted, text
-from ner_experiments.runs import Run, by_seed, kept_run
+from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.runs import Run, by_seed, kept_run, run_of
 
 
 @dataclass(frozen=True)
@@ -88,19 +87,11 @@ def rows(paths: Iterable[Path]) -> list[RowErrors]:
     """
     found: dict[str, dict[int, Run]] = {}
     for path in paths:
-        run = opened(path)
+        run = kept_run(path) if path.is_file() else run_of(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set, of which errors are")
         found.setdefault(run.metrics["identity"], {}).setdefault(run.metrics["seed"], run)
     return [RowErrors(name(next(iter(runs.values()))), by_seed(runs.values())) for runs in found.values()]
-
-
-def opened(path: Path) -> Run:
-    """A run's folder, or a file of results/."""
-    if path.is_file():
-        return kept_run(path)
-    text(path, "metrics.json")
-    return Run(path, sealed.read(path / "metrics.json"))
 
 
 def name(run: Run) -> str:

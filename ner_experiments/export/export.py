@@ -15,7 +15,7 @@ from ner_experiments.export.formats import FORMATS
 from ner_experiments.export.inputs import description, made_up, refuse
 from ner_experiments.export.traced import tensors, trace
 from ner_experiments.results import write_json
-from ner_experiments.runs import Run
+from ner_experiments.runs import Run, run_of
 from ner_experiments.tagger import Tagger
 
 EXAMPLE = 3
@@ -54,9 +54,7 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
 
 def read(folder: Path) -> Run:
     """A finished run. ValueError if it is none, or one of its files is not as it was."""
-    if not (folder / "metrics.json").is_file():
-        raise ValueError(f"{folder}: expected the folder of a finished run, but it has no metrics.json")
-    run = Run(folder, sealed.read(folder / "metrics.json"))
+    run = run_of(folder)
     sealed.verify(folder, run.metrics)
     return run
 

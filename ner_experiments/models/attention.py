@@ -96,7 +96,8 @@ class AttBiLSTM(nn.Module):
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
         h = self.bilstm(x, lengths)
-        if not (torch.is_grad_enabled() or torch.compiler.is_exporting()) and h.shape[1] > LONG:
+        whole = torch.is_grad_enabled() or torch.compiler.is_exporting()  # one graph for any time
+        if not whole and h.shape[1] > LONG:
             contexts = self.attention.contexts(h, lengths)
         else:
             contexts, _ = self.attention(h, lengths)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status: 1 for what the user caused, and if training did what was proved impossible."""
+    """Returns the exit status: 1 if training did what was proved impossible.
+
+    ValueError or OSError for what the user caused.
+    """
     arguments = parser().parse_args(argv)
     from ner_experiments.xor import report
 
-    try:
-        return report.of_run(arguments) if arguments.run else report.of_suite(arguments)
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        return 1
+    return report.of_run(arguments) if arguments.run else report.of_suite(arguments)
 
 
 def parser() -> argparse.ArgumentParser:
