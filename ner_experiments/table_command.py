@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
 
-from ner_experiments import settings, tables
+from ner_experiments import settings, table_rules, tables
 from ner_experiments.table_runs import experiments
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def check_further(item: Override) -> None:
 def seeds_of(override: str) -> list[int]:
     (parsed,) = OverridesParser.create().parse_overrides([override])
     seeds: Any = parsed.value()
-    if not (tables.are(tables.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
+    if not (table_rules.are(table_rules.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
         raise ValueError(
             f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"
         )

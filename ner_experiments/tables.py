@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ner_experiments.analysis.measure import Measure
 from ner_experiments.plain_yaml import describe, read_text
 from ner_experiments.quote import quoted
 from ner_experiments.settings import PACKAGE, nearest
+from ner_experiments.table_rules import MEASURE, ROW, TABLE, checked
 
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
 """In an installed package sweeps/ lies inside it, in a checkout beside it."""
@@ -55,6 +56,7 @@ class Row:
 class Table:
     """A published table.
 
+    extends: the table whose rows stand before its own, under the same base.
     base: the overrides that all its rows share.
     seeds: with which the rows are run where the command line says nothing else.
     analysis: the table whose runs this one's figures are made from; it has none of its own.
@@ -66,6 +68,7 @@ class Table:
     title: str
     source: str
     rows: tuple[Row, ...]
+    extends: str = ""
     base: tuple[str, ...] = ()
     seeds: tuple[int, ...] = ()
     analysis: str = ""
@@ -87,9 +90,13 @@ def parts(name: str) -> list[str]:
 
 def load(name: str) -> Table:
     """ValueError for a name that no table has, and for a file that breaks a rule: file, row, rule, value."""
-    if name not in names():
-        raise ValueError(f"there is no table {name!r}{nearest(name, names())}")
+    check_name(name)
     return read(SWEEPS / f"{name}.yaml")
+
+
+def check_name(name: str, place: str = "") -> None:
+    if name not in names():
+        raise ValueError(f"{place}there is no table {quoted(name)}{nearest(name, names())}")
 
 
 def read(path: Path) -> Table:
@@ -103,14 +110,34 @@ def read(path: Path) -> Table:
 @cache
 def parsed(path: Path) -> Table:
     """What one file can say wrong by itself is refused; how its rows agree is not looked at yet."""
+    settings = written(path)
+    rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
+    table = Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
+    return extended(table, path) if table.extends else table
+
+
+def written(path: Path) -> dict[str, Any]:
+    """What the file says of a table."""
     text = read_text(path)
     try:
         content = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
     except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
         raise ValueError(f"{path}{describe(error, text)}") from error
-    settings = checked(content, TABLE, f"{path}")
-    rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
-    return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
+    return checked(content, TABLE, f"{path}")
+
+
+def extended(own: Table, path: Path) -> Table:
+    """With the rows and notes of the table that it extends before its own."""
+    check_name(own.extends, f"{path}: extends: ")
+    if own.base:
+        raise ValueError(f"{path}: base is that of the table it extends; got {quoted(own.base)}")
+    said = written(SWEEPS / f"{own.extends}.yaml")
+    if key := next((key for key in ("extends", "analysis", "command") if key in said), None):
+        rule = "extends must be a table of runs that extends none"
+        raise ValueError(f"{path}: {rule}; {own.extends} has {key}")
+    other = parsed(SWEEPS / f"{own.extends}.yaml")
+    rows, notes = (*other.rows, *own.rows), (*other.notes, *own.notes)
+    return replace(own, base=other.base, rows=rows, seeds=own.seeds or other.seeds, notes=notes)
 
 
 def row(content: Any, place: str) -> Row:
@@ -160,10 +187,8 @@ def check_rows(table: Table, path: Path) -> None:
         raise ValueError(
             f"{path}: seeds must be different whole numbers, at least one; got {quoted(table.seeds)}"
         )
-    if table.analysis and table.analysis not in names():
-        raise ValueError(
-            f"{path}: there is no table {quoted(table.analysis)}{nearest(table.analysis, names())}"
-        )
+    if table.analysis:
+        check_name(table.analysis, f"{path}: ")
 
 
 def check_measures(table: Table, path: Path) -> None:
@@ -180,71 +205,3 @@ def check_measures(table: Table, path: Path) -> None:
             entry.measure.check_rows(labels, table.analysis)
         except ValueError as error:
             raise ValueError(f"{place}: measure: {error}") from error
-
-
-def is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e15  # not infinite, nor too long for a float
-
-
-def are(kind: Any) -> Any:
-    return lambda value: isinstance(value, list) and all(map(kind, value))
-
-
-def is_figure(value: Any) -> bool:
-    return is_number(value) or is_text(value) or (are(is_text)(value) and bool(value))
-
-
-def are_figures(value: Any) -> bool:
-    return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_number, value.values()))
-
-
-TEXTS = (are(is_text), "a list of texts")
-TEXT = (is_text, "a text")
-TABLE = {
-    "title": TEXT,
-    "source": TEXT,
-    "rows": (lambda value: isinstance(value, list), "a list"),
-    "base": TEXTS,
-    "seeds": (are(is_count), "a list of whole numbers from 0"),
-    "analysis": TEXT,
-    "command": TEXT,
-    "notes": TEXTS,
-}
-ROW = {
-    "label": TEXT,
-    "published": (is_figure, "a number, a text or a list of texts"),
-    "run": TEXTS,
-    "cited": (lambda value: isinstance(value, bool), "true or false"),
-    "sd": (is_number, "a number"),
-    "runs": (is_count, "a whole number"),
-    "also": (are_figures, "names with a number each"),
-    "trial": TEXTS,
-    "measure": (lambda value: isinstance(value, dict), "of, figure and key, and over or only, by name"),
-    "note": TEXT,
-}
-MEASURE = dict.fromkeys(("of", "figure", "key", "over", "only"), TEXT)
-REQUIRED = ("title", "source", "rows", "label", "of", "figure", "key")
-
-
-def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
-    """`content` as it is, if it holds nothing but what the rules name, and as they say."""
-    if not isinstance(content, dict):
-        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {quoted(content)}")
-    for key, value in content.items():
-        if key not in rules:
-            raise ValueError(f"{place}: there is no {quoted(key)}{nearest(str(key), rules)}")
-        fits, rule = rules[key]
-        if not fits(value):
-            raise ValueError(f"{place}: {key} must be {rule}, got {quoted(value)}")
-    for key in REQUIRED:
-        if key in rules and key not in content:
-            raise ValueError(f"{place}: {key} is missing")
-    return content

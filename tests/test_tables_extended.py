@@ -1,0 +1,61 @@
+"""A table of one's own that has a published table's rows before its own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ner_experiments import tables
+from ner_experiments.table_runs import experiments
+
+OWN = "title: t\nsource: ours\nextends: yang2020_table12\nrows: [{label: ours, run: [model=cross]}]\n"
+
+
+def own(folder: Path, text: str) -> Path:
+    path = folder / "own.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_rows_notes_and_base_are_the_published_ones_and_then_its_own(tmp_path: Path) -> None:
+    published = tables.load("yang2020_table12")
+    table = tables.read(own(tmp_path, OWN + "notes: [mine]\n"))
+    assert table.rows[:-1] == published.rows
+    assert table.rows[-1].label == "ours"
+    assert (table.base, table.seeds) == (published.base, published.seeds)
+    assert table.notes == (*published.notes, "mine")
+
+
+def test_it_may_have_seeds_of_its_own(tmp_path: Path) -> None:
+    assert tables.read(own(tmp_path, OWN + "seeds: [7]\n")).seeds == (7,)
+
+
+def test_a_published_row_is_the_same_experiment_in_both(tmp_path: Path) -> None:
+    published = experiments(tables.load("yang2020_table12"))
+    *rows, added = experiments(tables.read(own(tmp_path, OWN)))
+    assert [row.cfg for row in rows] == [row.cfg for row in published]
+    assert {**added.cfg, "model": 0, "layers": 2} == {**published[0].cfg, "model": 0}
+    assert added.cfg.model._target_.endswith("cross.CrossBiLSTM")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (OWN.replace("table12", "tabel12"), "extends: there is no table 'yang2020_tabel12'; did you mean"),
+        (OWN + "base: [data=weibo]\n", "base is that of the table it extends; got ('data=weibo',)"),
+        (OWN.replace("label: ours", "label: 'stacked, 2 layers'"), "two rows have the label 'stacked, 2 lay"),
+        (OWN.replace("yang2020_table12", "xor"), "table of runs that extends none; xor has command"),
+        (OWN.replace("yang2020_table12", "3"), "extends must be a text, got 3"),
+    ],
+)
+def test_what_it_cannot_extend_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        tables.read(own(tmp_path, text))
+    assert str(error.value).startswith(f"{tmp_path}/own.yaml: ")
+
+
+def test_a_table_that_extends_is_not_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "SWEEPS", tmp_path)
+    own(tmp_path, OWN.replace("yang2020_table12", "own"))
+    with pytest.raises(ValueError, match=r"own.yaml: extends must be a table of runs .*; own has extends"):
+        tables.load("own")
