@@ -32,13 +32,9 @@ BIOES = Allowed(
     ],
     end=[True, False, False, True, True],
 )
-
 EVERYTHING = Allowed([True] * 5, [[True] * 5] * 5, [True] * 5)
-
 RAGGED = torch.tensor([4, 1, 3, 2])
-
 MASK = torch.arange(4) < RAGGED.unsqueeze(1)
-
 GOLD = torch.tensor([[1, 2, 3, 0], [4, 0, 0, 0], [0, 1, 3, 0], [1, 3, 0, 0]])
 
 

@@ -21,7 +21,6 @@ from faulty import AtLine, Clock, Impatient, command, run, start, status, until
 from test_resume import RUN, SWEEP, lines_of, outcome, stamps
 
 ROOT = Path(__file__).parent.parent
-
 SHORT = [*RUN[1:], "trainer.max_epochs=2", "runtime.progress=false"]
 
 

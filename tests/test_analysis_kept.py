@@ -26,9 +26,7 @@ from ner_experiments.runs import KeptRun, Run, keep, kept
 from ner_experiments.table_runs import compose
 
 CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
-
 CORPUS = load(instantiate(CONFIG.data))
-
 TEST = CORPUS.splits["test"]
 
 

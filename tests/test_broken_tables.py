@@ -8,9 +8,7 @@ import pytest
 from ner_experiments import tables
 
 GOOD = "title: t\nsource: s\nseeds: [1]\n"
-
 ANALYSIS = "title: t\nsource: s\nanalysis: li2020_table1\nrows: [{{label: a, measure: {}}}]"
-
 BROKEN = [
     ("source: s\nrows: []", "title is missing"),
     (GOOD + "rows: []", "rows must not be empty"),

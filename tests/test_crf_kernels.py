@@ -21,7 +21,6 @@ from ner_experiments.modules.forward_backward import (
 )
 
 LENGTHS = torch.tensor([11, 1, 5, 2, 20, 7])
-
 MASK = torch.arange(20) < LENGTHS.unsqueeze(1)
 
 

@@ -10,14 +10,17 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
 from ner_experiments.data.download import download
 
 TEXT = b"Ada B-PER\nlaughs O\n\n" * 20_000  # several times the size of what is read at once
 CHECKSUM = hashlib.sha256(TEXT).hexdigest()
 SIZE = len(TEXT)
+CONF = Path(__file__).parents[1] / "conf" / "data"
 
 
 class Server(BaseHTTPRequestHandler):
@@ -187,3 +190,13 @@ def test_nothing_is_fetched_if_any_entry_is_wrong(server: str, tmp_path: Path) -
         download({"a": f"{server}/good", "b": f"{server}/good"}, {"a": CHECKSUM}, {"a": SIZE}, tmp_path)
     assert Server.requests == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_may_be_downloaded_is_pinned_by_checksum_and_size(path: Path) -> None:
+    """The commit in the URL is not enough: what it serves is checked."""
+    yaml: Any = OmegaConf.load(path)
+    if "url" in yaml:
+        assert list(yaml.sha256) == list(yaml.sizes) == list(yaml.files)
+        assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in yaml.sha256.values())
+        assert yaml.url.startswith("https://")

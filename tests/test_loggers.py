@@ -15,11 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from ner_experiments import shown
 
 ROOT = Path(__file__).parent.parent
-
 SMALL = ["model.hidden_size=8", "data.max_sentences=20", "trainer=smoke", "runtime.progress=false"]
-
 KEY = "0" * 40
-
 Records = list[dict[str, Any]]
 
 

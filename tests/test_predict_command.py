@@ -16,11 +16,8 @@ from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
 
 LONG = 100_000
-
 GIB = 2**30
-
 TEXT = "\n".join(" ".join(it.words) for it in sentences("en", "test", 12))
-
 CODE = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
 
 

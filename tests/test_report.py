@@ -16,7 +16,6 @@ from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Result
 
 RESULTS = Path(__file__).parent.parent / "results"
-
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
 
 

@@ -13,9 +13,7 @@ from ner_experiments.table_runs import compose, experiments, joined
 from ner_experiments.tables import Row
 
 PAPERS = os.environ.get("NER_PAPERS_DIR")
-
 NAMES = tables.names()
-
 EXPECTED = [
     *(f"huang2015_table{number}" for number in range(2, 7)),
     *("li2020_figure2", "li2020_table1", "li2020_table3", "li2020_table4", "li2020_table5"),
@@ -23,7 +21,6 @@ EXPECTED = [
     *(f"yang2020_table{number}" for number in range(4, 15)),
     *(f"zukov2018_table{number}" for number in range(1, 6)),
 ]
-
 Figures = list[dict[str, Any]]
 """What a row states, by the names that the transcription has for it."""
 
