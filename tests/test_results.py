@@ -42,6 +42,7 @@ seeded = settings(derandomize=True, deadline=None, max_examples=60)
 
 tagged = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=9)
 sentences = st.lists(tagged.map(lambda tokens: tuple(zip(*tokens, strict=True))), min_size=1, max_size=6)
+# What no reader lets into a token: line ends, NUL, tabs in a field, a byte order mark at a file's start.
 token = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0\t\ufeff"), min_size=1, max_size=4)
 
 
