@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from ner_experiments.settings import architectures
+
 ROOT = Path(__file__).parent.parent
-MODELS = sorted(path.stem for path in (ROOT / "conf/model").glob("*.yaml"))
+MODELS = architectures()
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Sentences, and encoders that are fitted to them."""
+"""Sentences and texts of words, and encoders that are fitted to them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,12 +9,17 @@ import torch
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.data.text import Text
 
 CPU = torch.device("cpu")
 
 
 def sentence(text: str) -> Sentence:
     return Sentence(tuple(text.split()), ("O",) * len(text.split()))
+
+
+def text(*sentences: str) -> Text:
+    return Text.of([sentence(words) for words in sentences])
 
 
 def fitted(train: Sequence[Sentence], others: Sequence[Sentence] = (), **inputs: Input) -> Encoder:

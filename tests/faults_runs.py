@@ -17,8 +17,9 @@ from typing import Any
 
 import killed
 from fake_wandb import served
-from faulty import AtLine, Clock, Impatient, command, run, start, status, until
+from faulty import AtLine, Clock, Impatient, command, run, start, status
 from test_resume import RUN, SWEEP, lines_of, outcome, stamps
+from waiting import is_running, until
 
 ROOT = Path(__file__).parent.parent
 SHORT = [*RUN[1:], "trainer.max_epochs=2", "runtime.progress=false"]
@@ -232,10 +233,3 @@ def exists(output: Path, pattern: str) -> bool:
 
 def have_ended(*processes: int) -> bool:
     return not any(map(is_running, processes))
-
-
-def is_running(process: int) -> bool:
-    try:
-        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
-    except OSError:
-        return False

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve, make_transitions
+from crf_checks import make_transitions
+from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
 from gpu_compile import compile_for_gpu
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode

@@ -4,13 +4,11 @@ import itertools
 import math
 import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
-from crf_checks import check_backward_again
-from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve, make_transitions
-from torch import Tensor
+from crf_checks import check_against_plain, check_backward_again, derive, make_transitions
+from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
 
 from ner_experiments.modules.decoding import (
     FORBIDDEN,
@@ -38,13 +36,6 @@ def _kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tensor) -> Any:
-    """The loss, and its gradients."""
-    scores, *transitions = (x.to(dtype, copy=True).requires_grad_() for x in tensors)
-    loss = function(scores, tags, MASK, Transitions(*transitions))
-    return loss.detach(), torch.autograd.grad(loss, [scores, *transitions])
-
-
 @pytest.mark.parametrize(
     ("num_tags", "scale", "forbidden"),
     [
@@ -55,22 +46,7 @@ def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tenso
 )
 def test_kernels_equal_the_plain_version(num_tags: int, scale: float, forbidden: float) -> None:
     tensors = [scale * torch.randn(3, 5, num_tags), *make_transitions(num_tags, min(scale, 100), forbidden)]
-    gold = torch.zeros(3, 5, dtype=torch.long)  # always permitted
-    right, right_gradients = derive(plain_likelihood, torch.float64, tensors, gold)
-    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
-        loss, gradients = derive(negative_log_likelihood, dtype, tensors, gold)
-        torch.testing.assert_close(loss.double(), right, rtol=min(tolerance, 1e-6), atol=tolerance)
-        for found, expected in zip(gradients, right_gradients, strict=True):
-            assert found.dtype == dtype
-            torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=2 * tolerance)
-
-        scores, *transitions = (x.to(dtype) for x in tensors)
-        found = marginals(scores, MASK, Transitions(*transitions))
-        double = Transitions(*(x.double() for x in transitions))
-        expected = posterior(centred(scores.double(), MASK), MASK, double).marginals
-        torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
-        best = plain_viterbi(scores, MASK, Transitions(*transitions))
-        assert torch.equal(viterbi(scores, MASK, Transitions(*transitions)), best)
+    check_against_plain(tensors, MASK)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -128,7 +104,7 @@ def test_one_path_through_improbable_tags_is_found(better: float) -> None:
 def test_minus_infinity_forbids_where_another_way_is_left() -> None:
     scores, gold = torch.randn(3, 5, 9), torch.zeros(3, 5, dtype=torch.long)
     found, right = (
-        derive(negative_log_likelihood, torch.float32, [scores, *transitions], gold)
+        derive(negative_log_likelihood, torch.float32, [scores, *transitions], gold, MASK)
         for transitions in (
             Transitions(*(x.clamp(min=-1e6).where(x > -1e6, -math.inf) for x in forbidden))
             if infinite

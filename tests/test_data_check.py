@@ -174,9 +174,7 @@ def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
     assert sum("number" in line or "conll" in line for line in lines) >= count // 4
 
 
-def test_get_downloads_what_the_yaml_names(
-    mine: ColumnFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(check, "download", lambda *arguments: asked.append(arguments))
     folder = tmp_path / "data" / "weibo"

@@ -6,13 +6,12 @@ import hashlib
 import os
 import re
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from local_server import Quiet, served
 from omegaconf import OmegaConf
 
 from ner_experiments.data.download import download
@@ -23,7 +22,7 @@ SIZE = len(TEXT)
 CONF = Path(__file__).parents[1] / "conf" / "data"
 
 
-class Server(BaseHTTPRequestHandler):
+class Server(Quiet):
     requests: list[str]
 
     def do_GET(self) -> None:
@@ -47,19 +46,12 @@ class Server(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(TEXT[:1000] if self.path == "/broken" else TEXT)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     Server.requests = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{served.server_port}"
-        served.shutdown()
-        thread.join()
+    with served(Server) as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)

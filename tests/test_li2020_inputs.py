@@ -6,19 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
+from encoders import text
 from torch import Tensor, nn
 
 from ner_experiments.data.inputs import case
 from ner_experiments.data.inputs_li2020 import TypedCharacters, WordsWithCase
-from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
 from ner_experiments.modules.inputs_li2020 import KnownWords, TypedCharCNN
 
 VECTORS = {"the": [1.0, -2.0], "house": [3.0, 0.5], "Ghent": [0.25, 4.0], "USA": [-1.0, 7.0]}
-
-
-def text(*sentences: str) -> Text:
-    return Text.of([Sentence(tuple(s.split()), ("O",) * len(s.split())) for s in sentences])
 
 
 TRAIN = text("The house in Ghent", "the USA")

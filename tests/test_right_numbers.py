@@ -134,7 +134,7 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
 # The same twice
 
 
-MODELS = sorted(path.stem for path in (settings.CONF / "model").glob("*.yaml"))
+MODELS = settings.architectures()
 
 
 @pytest.mark.parametrize("model", MODELS)
