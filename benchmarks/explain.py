@@ -113,7 +113,7 @@ def explain_model(overrides: list[str], sentences: int, rounds: int) -> dict[str
 
 
 def parts(trial: Trial, batches: list[Batch]) -> tuple[Runs, Runs]:
-    calls = [recurrent_calls(trial, batch) for batch in batches]
+    calls = [call for batch in batches for call in recurrent_calls(trial, batch)]
     scores = [trial.tagger(batch).detach().requires_grad_() for batch in batches]
 
     def steps() -> None:
@@ -123,14 +123,6 @@ def parts(trial: Trial, batches: list[Batch]) -> tuple[Runs, Runs]:
     def decodes() -> None:
         for batch in batches:
             trial.decode(batch)
-
-    def layers(*, backward: bool) -> None:
-        with torch.set_grad_enabled(backward):
-            for call in (call for of_batch in calls for call in of_batch):
-                states = call.layer(*call.inputs, **call.options)
-                states = states[0] if isinstance(states, tuple) else states
-                if backward:
-                    states.backward(torch.ones_like(states))
 
     def losses() -> None:
         for batch, given in zip(batches, scores, strict=True):
@@ -148,11 +140,24 @@ def parts(trial: Trial, batches: list[Batch]) -> tuple[Runs, Runs]:
 
     train: Runs = {
         "whole": steps,
-        "recurrent layers": partial(layers, backward=True),
+        "recurrent layers": partial(run_layers, calls, backward=True),
         "CRF": losses,
         "optimizer": optimizer,
     }
-    return train, {"whole": decodes, "recurrent layers": partial(layers, backward=False), "CRF": decoders}
+    return train, {
+        "whole": decodes,
+        "recurrent layers": partial(run_layers, calls, backward=False),
+        "CRF": decoders,
+    }
+
+
+def run_layers(calls: list[Call], *, backward: bool) -> None:
+    with torch.set_grad_enabled(backward):
+        for call in calls:
+            states = call.layer(*call.inputs, **call.options)
+            states = states[0] if isinstance(states, tuple) else states
+            if backward:
+                states.backward(torch.ones_like(states))
 
 
 def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:

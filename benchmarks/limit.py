@@ -15,7 +15,7 @@ import torch
 from flop import operations
 from taggers import Trial, made_up
 
-from ner_experiments.settings import CONF
+from ner_experiments.settings import architectures
 
 SENTENCES, LENGTH = 32, 20
 DEEP = 4
@@ -25,9 +25,8 @@ SQUARE = 2048
 
 def main() -> None:
     arguments = timing.begin(timing.options(__doc__, rounds=5))
-    names = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
     models = {}
-    for name in ["bilstm", "parallel", "cross"] if arguments.tiny else names:
+    for name in ["bilstm", "parallel", "cross"] if arguments.tiny else architectures():
         models[name] = measure_model(name, 128 if arguments.tiny else SQUARE, arguments.rounds)
         found = models[name]
         print(f"{name}: {in_words(found)}", flush=True)

@@ -96,17 +96,17 @@ class LocalLauncher(Launcher):
         self, number: int, overrides: Sequence[str], folder: Path, running: Sequence[Running]
     ) -> Running:
         """On the slot with the fewest jobs."""
+        from ner_experiments.job import python_path
+
         load = {slot: sum(job.slot == slot for job in running) for slot in self.slots}
         slot = min(load, key=load.__getitem__) if load else None
         outcome = folder / f"{number}.json"
         command = [sys.executable, "-m", "ner_experiments.launched", str(outcome), *overrides]
-        root = str(Path(__file__).parent.parent)
-        path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
         shown = {} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,  # tells the job when this process is gone
-            env={**os.environ, "PYTHONPATH": path, **shown},
+            env={**os.environ, "PYTHONPATH": python_path(), **shown},
             start_new_session=True,
         )
         return Running(number, overrides, process, outcome, slot)

@@ -155,12 +155,13 @@ def environment_of_jobs() -> Iterator[None]:
 
     In a sweep that is itself a job, its jobs would take that for theirs.
     """
+    from ner_experiments.job import python_path
+
     before = dict(os.environ)
     for name in before:
         if name.startswith("SLURM_") and name != "SLURM_CONF":
             del os.environ[name]
-    root = str(Path(__file__).parent.parent)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, before.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = python_path()
     try:
         yield
     finally:

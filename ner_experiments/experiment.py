@@ -147,7 +147,7 @@ def fit(
     sigterm: Sigterm,
     checkpoint: Path | None,
 ) -> tuple[Trainer, dict[str, Any]]:
-    """Trains and scores; leaves the best weights, the encoder and the predictions in the folder.
+    """Trains, takes the epoch that dev chooses, scores it, and keeps it with what it predicts in the folder.
 
     `watching` are called in that order, and before the best weights are kept.
     """
@@ -168,21 +168,40 @@ def fit(
         trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
     sigterm.obey()
     tagger.load_state_dict(best.weights)
-    scores: dict[str, Any] = {"best_epoch": best.epoch}
-    for split, score in (("dev", trainer.validate), ("test", trainer.test)):
-        if split in data.corpus.splits:
-            with none_left(trainer):
-                score(tagger, datamodule=data, verbose=False)
-            sigterm.obey()
-            scores[split] = tagger.report
-            found = predictions.of_all_processes(trainer)
-            if trainer.is_global_zero:
-                keep_predictions(folder, split, data, found, scores[split])
+    scores = score(trainer, tagger, data, predictions, folder, sigterm)
     if trainer.is_global_zero:
-        with replacing(folder / WEIGHTS) as part:
-            part.write_bytes(save(tagger.state_dict()))
-        write_json(folder / "encoder.json", data.encoder.state())
-    return trainer, scores
+        keep_tagger(folder, tagger, data.encoder)
+    return trainer, {"best_epoch": best.epoch, **scores}
+
+
+def score(
+    trainer: Trainer,
+    tagger: Tagger,
+    data: CorpusModule,
+    predictions: Predictions,
+    folder: Path,
+    sigterm: Sigterm,
+) -> dict[str, Any]:
+    """Dev and test, each where the corpus has it; the first process writes what was predicted."""
+    scores: dict[str, Any] = {}
+    for split, evaluate in (("dev", trainer.validate), ("test", trainer.test)):
+        if split not in data.corpus.splits:
+            continue
+        with none_left(trainer):
+            evaluate(tagger, datamodule=data, verbose=False)
+        sigterm.obey()
+        scores[split] = tagger.report
+        found = predictions.of_all_processes(trainer)
+        if trainer.is_global_zero:
+            keep_predictions(folder, split, data, found, scores[split])
+    return scores
+
+
+def keep_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
+    """The weights, and what makes their inputs of text."""
+    with replacing(folder / WEIGHTS) as part:
+        part.write_bytes(save(tagger.state_dict()))
+    write_json(folder / "encoder.json", encoder.state())
 
 
 def keep_predictions(

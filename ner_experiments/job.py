@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import hydra
@@ -14,6 +16,12 @@ from ner_experiments import settings
 
 class RefusedError(Exception):
     """Why a job failed, in a line."""
+
+
+def python_path() -> str:
+    """PYTHONPATH for the process of a job: it runs this code, from wherever the sweep was started."""
+    root = str(Path(__file__).parent.parent)
+    return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
 
 
 def run(overrides: Sequence[str]) -> dict[str, Any]:

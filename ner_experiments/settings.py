@@ -167,6 +167,11 @@ def options(group: str) -> list[str]:
     return loader().get_group_options(group)
 
 
+def architectures() -> list[str]:
+    """The names of conf/model/*.yaml, without Hydra."""
+    return sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+
+
 def groups() -> list[str]:
     return [group for group in loader().list_groups("") if group != "hydra"]
 

@@ -43,7 +43,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     if not first:  # it follows the first, which claims, writes and speaks
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
     start = train(first_step(cfg)) if cfg.first else None
-    with traceback_in(run_folder(cfg, identity(cfg, checksum=""))):
+    unread, place = run_folder(cfg, identity(cfg, checksum="")), digest(what_is_read(cfg))
+    with traceback_in(unread, f"error-{place}.txt"):
         corpus, encoder = prepare(cfg)
         read = ":".join([checksum(corpus, encoder), *([start["identity"]] if start else [])])
         places = sources(cfg, corpus, encoder)
@@ -134,7 +135,17 @@ def sources(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]
     for name, part in readers(cfg).items():
         if content := encoder.inputs[name].checksum():
             found.append(([data, OmegaConf.to_container(part.input, resolve=True)], content))
-    return {hashlib.sha256(json.dumps(place).encode()).hexdigest()[:16]: content for place, content in found}
+    return {digest(json.dumps(place)): content for place, content in found}
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def what_is_read(cfg: DictConfig) -> str:
+    """The settings of the corpus and of each input on it: where they are read, and how."""
+    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
+    return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
 
 
 def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
@@ -167,8 +178,7 @@ def now(cfg: DictConfig, known: dict[str, str]) -> str:
     `known` keeps those of what was read from call to call. ValueError and OSError as `prepare`.
     """
     before = [identify(first_step(cfg), known)] if cfg.first else []
-    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
-    files = json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
+    files = what_is_read(cfg)
     if files not in known:
         known[files] = checksum(*prepare(cfg))
     return ":".join([known[files], *before])
@@ -181,9 +191,9 @@ def first_step(cfg: DictConfig) -> DictConfig:
 
 
 @contextmanager
-def traceback_in(folder: Path) -> Iterator[None]:
-    """A failure leaves its traceback in the folder, as error.txt; success takes an older one away."""
-    path = folder / "error.txt"
+def traceback_in(folder: Path, name: str = "error.txt") -> Iterator[None]:
+    """A failure leaves its traceback in the folder; success takes an older one away."""
+    path = folder / name
     try:
         yield
     except Exception as error:

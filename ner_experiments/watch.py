@@ -132,9 +132,9 @@ def look(folder: Path, label: str) -> Status | None:
         part, left = told.get("part", 0.0), told.get("seconds_left")
         scoring = told.get("stage") == "scoring"
         return Status(state=RUNNING, part=part, left=left, reason="scores" if scoring else why, **known)
-    error = folder / "error.txt"
-    if error.exists() and not (told and (folder / signs.NAME).stat().st_mtime > error.stat().st_mtime):
-        return Status(state=FAILED, reason=last_line(error), **known)
+    errors = sorted(folder.glob("error*.txt"), key=lambda path: path.stat().st_mtime)
+    if errors and not (told and (folder / signs.NAME).stat().st_mtime > errors[-1].stat().st_mtime):
+        return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / signs.CHECKPOINT).exists():
         return Status(state=CUT_OFF, reason="goes on when the command is repeated", **known)
     if told or (folder / CONFIG).exists():

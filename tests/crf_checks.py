@@ -1,10 +1,54 @@
 """What holds for every kind of the CRF's kernels."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from ner_experiments.modules.decoding import Transitions
-from ner_experiments.modules.forward_backward import negative_log_likelihood
+from ner_experiments.modules.decoding import Transitions, centred, plain_viterbi, viterbi
+from ner_experiments.modules.forward_backward import (
+    marginals,
+    negative_log_likelihood,
+    plain_likelihood,
+    posterior,
+)
+
+
+def make_transitions(num_tags: int, scale: float, forbidden: float = 0.0) -> Transitions:
+    """About half of the transitions may be forbidden, but none from and to the first tag."""
+    pairs = scale * torch.randn(num_tags, num_tags)
+    start, end = scale * torch.randn(num_tags), scale * torch.randn(num_tags)
+    if forbidden:
+        for scores in (pairs[1:, 1:], start[1:], end[1:]):
+            scores[torch.rand(scores.shape) < 0.5] = forbidden
+    return Transitions(start, pairs, end)
+
+
+def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tensor, mask: Tensor) -> Any:
+    """The loss, and its gradients."""
+    scores, *transitions = (x.to(dtype, copy=True).requires_grad_() for x in tensors)
+    loss = function(scores, tags, mask, Transitions(*transitions))
+    return loss.detach(), torch.autograd.grad(loss, [scores, *transitions])
+
+
+def check_against_plain(tensors: list[Tensor], mask: Tensor) -> None:
+    """Loss, gradients, marginals and best tags, in both precisions. `tensors`: scores, and transitions."""
+    gold = torch.zeros(mask.shape, dtype=torch.long)  # always permitted
+    right, right_gradients = derive(plain_likelihood, torch.float64, tensors, gold, mask)
+    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
+        loss, gradients = derive(negative_log_likelihood, dtype, tensors, gold, mask)
+        torch.testing.assert_close(loss.double(), right, rtol=min(tolerance, 1e-6), atol=tolerance)
+        for found, expected in zip(gradients, right_gradients, strict=True):
+            assert found.dtype == dtype
+            torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=2 * tolerance)
+
+        scores, *transitions = (x.to(dtype) for x in tensors)
+        found = marginals(scores, mask, Transitions(*transitions))
+        double = Transitions(*(x.double() for x in transitions))
+        expected = posterior(centred(scores.double(), mask), mask, double).marginals
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
+        best = plain_viterbi(scores, mask, Transitions(*transitions))
+        assert torch.equal(viterbi(scores, mask, Transitions(*transitions)), best)
 
 
 def check_backward_again(scores: Tensor, gold: Tensor, mask: Tensor) -> None:

@@ -3,7 +3,10 @@
 While there is a file `full` among these, no job is started, and while there is `silent`, squeue fails.
 """
 
+import os
 from pathlib import Path
+
+import pytest
 
 SBATCH = r"""
 echo "$(env | grep -E '^(SLURM|PYTHONPATH)' | sort)" > $STATES/environment
@@ -42,6 +45,14 @@ cat $STATES/7* 2> /dev/null || { echo "slurm_load_jobs error: Invalid job id spe
 SACCT = "cat $STATES/accounting 2> /dev/null\n"
 
 SCONTROL = 'echo "$@" >> $STATES/scontrol\n'
+
+
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With its commands in PATH; the folder of its jobs' states."""
+    commands, states = install(folder)
+    monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("STATES", str(states))
+    return states
 
 
 def install(folder: Path) -> tuple[Path, Path]:

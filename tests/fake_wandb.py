@@ -5,8 +5,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
+
+from local_server import Quiet
 
 VIEWER = {"id": "v", "username": "me", "entity": "me", "email": "", "flags": "{}", "teams": {"edges": []}}
 BUCKET = {
@@ -16,7 +18,7 @@ BUCKET = {
 }
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Quiet):
     protocol_version = "HTTP/1.1"
     server: Any
 
@@ -59,15 +61,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @contextmanager
 def served(seconds: float) -> Iterator[str]:
     """Its URL; after so many seconds of a run it answers no more, and with 0 never."""
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
     server.seconds, server.began, server.over = seconds, None, threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

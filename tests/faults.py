@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+import faults_disks
 import faults_files
 import faults_runs
-from faults_runs import Skipped
+from faults_disks import Skipped
 
 Trials = Callable[[random.Random, Path], Iterator[str]]
 """Each trial says how it was survived; an AssertionError where something was lost, corrupted or counted."""
@@ -26,12 +27,12 @@ CAMPAIGN: dict[Trials, int] = {
     faults_files.damaged_bert_caches: 200,
     faults_files.damaged_checkpoints: 200,
     faults_files.damaged_results: 1_000,
-    faults_runs.killed_writes: 12,
+    faults_disks.killed_writes: 12,
     faults_runs.killed_sweeps: 10,
     faults_runs.told_to_end: 4,
-    faults_runs.full_disks: 4,
-    faults_runs.failed_writes: 4,
-    faults_runs.read_only: 2,
+    faults_disks.full_disks: 4,
+    faults_disks.failed_writes: 4,
+    faults_disks.read_only: 2,
     faults_runs.jumping_clocks: 1,
     faults_runs.no_numbers: 1,
     faults_runs.no_memory: 2,

@@ -4,10 +4,7 @@ import hashlib
 import json
 import random
 import shutil
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXFSZ
 from typing import Any
@@ -16,6 +13,7 @@ import killed
 import numpy as np
 import torch
 from faulty import AtByte, AtLine, Fault, flipped, run, start, status
+from local_server import Quiet, served
 from test_resume import RUN
 from tiny_bert import fitted, random_text, save
 
@@ -31,36 +29,21 @@ CHECKSUM = hashlib.sha256(CORPUS).hexdigest()
 KILLED = (-SIGKILL, -SIGXFSZ)
 
 
-class Owner(BaseHTTPRequestHandler):
+class Owner(Quiet):
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header("Content-Length", str(len(CORPUS)))
         self.end_headers()
         self.wfile.write(CORPUS)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Owner) as server:
-        server.daemon_threads = True
-        server.handle_error = lambda *_: None  # its clients are killed
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/train"
-        server.shutdown()
-        thread.join()
-
 
 def fetch(url: str, folder: Path) -> None:
-    download({"train": url}, {"train": CHECKSUM}, {"train": len(CORPUS)}, folder)
+    download({"train": f"{url}/train"}, {"train": CHECKSUM}, {"train": len(CORPUS)}, folder)
 
 
 def killed_downloads(chance: random.Random, folder: Path) -> Iterator[str]:
     """Killed at a byte of the file: nothing of it is there; repeated, all of it and nothing else."""
-    with served() as url:
+    with served(Owner) as url:
         while True:
             there = folder / "data"
             fault = AtByte("train", chance.randrange(len(CORPUS)))

@@ -1,6 +1,5 @@
 """Processes that meet a fault at a place that is given: a line, a byte of a file, a clock that jumps."""
 
-import itertools
 import os
 import random
 import resource
@@ -129,13 +128,3 @@ def flipped(content: bytes, chance: random.Random) -> bytes:
     if chance.random() < 0.3:
         return content[:place]
     return content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
-
-
-def until(happens: Callable[[], Any], seconds: float = 120) -> Any:
-    for _ in itertools.takewhile(
-        lambda end: time.monotonic() < end, itertools.repeat(time.monotonic() + seconds)
-    ):
-        if found := happens():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"nothing after {seconds} seconds")

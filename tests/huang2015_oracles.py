@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
 from ner_experiments.modules.peephole import PeepholeLayer
 
 
@@ -26,10 +25,6 @@ def equation_3(layer: PeepholeLayer, xs: Tensor) -> Tensor:
         h = o * torch.tanh(c)
         states.append(h)
     return torch.stack(states)
-
-
-def text(*sentences: str) -> Text:
-    return Text.of([Sentence(tuple(s.split()), ("O",) * len(s.split())) for s in sentences])
 
 
 def assert_same_up_to_numbering(

@@ -1,18 +1,13 @@
-"""Rows of runs: means over seeds, what each two rows differ in, what results/ keeps, and the command."""
+"""Rows of runs: means over seeds, and what each two rows differ in."""
 
-import json
 import random
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 import random_tags
-from hydra.utils import instantiate
-from omegaconf import OmegaConf
 from scipy import stats
 
-from ner_experiments import sealed
 from ner_experiments.analysis import over_seeds, pairs
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.calibration import calibration
@@ -21,19 +16,9 @@ from ner_experiments.analysis.dimensions import dimensions, marked
 from ner_experiments.analysis.kinds import kinds
 from ner_experiments.analysis.outcomes import Outcomes, outcomes
 from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.analysis.rows import compared, rows
-from ner_experiments.data.corpus import load
-from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode, spans
-from ner_experiments.main import cli
-from ner_experiments.results import write_predictions
-from ner_experiments.runs import KeptRun, Run, keep, kept
-from ner_experiments.table_runs import compose
 
 TRAIN = random_tags.train(1, 40)
-CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
-CORPUS = load(instantiate(CONFIG.data))
-TEST = CORPUS.splits["test"]
 
 
 def tagged(seed: int) -> list[Predicted]:
@@ -149,132 +134,3 @@ def test_cases_are_sentences_that_one_row_gets_right_more_often() -> None:
     assert len({gap for gap, _, _ in gaps}) == 2
     case = found[0]
     assert case.predicted == tuple(run[case.number - 1].predicted for run in (*first, *second))
-
-
-def finish(folder: Path, identity: str, seed: int, checksum: str = CORPUS.checksum) -> Path:
-    """What a run leaves behind, but for its weights: its tagger disturbs the gold mentions."""
-    folder = folder / f"toy_zh-bilstm-crf-{identity}" / f"seed-{seed}"
-    folder.mkdir(parents=True)
-    rng = random.Random(f"{identity} {seed}")
-    guesses = [random_tags.disturbed(rng, spans(it.tags), len(it)) for it in TEST]
-    tags = [encode(guess, len(it), "bioes") for guess, it in zip(guesses, TEST, strict=True)]
-    write_predictions(folder / "predictions" / "test.conll", "mentions", TEST, tags)
-    metrics = {
-        "identity": identity,
-        "seed": seed,
-        "task": "mentions",
-        "data": {"name": "toy_zh", "checksum": checksum},
-        "test": {"f1": 0.5},
-    }
-    OmegaConf.save(CONFIG, folder / "config.yaml", resolve=True)
-    (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
-    (folder / "metrics.json").write_text(json.dumps(metrics))
-    return folder
-
-
-def opened(folder: Path) -> Run:
-    return Run(folder, sealed.read(folder / "metrics.json"))
-
-
-def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
-    run = opened(finish(tmp_path, "a", 1))
-    keep(run, tmp_path / "kept.json", "a row")
-    (again,) = kept(tmp_path)
-    assert "seen" in run.breakdown()
-    assert again.breakdown() == run.breakdown() == breakdown(run.predicted(), CORPUS.splits["train"])
-    assert again.kinds() == run.kinds() == kinds(run.predicted())
-    assert again.confusion() == run.confusion() == confusion(run.predicted())
-    assert (again.outcomes().right == run.outcomes().right).all()
-    assert pairs.agreements({1: again.outcomes()}, {1: run.outcomes()}).total.first == 0
-    text = (tmp_path / "kept.json").read_text()
-    assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
-    # weights there are none: no calibration
-    assert (run.calibration(), again.calibration()) == (None, None)
-
-
-def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
-    monkeypatch.setattr(Run, "calibration", lambda _: found)
-    keep(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
-    (again,) = kept(tmp_path)
-    assert again.calibration() == found
-
-
-def test_a_run_that_was_kept_before_says_nothing() -> None:
-    run = KeptRun(Path("kept.json"), {}, {})
-    assert (run.breakdown(), run.kinds()) == ({}, {})
-    assert (run.confusion(), run.calibration(), run.outcomes()) == (None, None, None)
-
-
-def test_where_train_has_changed_what_needs_it_is_left_out(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    run = opened(finish(tmp_path, "a", 1, checksum="abc"))
-    assert list(run.breakdown()) == ["type", "length", "sentence length"]
-    assert "errors by what train has are left out: " in caplog.text
-    assert "toy_zh has changed since: its checksum is" in caplog.text
-
-
-def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
-    sentences = [Sentence(("a", "b"), ("X", "Y"))]
-    write_predictions(tmp_path / "predictions" / "test.conll", "tags", sentences, [["X", "X"]])
-    (tmp_path / "metrics.json").write_text('{"data": {"checksum": "abc"}}')
-    OmegaConf.save(CONFIG, tmp_path / "config.yaml", resolve=True)
-    run = Run(tmp_path, {"task": "tags"})
-    assert run.kinds() == {}
-    assert {name: it.recall for name, it in run.breakdown()["type"].items()} == {"X": 1.0, "Y": 0.0}
-    assert run.confusion().counts == ((1, 0, 0), (1, 0, 0), (0, 0, 0))
-
-
-def cells(printed: str) -> list[list[str]]:
-    """Of each line of each table."""
-    lines = [line for line in printed.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-
-
-def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folders = [finish(tmp_path, identity, seed) for identity, seed in (("a", 1), ("b", 1), ("a", 2))]
-    keep(opened(folders[1]), tmp_path / "kept.json", "a kept row")
-    assert cli(["errors", *map(str, folders), str(tmp_path / "kept.json")]) == 0
-    printed = capsys.readouterr().out
-    assert "## 1. toy_zh-bilstm-crf-a\n" in printed
-    assert "Means over seeds; brackets are Student's 95 % intervals" in printed
-    assert "Brackets are 95 % bootstrap intervals" in printed
-    found = rows(folders)
-    group = found[0].breakdown()["seen"]["with this type"]
-    figures = [f"{100 * it:.2f}" for it in (group.precision, group.recall, group.f1.value)]
-    interval = f"[{100 * group.f1.low:.2f}, {100 * group.f1.high:.2f}]"
-    assert ["with this type", str(group.gold), *figures, interval] in cells(printed)
-    (pair,) = compared(found)
-    total = pair.agreements.total
-    counts = [f"{it:.1f}".removesuffix(".0") for it in (total.both, total.first, total.second, total.neither)]
-    assert ["all", *counts] in cells(printed)
-    assert f"### {len(pair.cases)} sentences that one of them gets right more often" in printed
-    assert printed.count("\nSentence ") == 5
-    assert cli(["errors", *map(str, folders), "--json", "--sentences", "2"]) == 0
-    content = json.loads(capsys.readouterr().out)
-    assert content["rows"][0]["breakdown"]["seen"]["with this type"]["f1"]["value"] == group.f1.value
-    assert content["rows"][0]["runs"] == {"1": str(folders[0]), "2": str(folders[2])}
-    assert content["pairs"][0]["total"]["both"] == total.both
-    assert [case["sentence"] for case in content["pairs"][0]["cases"]] == [it.number for it in pair.cases[:2]]
-
-
-def test_the_command_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def refused(*arguments: str | Path) -> str:
-        assert cli(["errors", *map(str, arguments)]) == 1
-        return capsys.readouterr().err
-
-    assert "expected the folder of a finished run, but it has no metrics.json" in refused(tmp_path)
-    folder = finish(tmp_path, "a", 1)
-    assert "--sentences must be at least 0, got -1" in refused(folder, "--sentences", "-1")
-    text = f"{folder}/config.yaml is damaged: "
-    assert text in refused(folder / "config.yaml")
-    (tmp_path / "other.json").write_text("{}")
-    text = "other.json: expected a run as results/ keeps it, but it has no metrics"
-    assert text in refused(tmp_path / "other.json")
-    metrics = json.loads((folder / "metrics.json").read_text())
-    del metrics["test"]
-    (folder / "metrics.json").write_text(json.dumps(metrics))
-    assert f"{folder}: its corpus has no test set, of which errors are" in refused(folder)

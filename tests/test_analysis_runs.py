@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from att_runs import Run, recall, small, states, trained_runs
 from matplotlib import image
-from torch import Tensor
 
 from ner_experiments import build, table_page, tables
 from ner_experiments.analysis import parts, trained, weights
@@ -19,74 +19,22 @@ from ner_experiments.analysis.predictions import read
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.main import cli
-from ner_experiments.smoke_data import write_vectors
-from ner_experiments.table_runs import compose
 from ner_experiments.table_scores import collect
-from ner_experiments.tagger import Tagger
-from ner_experiments.train import train
-
-SMALL = [
-    "data=toy_en",
-    "data.sentences={train: 120, dev: 30, test: 30}",
-    "model.hidden_size=16",
-    "model.dropout=0.0",
-    "decoder=softmax",
-    "batches=tokens",
-    "batches.tokens=60",
-    "optimizer=adam",
-    "optimizer.lr=0.02",
-    "trainer.max_epochs=5",
-    "runtime.progress=false",
-    "runtime.accelerator=cpu",
-]
-Run = tuple[Tagger, Encoder, Corpus]
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("analysis")
-    write_vectors(folder)
-    return [*SMALL, *(f"{name}_dir={folder}" for name in ("data", "output", "cache"))]
+    return small(tmp_path_factory.mktemp("analysis"))
 
 
 @pytest.fixture(scope="module")
 def runs(place: list[str]) -> dict[tuple[str, int], Path]:
-    """Two seeds of Att and one of Baseline, as li2020_table1 has them on OntoNotes."""
-    found = {}
-    for model, seed in (("attention", 1), ("attention", 2), ("baseline", 2)):
-        cfg = compose(["paper=li2020", f"model={model}", *place, f"seed={seed}"], "test")
-        found[model, seed] = Path(train(cfg)["folder"])
-    return found
+    return trained_runs(place)
 
 
 @pytest.fixture(scope="module")
 def att(runs: dict[tuple[str, int], Path]) -> Run:
     return trained.load(runs["attention", 2])
-
-
-def states(run: Run, sentence: Sentence) -> Tensor:
-    """What the output layer sees of a sentence that is alone in its batch, [time size]."""
-    tagger, encoder, _ = run
-    seen: list[Tensor] = []
-    handle = tagger.model.register_forward_hook(lambda _, __, output: seen.append(output))
-    with torch.no_grad():
-        tagger(encoder.encode([sentence], torch.device("cpu")).batch(torch.arange(1).numpy()))
-    handle.remove()
-    return seen[0][0]
-
-
-def recall(run: Run, first: int, end: int) -> dict[str, float]:
-    """The recall of each chunk tag when the output layer sees these numbers of a token's state alone."""
-    tagger, encoder, corpus = run
-    weight, bias = tagger.output.weight.detach(), tagger.output.bias.detach()
-    right, gold = dict.fromkeys("OSBIE", 0), dict.fromkeys("OSBIE", 0)
-    for sentence in corpus.splits["dev"]:
-        for state, tag in zip(states(run, sentence), sentence.tags, strict=True):
-            scores = weight[:, first:end] @ state[first:end] + bias
-            predicted = encoder.labels[int(scores.argmax())]
-            gold[tag[0]] += 1
-            right[tag[0]] += predicted[0] == tag[0]
-    return {tag: 100 * right[tag] / gold[tag] for tag in gold}
 
 
 def test_recall_of_a_part_is_that_of_the_output_layer_on_it_alone(att: Run) -> None:

@@ -4,13 +4,12 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from local_server import Quiet, served
 
 AUDIT = Path(__file__).parent.parent / "tools" / "audit.py"
 FAULT = {
@@ -27,7 +26,7 @@ FAULT = {
 }
 
 
-class Database(BaseHTTPRequestHandler):
+class Database(Quiet):
     def do_GET(self) -> None:
         self.send_error(405)
 
@@ -38,18 +37,11 @@ class Database(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"vulns": [FAULT]} if name == "bad" else {}).encode())
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Database) as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{served.server_port}/query"
-        served.shutdown()
-        thread.join()
+    with served(Database) as url:
+        yield f"{url}/query"
 
 
 def audit(folder: Path, requirements: str, url: str) -> tuple[int, str]:

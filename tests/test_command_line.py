@@ -138,7 +138,7 @@ def test_a_missing_corpus_is_one_line_and_leaves_its_traceback(tmp_path: Path) -
     assert result.returncode == 1
     assert "eng.train" in result.stderr
     assert "Traceback" not in result.stderr
-    assert list(tmp_path.glob("outputs/*/*/error.txt"))
+    assert list(tmp_path.glob("outputs/*/*/error-*.txt"))
 
 
 @pytest.mark.parametrize("flag", [["--help"], ["--cfg", "job"]])

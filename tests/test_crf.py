@@ -2,78 +2,15 @@
 
 import itertools
 import math
-from typing import NamedTuple
 
 import pytest
 import torch
+from crf_oracle import BIOES, EVERYTHING, GOLD, MASK, RAGGED, Allowed, enumerate_tags, make_crf
 from torch import Tensor
 
 from ner_experiments.modules.crf import CRF
-from ner_experiments.modules.decoding import Transitions, centred, check_inputs
+from ner_experiments.modules.decoding import Transitions, centred
 from ner_experiments.modules.forward_backward import log_partition
-
-
-class Allowed(NamedTuple):
-    start: list[bool]
-    pairs: list[list[bool]]
-    end: list[bool]
-
-    def permits(self, tags: tuple[int, ...]) -> bool:
-        inner = all(self.pairs[i][j] for i, j in itertools.pairwise(tags))
-        return inner and self.start[tags[0]] and self.end[tags[-1]]
-
-
-# O, then B I E S of one type.
-BIOES = Allowed(
-    start=[True, True, False, False, True],
-    pairs=[
-        [True, True, False, False, True],
-        [False, False, True, True, False],
-        [False, False, True, True, False],
-        [True, True, False, False, True],
-        [True, True, False, False, True],
-    ],
-    end=[True, False, False, True, True],
-)
-EVERYTHING = Allowed([True] * 5, [[True] * 5] * 5, [True] * 5)
-RAGGED = torch.tensor([4, 1, 3, 2])
-MASK = torch.arange(4) < RAGGED.unsqueeze(1)
-GOLD = torch.tensor([[1, 2, 3, 0], [4, 0, 0, 0], [0, 1, 3, 0], [1, 3, 0, 0]])
-
-
-class Oracle(NamedTuple):
-    log_partition: float
-    marginals: Tensor
-    best: tuple[int, ...]
-    scores: dict[tuple[int, ...], float]
-
-
-def enumerate_tags(crf: CRF, scores: Tensor, allowed: Allowed) -> Oracle:
-    """All of it by hand for one sentence, scores [time, tags]."""
-    f, a = scores.double().tolist(), crf.transitions.double().tolist()
-    start, end = crf.start.double().tolist(), crf.end.double().tolist()
-    total = {
-        tags: start[tags[0]]
-        + sum(f[i][tag] for i, tag in enumerate(tags))
-        + sum(a[i][j] for i, j in itertools.pairwise(tags))
-        + end[tags[-1]]
-        for tags in itertools.product(range(len(a)), repeat=len(f))
-        if allowed.permits(tags)
-    }
-    best = max(total, key=lambda tags: total[tags])
-    log_z = total[best] + math.log(math.fsum(math.exp(score - total[best]) for score in total.values()))
-    marginals = torch.zeros(len(f), len(a), dtype=torch.float64)
-    for tags, score in total.items():
-        for i, tag in enumerate(tags):
-            marginals[i, tag] += math.exp(score - log_z)
-    return Oracle(log_z, marginals, best, total)
-
-
-def make_crf(allowed: Allowed = EVERYTHING, scale: float = 1.0, dtype: torch.dtype = torch.float64) -> CRF:
-    crf = CRF(num_tags=5, allowed=allowed, constrained=allowed is not EVERYTHING).to(dtype)
-    for parameter in crf.parameters():
-        torch.nn.init.normal_(parameter, std=scale)
-    return crf
 
 
 def transitions_of(crf: CRF) -> Transitions:
@@ -294,57 +231,3 @@ def test_ties_go_to_the_lowest_tag_from_the_last_token_back() -> None:
     with torch.no_grad():
         crf.transitions[0, 2] = crf.transitions[1, 1] = 1.0
     assert crf.decode(torch.zeros(1, 2, 3), mask[:, :2]).tolist() == [[1, 1]]
-
-
-def test_parameters_begin_small_and_constraints_are_not_saved() -> None:
-    crf = CRF(num_tags=40, allowed=None)
-    for parameter in crf.parameters():
-        assert parameter.abs().max() <= 0.1
-        assert parameter.std().item() == pytest.approx(0.1 / math.sqrt(3), rel=0.3)
-    assert set(make_crf(BIOES).state_dict()) == {"transitions", "start", "end"}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"num_tags": 0}, "num_tags must be at least 1, got 0"),
-        (
-            {"num_tags": 5, "constrained": True},
-            "constrained=True needs allowed, the transitions that the tag",
-        ),
-        (
-            {"num_tags": 4, "allowed": BIOES, "constrained": True},
-            r"allowed.start must have the shape \(4,\) of num_tags, got \(5,\)",
-        ),
-    ],
-)
-def test_constructor_errors(arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        CRF(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("shape", "got"),
-    [((2, 3, 4), r"\[batch, time, 5\].*\(2, 3, 4\)"), ((2, 0, 5), r"a token at least, got \(2, 0, 5\)")],
-)
-def test_scores_of_the_wrong_shape(shape: tuple[int, ...], got: str) -> None:
-    scores, mask = torch.zeros(shape), torch.ones(shape[:2], dtype=torch.bool)
-    crf = CRF(num_tags=5)
-    for call in (crf.decode, crf.marginals, lambda scores, mask: crf.loss(scores, mask.long(), mask)):
-        with pytest.raises(ValueError, match=rf"scores must have shape .*{got}"):
-            call(scores, mask)
-
-
-def test_masks_and_tags_of_the_wrong_kind() -> None:
-    # By the check itself: within the tests, the annotations of CRF.loss would refuse these first.
-    scores, mask = torch.zeros(2, 3, 5), torch.ones(2, 3, dtype=torch.bool)
-    with pytest.raises(ValueError, match=r"mask must be bool, True for a real token, got torch\.int64"):
-        check_inputs(scores, num_tags=5, mask=mask.long())
-    with pytest.raises(
-        ValueError, match=r"mask must have shape \(2, 3\), the batch and time of scores, got \(2, 1\)"
-    ):
-        check_inputs(scores, num_tags=5, mask=mask[:, :1])
-    with pytest.raises(
-        ValueError, match=r"tags must have shape \(2, 3\), the batch and time of scores, got \(3, 2\)"
-    ):
-        check_inputs(scores, num_tags=5, mask=mask, tags=mask.t().long())

@@ -1,27 +1,21 @@
-"""The CRF's compiled kernels against the plain PyTorch version in float64, and what surrounds them."""
+"""The CRF's compiled kernels against the plain PyTorch version in float64."""
 
 import concurrent.futures
-import itertools
-import logging
-import subprocess
 import sys
 from collections.abc import Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from crf_checks import check_backward_again
+from crf_checks import check_against_plain, check_backward_again, derive, make_transitions
 from torch import Tensor
 
 from ner_experiments.modules import compiled
 from ner_experiments.modules.crf import CRF
-from ner_experiments.modules.decoding import FORBIDDEN, Transitions, centred, plain_viterbi, viterbi
+from ner_experiments.modules.decoding import FORBIDDEN, Transitions, plain_viterbi, viterbi
 from ner_experiments.modules.forward_backward import (
-    marginals,
     negative_log_likelihood,
     plain_likelihood,
-    posterior,
 )
 
 LENGTHS = torch.tensor([11, 1, 5, 2, 20, 7])
@@ -40,46 +34,12 @@ def _two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     run_in_threads(2, monkeypatch)
 
 
-def make_transitions(num_tags: int, scale: float, forbid: bool) -> Transitions:
-    """About half of the transitions may be forbidden, but none from and to the first tag."""
-    pairs = scale * torch.randn(num_tags, num_tags)
-    start, end = scale * torch.randn(num_tags), scale * torch.randn(num_tags)
-    if forbid:
-        for scores in (pairs[1:, 1:], start[1:], end[1:]):
-            scores[torch.rand(scores.shape) < 0.5] = FORBIDDEN
-    return Transitions(start, pairs, end)
-
-
-def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tensor, mask: Tensor) -> Any:
-    """The loss, and its gradients."""
-    scores, *transitions = (x.to(dtype, copy=True).requires_grad_() for x in tensors)
-    loss = function(scores, tags, mask, Transitions(*transitions))
-    return loss.detach(), torch.autograd.grad(loss, [scores, *transitions])
-
-
-@pytest.mark.parametrize("forbid", [False, True], ids=["free", "constrained"])
+@pytest.mark.parametrize("forbidden", [0.0, FORBIDDEN], ids=["free", "constrained"])
 @pytest.mark.parametrize("scale", [0.3, 3.0, 30.0, 1e3, 1e4])
 @pytest.mark.parametrize("num_tags", [1, 5, 16, 37])
-def test_kernels_equal_the_plain_version(num_tags: int, scale: float, forbid: bool) -> None:
-    tensors = [scale * torch.randn(6, 20, num_tags), *make_transitions(num_tags, min(scale, 100), forbid)]
-    gold = torch.zeros(6, 20, dtype=torch.long)  # always permitted
-    right, right_gradients = derive(plain_likelihood, torch.float64, tensors, gold, MASK)
-    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
-        loss, gradients = derive(negative_log_likelihood, dtype, tensors, gold, MASK)
-        torch.testing.assert_close(loss.double(), right, rtol=min(tolerance, 1e-6), atol=tolerance)
-        for found, expected in zip(gradients, right_gradients, strict=True):
-            assert found.dtype == dtype
-            torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=2 * tolerance)
-
-        scores, *transitions = (x.to(dtype) for x in tensors)
-        found = marginals(scores, MASK, Transitions(*transitions))
-        double = Transitions(*(x.double() for x in transitions))
-        expected = posterior(centred(scores.double(), MASK), MASK, double).marginals
-        torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
-        assert torch.equal(
-            viterbi(scores, MASK, Transitions(*transitions)),
-            plain_viterbi(scores, MASK, Transitions(*transitions)),
-        )
+def test_kernels_equal_the_plain_version(num_tags: int, scale: float, forbidden: float) -> None:
+    tensors = [scale * torch.randn(6, 20, num_tags), *make_transitions(num_tags, min(scale, 100), forbidden)]
+    check_against_plain(tensors, MASK)
 
 
 def test_products_serve_what_models_give_and_refuse_what_they_would_get_wrong(
@@ -93,8 +53,8 @@ def test_products_serve_what_models_give_and_refuse_what_they_would_get_wrong(
         return [False]
 
     monkeypatch.setattr(compiled, "run", run)
-    scores, free = torch.randn(6, 20, 9), make_transitions(9, 1.0, forbid=False)
-    constrained = make_transitions(9, 1.0, forbid=True)
+    scores, free = torch.randn(6, 20, 9), make_transitions(9, 1.0)
+    constrained = make_transitions(9, 1.0, FORBIDDEN)
     for scale in (0.3, 1.0, 3.0, 10.0, 1e4):
         for transitions in (free, constrained):
             compiled.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, derive=False)
@@ -107,9 +67,7 @@ def test_ties_go_to_the_same_tag(num_tags: int) -> None:
     for seed in range(20):
         torch.manual_seed(seed)
         scores = torch.randint(2, (6, 20, num_tags)).float()
-        transitions = Transitions(
-            *(torch.randint(2, x.shape).float() for x in make_transitions(num_tags, 1, False))
-        )
+        transitions = Transitions(*(torch.randint(2, x.shape).float() for x in make_transitions(num_tags, 1)))
         assert torch.equal(viterbi(scores, MASK, transitions), plain_viterbi(scores, MASK, transitions))
 
 
@@ -117,7 +75,7 @@ def test_the_same_bits_again_and_for_any_number_of_threads(monkeypatch: pytest.M
     mask = torch.arange(30) < torch.randint(1, 31, (50, 1))
     scores, gold = torch.randn(50, 30, 9), torch.randint(9, (50, 30))
     scores[::7] *= 1e4  # some refused
-    tensors = [scores, *make_transitions(9, 1.0, forbid=True)]
+    tensors = [scores, *make_transitions(9, 1.0, FORBIDDEN)]
     results = []
     for threads in (1, 1, 2, 3, 5):
         run_in_threads(threads, monkeypatch)
@@ -143,15 +101,15 @@ def test_backward_again_scaled_and_as_a_graph() -> None:
 
 def test_a_graph_of_scores_alone() -> None:
     scores, gold = torch.randn(6, 20, 5, requires_grad=True), torch.randint(5, (6, 20))
-    loss = negative_log_likelihood(scores, gold, MASK, make_transitions(5, 1.0, False))
+    loss = negative_log_likelihood(scores, gold, MASK, make_transitions(5, 1.0))
     (first,) = torch.autograd.grad(loss, scores, retain_graph=True)
     (graph,) = torch.autograd.grad(loss, scores, create_graph=True)
     torch.testing.assert_close(graph, first)
 
 
-@pytest.mark.parametrize("forbid", [False, True], ids=["free", "constrained"])
-def test_second_derivatives(forbid: bool) -> None:
-    tensors = [torch.randn(2, 3, 3), *make_transitions(3, 1.0, forbid)]
+@pytest.mark.parametrize("forbidden", [0.0, FORBIDDEN], ids=["free", "constrained"])
+def test_second_derivatives(forbidden: float) -> None:
+    tensors = [torch.randn(2, 3, 3), *make_transitions(3, 1.0, forbidden)]
     inputs = [x.double().requires_grad_() for x in tensors]
     mask, gold = torch.tensor([[True, True, True], [True, False, False]]), torch.zeros(2, 3, dtype=torch.long)
 
@@ -168,7 +126,7 @@ def test_nan_stays_nan_and_its_gradient_with_its_sentence() -> None:
         scores[number, 0, 2] = bad
     scores.requires_grad_()
     gold = torch.zeros(6, 20, dtype=torch.long)
-    loss = negative_log_likelihood(scores, gold, MASK, make_transitions(5, 1.0, False))
+    loss = negative_log_likelihood(scores, gold, MASK, make_transitions(5, 1.0))
     assert loss.isnan()
     (gradient,) = torch.autograd.grad(loss, scores)
     assert gradient.isnan().any(2).any(1).tolist() == [True, False, False, False, True, False]
@@ -214,67 +172,3 @@ def test_without_numba_the_plain_version_serves_and_says_so_once(caplog: pytest.
     assert record.getMessage().startswith(
         "CRF and LSTMs do without their compiled kernels, and are many times"
     )
-
-
-def run_python(code: str) -> str:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_numba_is_imported_on_first_use() -> None:
-    assert run_python(
-        "import sys, torch; from ner_experiments.modules.crf import CRF; crf = CRF(num_tags=2)\n"
-        "print('numba' in sys.modules)\n"
-        "crf.decode(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)); print('numba' in sys.modules)"
-    ).split() == ["False", "True"]
-
-
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    assert run_python(
-        "import os, torch; from ner_experiments.modules import compiled, crf\n"
-        "torch.set_num_threads(2); compiled.GRAIN = compiled.CHUNKS_PER_THREAD = 1\n"
-        "crf = crf.CRF(num_tags=2)\n"
-        "def decode(): return crf.decode(torch.zeros(4, 3, 2), torch.ones(4, 3, dtype=torch.bool))\n"
-        "decode(); child = os.fork()\n"
-        "if child == 0: decode(); os._exit(7)\n"
-        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
-    ).split() == ["7"]
-
-
-def test_where_nothing_can_be_cached_kernels_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.caching import CacheImpl
-
-    from ner_experiments.modules.crf_kernels_arithmetic import called
-
-    def one() -> int:
-        return 1
-
-    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
-    assert called(one)() == 1
-
-
-def test_long_compilation_is_logged_with_the_place_where_it_is_kept(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    class Kernel:
-        __module__ = "kernels"
-
-        def __init__(self, cache_path: str | None) -> None:
-            self.overloads: tuple[str, ...] = ()
-            self.stats = SimpleNamespace(cache_path=cache_path)
-
-        def __call__(self) -> None:
-            self.overloads = ("compiled",)
-
-    caplog.set_level(logging.INFO)
-    clock = itertools.count(step=6)
-    monkeypatch.setattr(compiled.time, "perf_counter", lambda: next(clock))
-    for kernel in (Kernel("/somewhere"), Kernel(None)):
-        compiled.call(kernel)
-        compiled.call(kernel)
-    assert [record.getMessage() for record in caplog.records] == [
-        "compiling kernels took 6 seconds; kept in /somewhere",
-        "compiling kernels took 6 seconds; kept in no folder: neither this package's nor NUMBA_CACHE_DIR"
-        " is writable",
-    ]

@@ -1,24 +1,15 @@
-"""The CRF's Triton kernels against the plain version in float64; on a GPU, or else in Triton's interpreter.
-
-That they compile for a GPU is tested without one.
-"""
+"""The CRF's Triton kernels against the plain version in float64, as `crf_on_a_gpu` has them serve."""
 
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 import torch
-from crf_checks import check_backward_again
-from gpu_compile import compile_for_gpu
-from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensorMode
+from crf_checks import check_against_plain, check_backward_again, derive, make_transitions
+from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
 
-from ner_experiments.modules import compiled, crf_cuda, cuda
-from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import (
     FORBIDDEN,
     Transitions,
@@ -35,39 +26,14 @@ from ner_experiments.modules.forward_backward import (
 
 pytest.importorskip("triton")
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # and the interpreter, see conftest.py
-LENGTHS = torch.tensor([5, 1, 3])
 MASK = torch.arange(5) < LENGTHS.unsqueeze(1)
-serve = crf_cuda.serve
-on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 
 
 @pytest.fixture(autouse=True)
 def _kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The CPU's tensors too, where the interpreter stands for a GPU. What is made is made on the device."""
-    if DEVICE == "cpu":
-        monkeypatch.setattr(compiled, "serve", lambda scores: False)
-        monkeypatch.setattr(crf_cuda, "serve", lambda scores: scores.shape[2] <= crf_cuda.MOST_TAGS)
     monkeypatch.setattr(sys.modules[__name__], "MASK", MASK.to(DEVICE))
-    with torch.device(DEVICE):
+    with kernels_serve(monkeypatch):
         yield
-
-
-def make_transitions(num_tags: int, scale: float, forbidden: float = 0.0) -> Transitions:
-    """About half of the transitions may be forbidden, but none from and to the first tag."""
-    pairs = scale * torch.randn(num_tags, num_tags)
-    start, end = scale * torch.randn(num_tags), scale * torch.randn(num_tags)
-    if forbidden:
-        for scores in (pairs[1:, 1:], start[1:], end[1:]):
-            scores[torch.rand(scores.shape) < 0.5] = forbidden
-    return Transitions(start, pairs, end)
-
-
-def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tensor) -> Any:
-    """The loss, and its gradients."""
-    scores, *transitions = (x.to(dtype, copy=True).requires_grad_() for x in tensors)
-    loss = function(scores, tags, MASK, Transitions(*transitions))
-    return loss.detach(), torch.autograd.grad(loss, [scores, *transitions])
 
 
 @pytest.mark.parametrize(
@@ -80,22 +46,7 @@ def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tenso
 )
 def test_kernels_equal_the_plain_version(num_tags: int, scale: float, forbidden: float) -> None:
     tensors = [scale * torch.randn(3, 5, num_tags), *make_transitions(num_tags, min(scale, 100), forbidden)]
-    gold = torch.zeros(3, 5, dtype=torch.long)  # always permitted
-    right, right_gradients = derive(plain_likelihood, torch.float64, tensors, gold)
-    for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
-        loss, gradients = derive(negative_log_likelihood, dtype, tensors, gold)
-        torch.testing.assert_close(loss.double(), right, rtol=min(tolerance, 1e-6), atol=tolerance)
-        for found, expected in zip(gradients, right_gradients, strict=True):
-            assert found.dtype == dtype
-            torch.testing.assert_close(found.double(), expected, rtol=tolerance, atol=2 * tolerance)
-
-        scores, *transitions = (x.to(dtype) for x in tensors)
-        found = marginals(scores, MASK, Transitions(*transitions))
-        double = Transitions(*(x.double() for x in transitions))
-        expected = posterior(centred(scores.double(), MASK), MASK, double).marginals
-        torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
-        best = plain_viterbi(scores, MASK, Transitions(*transitions))
-        assert torch.equal(viterbi(scores, MASK, Transitions(*transitions)), best)
+    check_against_plain(tensors, MASK)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -153,7 +104,7 @@ def test_one_path_through_improbable_tags_is_found(better: float) -> None:
 def test_minus_infinity_forbids_where_another_way_is_left() -> None:
     scores, gold = torch.randn(3, 5, 9), torch.zeros(3, 5, dtype=torch.long)
     found, right = (
-        derive(negative_log_likelihood, torch.float32, [scores, *transitions], gold)
+        derive(negative_log_likelihood, torch.float32, [scores, *transitions], gold, MASK)
         for transitions in (
             Transitions(*(x.clamp(min=-1e6).where(x > -1e6, -math.inf) for x in forbidden))
             if infinite
@@ -190,54 +141,6 @@ def test_second_derivatives() -> None:
     torch.testing.assert_close(*seconds)
 
 
-def test_padding_changes_nothing_and_a_batch_equals_its_sentences() -> None:
-    crf, real, tags = CRF(num_tags=5), torch.randn(3, 5, 5), torch.randint(5, (3, 5))
-
-    def results(scores: Tensor, tags: Tensor, mask: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-        scores = scores.clone().requires_grad_()
-        loss = crf.loss(scores, tags, mask)
-        by_scores, *others = torch.autograd.grad(loss, [scores, *crf.parameters()])
-        with torch.no_grad():
-            return [by_scores, crf.marginals(scores, mask), crf.decode(scores, mask)], [loss, *others]
-
-    by_token, whole = results(real, tags, MASK)
-    for score, tag in ((math.nan, -100), (math.inf, 7), (1e9, 2**40)):
-        scores, gold = real.masked_fill(~MASK[..., None], score), tags.masked_fill(~MASK, tag)
-        others = results(scores, gold, MASK)
-        assert all(torch.equal(*pair) for pair in zip(others[0] + others[1], by_token + whole, strict=True))
-        assert not any(other[~MASK].any() for other in others[0])
-    for b, n in enumerate(LENGTHS.tolist()):
-        found, _ = results(real[b : b + 1, :n], tags[b : b + 1, :n], MASK[b : b + 1, :n])
-        torch.testing.assert_close(found[0][0] / 3, by_token[0][b, :n])
-        assert all(
-            torch.equal(one[0], all_[b, :n]) for one, all_ in zip(found[1:], by_token[1:], strict=True)
-        )
-
-
-def test_scores_of_any_layout() -> None:
-    crf, gold = CRF(num_tags=5), torch.randint(5, (3, 5), dtype=torch.int32)
-    strided = torch.randn(5, 3, 10).transpose(0, 1)[:, :, ::2]
-    mask = MASK.t().contiguous().t()
-    calls: list[Callable] = [crf.decode, crf.marginals, lambda scores, mask: crf.loss(scores, gold, mask)]
-    for call in calls:
-        with torch.no_grad():
-            assert torch.equal(call(strided, mask), call(strided.contiguous(), MASK))
-
-
-def test_autocast_and_bfloat16_scores_are_computed_in_float32() -> None:
-    crf, low, gold = CRF(num_tags=5), (1e3 * torch.randn(3, 5, 5)).bfloat16(), torch.randint(5, (3, 5))
-    results = []
-    for scores, autocast in ((low, True), (low, False), (low.float(), False)):
-        with torch.autocast(DEVICE, torch.bfloat16, enabled=autocast):
-            loss = crf.loss(scores, gold, MASK)
-            (gradient,) = torch.autograd.grad(loss, crf.transitions)
-            results.append([loss, gradient, crf.decode(scores, MASK).float()])
-    for result in results:
-        for found, right in zip(result, results[2], strict=True):
-            assert found.dtype == torch.float32
-            assert torch.equal(found, right)
-
-
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:All-NaN")  # numpy, in the interpreter
 def test_nan_stays_nan_and_its_gradient_with_its_sentence() -> None:
     scores = torch.randn(3, 5, 5)
@@ -263,78 +166,3 @@ def test_no_tag_and_no_token_make_the_loss_nan(tag: int) -> None:
     mask[1:] = False
     assert negative_log_likelihood(scores, torch.zeros_like(gold), mask, transitions).isnan()
     assert not viterbi(scores.detach(), mask, transitions)[1:].any()
-
-
-def test_more_tags_than_the_registers_hold_take_the_plain_version() -> None:
-    scores, transitions = torch.randn(3, 5, 129), make_transitions(129, 1.0)
-    gold = torch.randint(129, (3, 5))
-    assert not crf_cuda.serve(scores)
-    assert torch.equal(
-        negative_log_likelihood(scores, gold, MASK, transitions),
-        plain_likelihood(scores, gold, MASK, transitions),
-    )
-
-
-def everything(crf: CRF, scores: Tensor, gold: Tensor, mask: Tensor) -> list[Tensor]:
-    loss = crf.loss(scores, gold, mask)
-    gradients = torch.autograd.grad(loss, [scores, *crf.parameters()])
-    with torch.no_grad():
-        return [loss, *gradients, crf.marginals(scores, mask), crf.decode(scores, mask)]
-
-
-def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A tensor without numbers gives none away.
-    monkeypatch.setattr(crf_cuda, "serve", lambda scores: True)
-    monkeypatch.setattr(crf_cuda, "launch", lambda *args: None)
-    with torch.device("meta"):
-        scores, mask = torch.randn(3, 5, 4, requires_grad=True), torch.ones(3, 5, dtype=torch.bool)
-        found = everything(CRF(num_tags=4), scores, torch.zeros(3, 5, dtype=torch.long), mask)
-        assert all(x.is_meta for x in found)
-
-
-@pytest.fixture
-def _no_triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setitem(sys.modules, "triton", None)
-    cuda.have_triton.cache_clear()
-    yield
-    cuda.have_triton.cache_clear()
-
-
-@pytest.mark.usefixtures("_no_triton")
-def test_without_triton_nothing_is_served_and_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    assert not serve(torch.zeros(1, 1, 2, device="cpu"))
-    assert not caplog.records
-    with FakeTensorMode():
-        scores = torch.zeros(1, 1, 2, device="cuda")
-    assert not serve(scores)
-    assert not serve(scores)
-    assert [record.getMessage()[:44] for record in caplog.records] == [
-        "the CRF and the LSTM units do without CUDA k"
-    ]
-
-
-@on_gpu
-def test_a_gpu_gives_what_a_cpu_gives_the_same_bits_again_and_is_not_waited_for() -> None:
-    crf, scores = CRF(num_tags=9), torch.randn(64, 50, 9, requires_grad=True)
-    mask, gold = torch.arange(50) < torch.randint(1, 51, (64, 1)), torch.randint(9, (64, 50))
-    first = everything(crf, scores, gold, mask)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        again = everything(crf, scores, gold, mask)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
-    assert all(torch.equal(*pair) for pair in zip(first, again, strict=True))
-    leaf = scores.detach().cpu().requires_grad_()
-    with torch.device("cpu"):
-        right = everything(crf.cpu(), leaf, gold.cpu(), mask.cpu())
-    for found, expected in zip(first, right, strict=True):
-        torch.testing.assert_close(found.cpu(), expected, rtol=1e-5, atol=1e-5)
-
-
-def test_kernels_compile_for_a_gpu_and_fit_in_its_registers(tmp_path: Path) -> None:
-    types = {"time": "i32", "tags": "*i64", "lengths": "*i32", "losses": "*fp64"}
-    for name, size in itertools.product(("forward", "backward", "viterbi"), (20, 73)):
-        warps = {20: 1, 73: 16}[size]
-        found = compile_for_gpu("crf_triton", name, size, types, {"num_warps": warps}, cache=tmp_path)
-        assert found.spilled == 0
-        assert found.shared <= 48 * 1024

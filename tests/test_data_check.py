@@ -1,11 +1,10 @@
-"""`ner-experiments data`: the counts are those of the files, and a fault is one line."""
+"""`ner-experiments data check`: the counts are those of the files; and `data get`."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,15 +157,6 @@ def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
     assert list(found["duplicates"].values()) == [1, 0, 0]
 
 
-def test_a_stated_scheme_is_kept_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "a.conll"
-    path.write_text("Ada I-PER\n")
-    for scheme, illegal in (("iob1", 0), ("iob2", 1)):
-        assert main(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)], refuse) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
-
-
 @pytest.mark.parametrize("count", [2, 9])
 def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
     paths = [tmp_path / f"a-rather-long-file-name-of-number-{number}.conll" for number in range(count)]
@@ -184,82 +174,7 @@ def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
     assert sum("number" in line or "conll" in line for line in lines) >= count // 4
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("Ada B-PER\nrains\n", ":2: expected 2 columns, got 1: 'rains'"),
-        ("Ada B-PER\n\nrain PER\n", ":3: not a tag of iob2: tag 'PER' is neither O nor "),
-        ("\n\n", None),
-    ],
-)
-def test_a_malformed_file_gets_one_line(
-    text: str, fault: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "a.conll"
-    path.write_text(text)
-    assert main(["check", "--format", "conll", str(path)], refuse) == 1
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    expected = f"{path}{fault}" if fault else f"conll: a.conll has no sentence: {path}\n"
-    assert printed.err.startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["check", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
-        (["get", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
-        (["check", "--format", "conll", "/absent/a.conll"], "conll: not found in {here}: /absent/a.conll\n"),
-        (
-            ["check", "--format", "conllu", "--tag", "pos", __file__],
-            "tag must be one of upos, xpos, got 'pos'\n",
-        ),
-    ],
-)
-def test_what_cannot_be_read_gets_one_line(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(arguments, refuse) == 1
-    printed = capsys.readouterr()
-    assert (printed.out, printed.err) == ("", message.format(here=Path.cwd()))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["check", "weibo", "msra"],
-            "check takes one NAME; for files, and for options about them, add --format",
-        ),
-        (
-            ["check", "a", "--tag", "1"],
-            "check takes one NAME; for files, and for options about them, add --format",
-        ),
-        (
-            ["check", "a", "--format", "conll", "--tag", "ner"],
-            "--tag: expected the number of a column, got 'ner'",
-        ),
-        (
-            ["check", "a", "--format", "conllu", "--scheme", "iob1"],
-            "--scheme and --empty-tag are for --format conll",
-        ),
-        (["check", "a", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
-        ([], "the following arguments are required: command"),
-    ],
-)
-def test_wrong_usage_is_refused(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as caught:
-        main(arguments, refuse)
-    assert caught.value.code == 2
-    assert message in capsys.readouterr().err
-
-
-def test_get_downloads_what_the_yaml_names(
-    mine: ColumnFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(check, "download", lambda *arguments: asked.append(arguments))
     folder = tmp_path / "data" / "weibo"
@@ -271,16 +186,6 @@ def test_get_downloads_what_the_yaml_names(
     assert checksums == {name: yaml.sha256[name.split(".")[1]] for name in names}
     assert sizes == {name: yaml.sizes[name.split(".")[1]] for name in names}
     assert place == folder
-
-
-@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
-def test_what_may_be_downloaded_is_pinned_by_checksum_and_size(path: Path) -> None:
-    """The commit in the URL is not enough: what it serves is checked."""
-    yaml: Any = OmegaConf.load(path)
-    if "url" in yaml:
-        assert list(yaml.sha256) == list(yaml.sizes) == list(yaml.files)
-        assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in yaml.sha256.values())
-        assert yaml.url.startswith("https://")
 
 
 def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,21 +6,23 @@ import hashlib
 import os
 import re
 import socket
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from local_server import Quiet, served
+from omegaconf import OmegaConf
 
 from ner_experiments.data.download import download
 
 TEXT = b"Ada B-PER\nlaughs O\n\n" * 20_000  # several times the size of what is read at once
 CHECKSUM = hashlib.sha256(TEXT).hexdigest()
 SIZE = len(TEXT)
+CONF = Path(__file__).parents[1] / "conf" / "data"
 
 
-class Server(BaseHTTPRequestHandler):
+class Server(Quiet):
     requests: list[str]
 
     def do_GET(self) -> None:
@@ -44,19 +46,12 @@ class Server(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(TEXT[:1000] if self.path == "/broken" else TEXT)
 
-    def log_message(self, *_: object) -> None:
-        pass
-
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     Server.requests = []
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as served:
-        thread = threading.Thread(target=served.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{served.server_port}"
-        served.shutdown()
-        thread.join()
+    with served(Server) as url:
+        yield url
 
 
 @pytest.fixture(autouse=True)
@@ -187,3 +182,13 @@ def test_nothing_is_fetched_if_any_entry_is_wrong(server: str, tmp_path: Path) -
         download({"a": f"{server}/good", "b": f"{server}/good"}, {"a": CHECKSUM}, {"a": SIZE}, tmp_path)
     assert Server.requests == []
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_may_be_downloaded_is_pinned_by_checksum_and_size(path: Path) -> None:
+    """The commit in the URL is not enough: what it serves is checked."""
+    yaml: Any = OmegaConf.load(path)
+    if "url" in yaml:
+        assert list(yaml.sha256) == list(yaml.sizes) == list(yaml.files)
+        assert all(re.fullmatch("[0-9a-f]{64}", checksum) for checksum in yaml.sha256.values())
+        assert yaml.url.startswith("https://")

@@ -4,23 +4,22 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from encoders import CPU, assert_equal, fitted, sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ner_experiments.data.encoder import Batch, Encoder
-from ner_experiments.data.inputs import Case, Characters, Input, PretrainedWords, RandomWords
+from ner_experiments.data.inputs import Case, Characters, Input, RandomWords
 from ner_experiments.data.rows import PerToken, in_chunks
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import encode
 from ner_experiments.data.text import Text
 
-CPU = torch.device("cpu")
 LONGEST = 4  # characters
 seeded = settings(derandomize=True, deadline=None, max_examples=60)
 
@@ -51,10 +50,6 @@ sentences = st.lists(st.tuples(words, tags), min_size=1, max_size=6).map(
 texts = st.lists(sentences, min_size=1, max_size=6)
 
 
-def sentence(text: str) -> Sentence:
-    return Sentence(tuple(text.split()), ("O",) * len(text.split()))
-
-
 def inputs() -> dict[str, Input]:
     return {
         "words": RandomWords(),
@@ -62,12 +57,6 @@ def inputs() -> dict[str, Input]:
         "chars": Characters(max_length=LONGEST),
         "lengths": WordLengths(),
     }
-
-
-def fitted(train: Sequence[Sentence], others: Sequence[Sentence] = (), **inputs: Input) -> Encoder:
-    encoder = Encoder(inputs)
-    encoder.fit(Corpus("mine", "mentions", {"train": list(train), "dev": list(others)}, checksum=""))
-    return encoder
 
 
 def naive(train: Sequence[Sentence], sentence: Sentence, name: str) -> list[Any]:
@@ -110,8 +99,8 @@ def assert_rows(batch: Batch, name: str, expected: list[list[Any]]) -> None:
         width = max(len(row) for sentence in expected for row in sentence)
         assert rows.shape[1] == width, f"{name}: wider than its longest row"
         expected = [[row + [0] * (width - len(row)) for row in sentence] for sentence in expected]
-    for found, sentence in zip(spread.tolist(), expected, strict=True):
-        assert found[: len(sentence)] == sentence, name
+    for found, right in zip(spread.tolist(), expected, strict=True):
+        assert found[: len(right)] == right, name
     values = {json.dumps(row) for sentence in expected for row in sentence}
     assert {json.dumps(row) for row in rows.tolist()} == values, f"{name}: rows of other sentences"
 
@@ -153,11 +142,6 @@ def test_a_restored_encoder_reads_new_text_alike(train: list[Sentence], new: lis
         assert_equal(input.sizes(), restored.inputs[name].sizes())
 
 
-def assert_equal(sizes: dict[str, Any], others: dict[str, Any]) -> None:
-    ours, theirs = ({name: np.asarray(x).tolist() for name, x in s.items()} for s in (sizes, others))
-    assert ours == theirs
-
-
 @pytest.mark.parametrize("lowercase", [False, True])
 def test_singletons_are_the_words_seen_once_in_train(lowercase: bool) -> None:
     train = [sentence("The cat the dog"), sentence("dog Cat cat A")]
@@ -195,59 +179,6 @@ def test_case(forms: str, kind: int) -> None:
     encoded = fitted([sentence(forms)], features=Case()).encode([sentence(forms)], CPU)
     batch = encoded.batch(np.array([0]))
     assert batch.spread("features", batch.inputs["features"]).tolist() == [[kind] * len(forms.split())]
-
-
-VECTORS = {"the": [1.0, 2.0], "Ada": [3.0, 4.0], "ada": [5.0, 6.0], "0000": [7.0, 8.0], "d00-x": [9.0, 10.0]}
-
-
-@pytest.fixture
-def pretrained(tmp_path: Path) -> PretrainedWords:
-    lines = "".join(f"{word} {x} {y}\n" for word, (x, y) in VECTORS.items())
-    (tmp_path / "vectors.txt").write_text(lines + "unused 0.0 0.0\n", encoding="utf-8")
-    return PretrainedWords(path=str(tmp_path / "vectors.txt"), cache=str(tmp_path / "cache"))
-
-
-def test_pretrained_words_are_looked_up_with_back_off(pretrained: PretrainedWords) -> None:
-    train = [sentence("The zork 1815 Ada twice twice"), sentence("THE the")]
-    dev = [sentence("ADA D12-X 2026 blick zork 1815 nowhere")]
-    encoder = fitted(train, dev, words=pretrained)
-    sizes = pretrained.sizes()
-
-    def vectors_of(text: str) -> list[Any]:
-        batch = encoder.encode([sentence(text)], CPU).batch(np.array([0]))
-        ids = batch.spread("words", batch.inputs["words"])[0]
-        return [sizes["vectors"][id].tolist() if sizes["found"][id] else int(id) for id in ids]
-
-    expected = [VECTORS[key] for key in ("the", "the", "the", "Ada", "ada", "0000", "0000", "d00-x")]
-    assert vectors_of("The THE the Ada ADA 1815 2026 D12-X") == expected
-    found = sizes["found"].nonzero().flatten().tolist()
-    assert found == [1, 2, 3, 4, 5]  # one row for each vector that a word of the corpus ends at
-    assert vectors_of("zork twice blick nowhere") == [6, 7, 0, 0]  # of its own, only if train has it
-    assert sizes["singletons"].tolist() == [*[False] * 6, True, False]
-    (note,) = encoder.notes()
-    assert note.startswith("8 of 12 words (66.7%) have a pre-trained vector: 2 (16.7%) as they are")
-
-
-def test_restored_pretrained_words_need_no_file(pretrained: PretrainedWords, tmp_path: Path) -> None:
-    train = [sentence("The zork 1815 Ada"), sentence("THE the twice twice")]
-    encoder = fitted(train, words=pretrained)
-    restored = Encoder({"words": PretrainedWords(path=str(tmp_path / "gone"), cache=str(tmp_path / "gone"))})
-    restored.restore(json.loads(json.dumps(encoder.state())))
-    new = [sentence("zork unheard The 1815 twice")]
-    first, second = (e.encode(new, CPU).batch(np.array([0])) for e in (encoder, restored))
-    assert torch.equal(first.inputs["words"], second.inputs["words"])
-    ours, theirs = pretrained.sizes(), restored.inputs["words"].sizes()
-    assert ours["vectors"].shape == theirs["vectors"].shape
-    assert (theirs["vectors"] == 0).all()  # the weights bring the vectors
-    assert_equal({**ours, "vectors": 0}, {**theirs, "vectors": 0})
-
-
-def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWords) -> None:
-    file, checksums = Path(pretrained.path), []
-    for old, new in (("", ""), ("unused 0.0", "unused 1.0"), ("the 1.0", "the 1.5")):
-        file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-        checksums += fitted([sentence("the zork")], chars=Characters(), words=pretrained).checksums()
-    assert checksums[0] == checksums[1] != checksums[2]
 
 
 def test_batches_that_share_their_forms_say_the_same() -> None:

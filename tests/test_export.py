@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 import torch
+from run_to_export import copy_as, metrics_of, train_on, write_corpus
 from torch import nn
 from torch.export import ExportedProgram
 
-from ner_experiments import sealed
 from ner_experiments.analysis import trained
 from ner_experiments.analysis.predictions import read
 from ner_experiments.data import toy
@@ -24,21 +24,9 @@ from ner_experiments.export import formats
 from ner_experiments.export.export import Exported, export
 from ner_experiments.export.traced import tensors, trace
 from ner_experiments.main import cli
-from ner_experiments.results import iob2, write_json
-from ner_experiments.table_runs import compose
-from ner_experiments.train import train
+from ner_experiments.results import iob2
 
 DOCS = Path(__file__).parents[1] / "docs" / "export.md"
-SMALL = [
-    "data=conll",
-    "words.module.dim=20",
-    "model.hidden_size=20",
-    "optimizer.lr=0.01",
-    "trainer.max_epochs=6",
-    "batches.tokens=100",
-    "runtime.progress=false",
-    "runtime.accelerator=cpu",
-]
 WITHOUT_TORCH = """
 import sys
 
@@ -52,23 +40,10 @@ sys.meta_path.insert(0, Blocker())
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with train, dev and test as columns."""
-    folder = tmp_path_factory.mktemp("corpus")
-    for split, number in (("train", 150), ("dev", 30), ("test", 40)):
-        lines = [
-            "".join(f"{word} {tag}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True))
-            for sentence in toy.sentences("en", split, number)
-        ]
-        (folder / split).write_text("\n".join(lines))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def run(corpus: Path) -> Path:
-    files = [f"data.files.{split}={corpus / split}" for split in ("train", "dev", "test")]
-    cfg = compose([*SMALL, *files, f"output_dir={corpus / 'outputs'}", f"cache_dir={corpus}"], "test")
-    return Path(train(cfg)["folder"])
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    corpus = tmp_path_factory.mktemp("corpus")
+    write_corpus(corpus)
+    return train_on(corpus)
 
 
 @pytest.fixture(scope="module")
@@ -79,22 +54,6 @@ def exported(run: Path) -> Exported:
 
 
 SEEDS = {2: 0.5, 3: 0.25, 4: 0.001}
-
-
-def copy_as(run: Path, folder: Path, *, seed: int, f1: float, identity: str = "") -> None:
-    """A finished run of another seed and test score, as far as metrics.json goes."""
-    folder.mkdir(parents=True)
-    metrics = {name: value for name, value in metrics_of(run).items() if name != sealed.OWN}
-    metrics |= {
-        "seed": seed,
-        "test": {**metrics["test"], "f1": f1},
-        "identity": identity or metrics["identity"],
-    }
-    write_json(folder / "metrics.json", sealed.seal(metrics))
-
-
-def metrics_of(run: Path) -> dict[str, Any]:
-    return json.loads((run / "metrics.json").read_text())
 
 
 def text_of(exported: Exported) -> str:
@@ -213,17 +172,8 @@ def test_without_the_corpus_sentences_are_made_up(
         raise ValueError("the corpus is gone")
 
     monkeypatch.setattr(trained, "load", gone)
-    arguments = [
-        "export",
-        str(run),
-        "--format",
-        "torch",
-        "--sentences",
-        "7",
-        "--output",
-        str(tmp_path / "made"),
-    ]
-    assert cli(arguments) == 0
+    options = ["--format", "torch", "--sentences", "7", "--output", str(tmp_path / "made")]
+    assert cli(["export", str(run), *options]) == 0
     made_up = "(7 made up of its words and characters, as the corpus cannot be read)"
     assert made_up in capsys.readouterr().out
 

@@ -19,13 +19,14 @@ from ner_experiments.export.equality import differ
 from ner_experiments.export.formats import FORMATS, Tagged
 from ner_experiments.export.inputs import REFUSED, made_up, refuse
 from ner_experiments.export.traced import tensors, trace
+from ner_experiments.settings import architectures
 from ner_experiments.smoke_data import write_vectors
 from ner_experiments.table_runs import compose, joined
 from ner_experiments.tagger import Tagger
 from ner_experiments.train import prepare
 
 CONF = Path(__file__).parents[1] / "conf"
-MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+MODELS = architectures()
 OF_THE_SAME_PARTS = {
     *("cross", "lstm", "lstm_huang2015", "residual_a", "residual_b", "residual_c", "stacked"),
 }

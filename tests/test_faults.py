@@ -9,6 +9,7 @@ import torch
 
 pytest.importorskip("transformers")
 
+import faults_disks
 import faults_files
 import faults_runs
 from faults import CAMPAIGN, Trials, survived
@@ -23,7 +24,7 @@ SHORT: dict[Trials, int] = {
     faults_files.damaged_bert_caches: 10,
     faults_files.damaged_checkpoints: 10,
     faults_files.damaged_results: 20,
-    faults_runs.full_disks: 1,
+    faults_disks.full_disks: 1,
     faults_runs.no_numbers: 1,
     faults_runs.changed_data: 1,
 }
@@ -36,7 +37,7 @@ def test_a_fault_loses_nothing_and_lets_nothing_wrong_count(
 ) -> None:
     try:
         assert survived(trials, number, tmp_path, seed=2).total() == number
-    except faults_runs.Skipped as reason:
+    except faults_disks.Skipped as reason:
         pytest.skip(str(reason))
 
 
@@ -45,7 +46,7 @@ def test_a_fault_loses_nothing_and_lets_nothing_wrong_count(
 def test_the_campaign(trials: Trials, tmp_path: Path) -> None:
     try:
         survived(trials, CAMPAIGN[trials], tmp_path)
-    except faults_runs.Skipped as reason:
+    except faults_disks.Skipped as reason:
         pytest.skip(str(reason))
 
 

@@ -1,11 +1,12 @@
-"""Which part may import which: data knows no model, modules know no config, and each file stays small."""
+"""Which part may import which: data knows no model, modules know no config; and how large files may be."""
 
 import ast
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "ner_experiments"
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "ner_experiments"
 FORBIDDEN = {
     "data": (
         "hydra",
@@ -31,6 +32,8 @@ ONLY_IN = {
     "lightning": {"experiment", "trainer", "tagger", "checkpoints", "datamodule", *CALLBACKS},
 }
 FILES = sorted(PACKAGE.rglob("*.py"))
+HOUSE = ("ner_experiments", "hydra_plugins", "tools", "benchmarks", "tests")
+EVERYWHERE = [ROOT / "run.py", *sorted(path for part in HOUSE for path in (ROOT / part).rglob("*.py"))]
 
 
 def imported(path: Path) -> set[str]:
@@ -57,20 +60,18 @@ def test_imports_go_one_way(path: Path) -> None:
     assert not wrong
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", EVERYWHERE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_says_what_it_is_and_stays_small(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
-    assert ast.get_docstring(tree)
+    assert text.startswith('"""')
     assert text.count("\n") <= 250
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert node.end_lineno - node.lineno < 45, f"{node.name} is too long"
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    lines = [(node.end_lineno - node.lineno + 1, node.name) for node in functions]
+    assert not [(number, name) for number, name in lines if number > 40]
 
 
-@pytest.mark.parametrize(
-    "path", sorted((PACKAGE.parent / "conf").rglob("*.yaml")), ids=lambda path: path.stem
-)
+@pytest.mark.parametrize("path", sorted((ROOT / "conf").rglob("*.yaml")), ids=lambda path: path.stem)
 def test_a_config_says_what_it_is(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[lines[0] == "# @package _global_"].startswith("# ")

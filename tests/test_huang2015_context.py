@@ -6,7 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from huang2015_oracles import assert_same_up_to_numbering, longest_names, ngrams, text
+from encoders import text
+from huang2015_oracles import assert_same_up_to_numbering, longest_names, ngrams
 from hypothesis import given
 from hypothesis import strategies as st
 

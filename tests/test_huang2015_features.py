@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from huang2015_oracles import assert_same_up_to_numbering, text
+from encoders import text
+from huang2015_oracles import assert_same_up_to_numbering
 
 from ner_experiments.data.columns import read_columns
 from ner_experiments.data.context import Context

@@ -2,47 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from li2020_equations import Equations, Masks, attention
+from li2020_models import HEAD, HEADS, HIDDEN, INPUT, LENGTHS, MODELS, REAL, batch, build_small
 from torch import Tensor, nn
 
 from ner_experiments.models import attention as attention_model
-from ner_experiments.models.attention import AttBiLSTM, SelfAttention, only
+from ner_experiments.models.attention import AttBiLSTM, SelfAttention
 from ner_experiments.modules.dropout import VariationalDropout
 from ner_experiments.modules.variational import VariationalLSTMs
-
-CONF = Path(__file__).parents[1] / "conf"
-INPUT, HIDDEN, HEADS, HEAD = 5, 3, 2, 4
-LENGTHS = torch.tensor([4, 1, 3])
-REAL = torch.arange(6) < LENGTHS[:, None]
-MODELS = ["baseline", "cross", "attention"]
-
-
-def build(name: str, *overrides: str, input_size: int = INPUT) -> nn.Module:
-    with initialize_config_dir(str(CONF), version_base=None):
-        cfg = compose(overrides=[f"+model={name}", "+layers=2", *overrides])
-    return instantiate(cfg.model)(input_size=input_size)
-
-
-def build_small(name: str, *overrides: str, input_size: int = INPUT) -> nn.Module:
-    """In float64, every parameter random: as they start, no bias would show."""
-    heads = [f"model.num_heads={HEADS}", f"model.head_size={HEAD}"] if name == "attention" else []
-    small = [f"model.hidden_size={HIDDEN}", *heads, *overrides]
-    model = build(name, *small, input_size=input_size).double().eval()
-    torch.manual_seed(0)
-    for parameter in model.parameters():
-        nn.init.uniform_(parameter, -0.9, 0.9)
-    return model
-
-
-def batch() -> Tensor:
-    torch.manual_seed(1)
-    return torch.randn(len(LENGTHS), REAL.shape[1], INPUT, dtype=torch.float64)
 
 
 @contextmanager
@@ -186,113 +156,3 @@ def test_an_lstm_without_dropout_is_the_stock_one():
         names = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
         stock.load_state_dict(dict(zip(names, [*weights, torch.zeros(4 * HIDDEN)], strict=True)))
         torch.testing.assert_close(states, stock(read)[0], rtol=0, atol=1e-12)
-
-
-def lstm(size: int, hidden: int) -> int:
-    return 2 * 4 * hidden * (size + hidden + 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "more"),
-    [
-        ("baseline", lstm(100, 100)),
-        ("cross", lstm(200, 100)),
-        ("attention", lstm(100, 100) + 3 * 5 * 200 * 40),
-    ],
-)
-def test_number_of_parameters_in_the_setting_of_the_paper(name: str, more: int):
-    with torch.device("meta"):
-        model = build(name)
-    assert sum(p.numel() for p in model.parameters()) == lstm(INPUT, 100) + more
-    assert model.output_size == (400 if name == "attention" else 200)
-
-
-def test_weights_start_as_in_the_released_code():
-    model = build("attention")
-    for layer, size in zip(model.bilstm.layers, (INPUT, 100), strict=True):
-        bound = (6 / (size + 100 + 400)) ** 0.5
-        for weights in (layer.units.input_weights, layer.units.recurrent_weights):
-            assert 0.98 * bound < weights.abs().max() <= bound
-        assert [gate.unique().tolist() for gate in layer.units.biases.chunk(4, 2)] == [[0], [1], [0], [0]]
-    bound = (6 / (200 + 40)) ** 0.5
-    for projection in (model.attention.query, model.attention.key, model.attention.value):
-        assert projection.bias is None
-        assert 0.99 * bound < projection.weight.abs().max() <= bound
-
-
-def table_5(model: nn.Module, x: Tensor) -> tuple[nn.Linear, Tensor, dict[str, Tensor]]:
-    """An output layer, the scores, and the scores with one part alone."""
-    torch.manual_seed(5)
-    output = nn.Linear(model.output_size, 3).double()
-    alone = {}
-    for part in model.parts():
-        with only(part, of=model):
-            alone[part] = output(model(x, LENGTHS))
-    return output, output(model(x, LENGTHS)), alone
-
-
-def test_a_part_alone_scores_as_if_the_others_were_zero():
-    model, x = build_small("attention"), batch()
-    output, scores, alone = table_5(model, x)
-    states = model.bilstm(x, LENGTHS)
-    contexts, _ = model.attention(states, LENGTHS)
-    first, second = contexts.split(HEAD, dim=2)
-    vectors = {"H": states, "C": contexts, "C1": first, "C2": second}
-    columns = {"H": range(0, 6), "C": range(6, 14), "C1": range(6, 10), "C2": range(10, 14)}
-    assert [*alone] == [*vectors]
-    for part, vector in vectors.items():
-        by_hand = vector @ output.weight[:, [*columns[part]]].T + output.bias
-        torch.testing.assert_close(alone[part], by_hand, rtol=0, atol=1e-12)
-    whole = alone["H"] + alone["C1"] + alone["C2"] - 2 * output.bias
-    torch.testing.assert_close(scores, whole, rtol=0, atol=1e-12)
-
-
-def test_the_model_is_whole_again_after_a_part_alone():
-    model, x = build_small("attention"), batch()
-    before, names = model(x, LENGTHS), [*model.state_dict()]
-    with only("C1", of=model):
-        assert [*model.state_dict()] == names
-    assert torch.equal(model(x, LENGTHS), before)
-    with pytest.raises(ZeroDivisionError), only("C1", of=model):
-        _ = 1 / 0
-    assert torch.equal(model(x, LENGTHS), before)
-
-
-def test_a_part_that_is_none_is_named():
-    model = build_small("attention")
-    with (
-        pytest.raises(ValueError, match=r"^part must be one of H, C, C1, C2, got 'C3'$"),
-        only("C3", of=model),
-    ):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("name", "override", "message"),
-    [
-        (name, override, message)
-        for name in MODELS
-        for override, message in [
-            ("layers=0", "num_layers must be at least 1, got 0"),
-            ("model.hidden_size=0", "hidden_size must be at least 1, got 0"),
-            ("model.dropout=1.0", "dropout must be at least 0 and below 1, got 1.0"),
-        ]
-    ]
-    + [
-        ("attention", "model.num_heads=0", "num_heads must be at least 1, got 0"),
-        ("attention", "model.head_size=-1", "head_size must be at least 1, got -1"),
-    ],
-)
-def test_a_wrong_hyper_parameter_is_named(name: str, override: str, message: str):
-    with pytest.raises(ValueError, match=f"^{message}$"):
-        build(name, override)
-
-
-def test_the_figures_of_an_attention_map_come_by_a_hook():
-    model, x = build_small("attention"), batch()
-    seen: list[Tensor] = []
-    assert isinstance(model, AttBiLSTM)
-    model.attention.register_forward_hook(lambda _, __, output: seen.append(output[1]))
-    model(x, LENGTHS)
-    _, weights = model.attention(model.bilstm(x, LENGTHS), LENGTHS)
-    assert torch.equal(seen[0], weights)

@@ -1,37 +1,19 @@
-"""The inputs of Li, Fu & Ma (2020): words with case, typed characters, and the paper's whole setting."""
+"""The inputs of Li, Fu & Ma (2020): words with case, and typed characters."""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
-from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
-from omegaconf import DictConfig
+from encoders import text
 from torch import Tensor, nn
 
 from ner_experiments.data.inputs import case
 from ner_experiments.data.inputs_li2020 import TypedCharacters, WordsWithCase
-from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
 from ner_experiments.modules.inputs_li2020 import KnownWords, TypedCharCNN
 
-CONF = Path(__file__).parents[1] / "conf"
 VECTORS = {"the": [1.0, -2.0], "house": [3.0, 0.5], "Ghent": [0.25, 4.0], "USA": [-1.0, 7.0]}
-GROUPS = ["words=random", "chars=cnn", "features=case", "model=bilstm", "decoder=crf"]
-GROUPS += ["direct=none", "penalty=none", "batches=tokens", "optimizer=adam", "trainer=default"]
-
-
-def setting(*overrides: str) -> DictConfig:
-    """paper=li2020 over other choices."""
-    with initialize_config_dir(str(CONF), version_base=None):
-        return compose(overrides=[*(f"+{group}" for group in GROUPS), "+paper=li2020", *overrides])
-
-
-def text(*sentences: str) -> Text:
-    return Text.of([Sentence(tuple(s.split()), ("O",) * len(s.split())) for s in sentences])
 
 
 TRAIN = text("The house in Ghent", "the USA")
@@ -217,46 +199,3 @@ def test_trained_vectors_start_with_deviation_a_tenth_and_filters_glorot_uniform
 def test_a_wrong_setting_is_named(build: Callable[[], nn.Module], message: str):
     with pytest.raises(ValueError, match=f"^{message}$"):
         build()
-
-
-def test_the_paper_chooses_every_part_and_a_later_choice_wins():
-    cfg = setting()
-    targets = {
-        group: cfg[group]._target_.rpartition(".")[2]
-        for group in ("model", "decoder", "optimizer", "batches")
-    }
-    assert targets == {
-        "model": "BaselineBiLSTM",
-        "decoder": "Softmax",
-        "optimizer": "NAdam",
-        "batches": "SentenceCount",
-    }
-    assert (cfg.decoder.reduction, cfg.decoder.constrained) == ("token", False)
-    assert (cfg.batches.sentences, cfg.batches.pool) == (32, 1)
-    assert (cfg.trainer.max_epochs, cfg.trainer.patience, cfg.trainer.gradient_clip) == (400, 400, 0)
-    assert (cfg.optimizer.lr, cfg.model.num_layers, cfg.model.hidden_size, cfg.model.dropout) == (
-        0.001,
-        2,
-        100,
-        0.35,
-    )
-    assert not cfg.features
-    other = setting("model=attention", "trainer.max_epochs=1600", "words=random")
-    assert other.trainer.patience == 1600
-    assert other.model.num_heads * other.model.head_size == 2 * other.model.hidden_size
-    assert other.words.module.dim == 100
-
-
-@pytest.mark.parametrize(("dim", "width"), [(300, 364), (400, 464)], ids=["GloVe", "Twitter"])
-def test_the_input_is_as_wide_as_in_the_paper(tmp_path: Path, dim: int, width: int):
-    path = tmp_path / "vectors.txt"
-    path.write_text(" ".join(["the", *map(str, np.arange(dim))]) + "\n")
-    cfg = setting(f"words.input.path={path}")
-    total = 0
-    for part in (cfg.words, cfg.chars):
-        read = instantiate(part.input)
-        read.fit(TRAIN, [DEV])
-        module = instantiate(part.module)(**read.sizes())
-        assert module(read.encode(DEV).table).shape == (len(DEV.forms), module.output_size)
-        total += module.output_size
-    assert total == width

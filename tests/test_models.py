@@ -13,8 +13,10 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from ner_experiments.settings import architectures
+
 CONF = Path(__file__).parents[1] / "conf"
-MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+MODELS = architectures()
 INPUT_SIZE = 5
 SMALL = {"hidden_size": 6, "dense_size": 8, "unit_size": 4}  # in place of the papers', where a model has them
 EXACT = {"rtol": 1e-11, "atol": 1e-12}

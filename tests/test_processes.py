@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import is_running, until
 
 from ner_experiments.claims import claim, wait_for_one
 from ner_experiments.data.batches import TokenBudget, at_least
@@ -165,20 +165,6 @@ def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
     assert wait_for_one([folder], seconds=0.1) == [folder]
     assert (folder / "last.ckpt").exists()
     assert not (folder.parent / "seed-2").exists()
-
-
-def is_running(process: str) -> bool:
-    try:
-        return bool(Path(f"/proc/{process}/cmdline").read_bytes())  # empty of one that has ended
-    except OSError:
-        return False
-
-
-def until(happens: Any, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:

@@ -7,93 +7,24 @@ from pathlib import Path
 
 import pytest
 from chromium import BODY_AND_PLOT_TEXT, Browser, contrast, found_chromium, opened
+from hostile_pages import HOSTILE, page_of_pairs, report_of_runs
 from playwright.sync_api import Page
 
-from ner_experiments import tables
-from ner_experiments.analysis.predictions import Predicted
 from ner_experiments.main import cli
-from ner_experiments.report import cases
-from ner_experiments.report.site import Site
-from ner_experiments.runs import Run
-from ner_experiments.smoke_data import write_vectors
-from ner_experiments.table_runs import compose
-from ner_experiments.table_scores import Result
-from ner_experiments.train import train
 
 pytestmark = pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)")
 RESULTS = Path(__file__).parent.parent / "results"
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3.html"
-HOSTILE = (
-    "<script>alert(1)</script>",
-    '"><img/src=x/onerror=alert(2)>',
-    "</title><h1>no</h1>",
-    "{{7*7}}",
-    "&lt;&amp;",
-    "'`${1}",
-    "\u202eevil",
-    "a\u2067b",
-    "$x_{",
-    "北京",
-)
-
-
-def sentence(shift: int) -> str:
-    """All the words, turned by `shift`, with a name of each type."""
-    words = [*HOSTILE[shift % len(HOSTILE) :], *HOSTILE[: shift % len(HOSTILE)]]
-    tags = ("O", "B-<b>X</b>", "I-<b>X</b>", "O", "B-Y&Z", "O", "O", "O", "B-Y&Z", "O")
-    return "".join(f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True))
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of runs of two models on a corpus that would like to be HTML."""
-    place = tmp_path_factory.mktemp("hostile")
-    write_vectors(place)
-    for split, count in (("train", 10), ("dev", 5), ("test", 10)):
-        (place / split).write_text("\n".join(map(sentence, range(count))), encoding="utf-8")
-    settings = [
-        "data=conll",
-        *(f"data.files.{split}={place / split}" for split in ("train", "dev", "test")),
-        *(f"{name}_dir={place}" for name in ("data", "cache")),
-        "model.hidden_size=8",
-        "decoder=softmax",
-        "optimizer=adam",
-        "optimizer.lr=0.02",
-        "trainer.max_epochs=1",
-    ]
-    quiet = ["runtime.progress=false", "runtime.accelerator=cpu", f"output_dir={place}/runs"]
-    for model, seed in (("attention", 1), ("baseline", 1)):
-        train(compose(["paper=li2020", f"model={model}", *settings, *quiet, f"seed={seed}"], "test"))
-    arguments = ["--runs", f"{place}/runs", "--results", f"{place}/none", "--output", f"{place}/site"]
-    assert cli(["report", "li2020_table1", "li2020_figure2", *settings, *arguments]) == 0
-    return place / "site"
-
-
-class Tagged(Run):
-    """A run that has these sentences of test right, and finds no mention in the others."""
-
-    def predicted(self) -> list[Predicted]:
-        found = []
-        for number in range(6):
-            words, tags = zip(*(line.rsplit(" ", 1) for line in sentence(number).splitlines()), strict=True)
-            found.append(
-                Predicted(words, tags, tags if number in self.metrics["right"] else ("O",) * len(tags))
-            )
-        return found
+    return report_of_runs(tmp_path_factory.mktemp("hostile"))
 
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of two rows, the second with two seeds, on hostile sentences."""
-    folder = tmp_path_factory.mktemp("pairs")
-    row, other = tables.load("yang2020_table12").rows[:2]
-    right = {1: {3, 5}, 2: {4, 5}}
-    runs = {seed: Tagged(folder, {"task": "mentions", "right": own}) for seed, own in right.items()}
-    first = {1: Tagged(folder, {"task": "mentions", "right": {0, 1, 5}})}
-    context = cases.context([Result(row, runs=first), Result(other, runs=runs)])
-    about = {"heading": "<i>Pairs</i>", "lead": "of two rows", "trail": [("Table", "")]}
-    Site(folder, None).write("pairs.html", "cases.html", {**about, **context})
-    return folder / "pairs.html"
+    return page_of_pairs(tmp_path_factory.mktemp("pairs"))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,13 @@ import conlleval
 import hydra
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import settings as of_hypothesis
-from hypothesis import strategies as st
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from ner_experiments import pages, settings, train
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.data.tags import convert, encode, spans
+from ner_experiments.data.tags import convert
 from ner_experiments.metrics import SpanF1
 from ner_experiments.results import iob2, seqeval_f1, write_predictions
 
@@ -135,38 +131,10 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
     assert seqeval_f1(path) == pytest.approx(report["f1"], abs=1e-12)
 
 
-SCHEMES = ("iob1", "iob2", "bioes", "bmes")
-
-
-@of_hypothesis(derandomize=True, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(KINDS)), max_size=8),
-    st.permutations(SCHEMES),
-)
-def test_mentions_go_round_through_all_schemes_unchanged(pieces: Any, order: list[Any]) -> None:
-    mentions, end = [], 0
-    for gap, length, kind in pieces:
-        mentions.append((end + gap, end + gap + length, kind))
-        end += gap + length
-    start = tags = encode(mentions, end + 1, order[0])
-    for scheme in [*order[1:], order[0]]:
-        tags = convert(tags, scheme)
-        assert spans(tags) == mentions
-    assert tags == start
-
-
-def test_all_short_tags_of_a_scheme_survive_every_other() -> None:
-    for length, (one, other) in product(range(5), permutations(SCHEMES, 2)):
-        for cut in product(("", "A", "B"), repeat=length):
-            whole = [(n, n + 1, kind) for n, kind in enumerate(cut) if kind]
-            tags = encode(whole, length, one)
-            assert convert(convert(tags, other), one) == tags
-
-
 # The same twice
 
 
-MODELS = sorted(path.stem for path in (settings.CONF / "model").glob("*.yaml"))
+MODELS = settings.architectures()
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from test_crf import BIOES, EVERYTHING, MASK, RAGGED, Allowed, enumerate_tags, make_crf
+from crf_oracle import BIOES, EVERYTHING, MASK, RAGGED, Allowed, enumerate_tags, make_crf
 from torch import Tensor
 
 from ner_experiments.modules.softmax import Softmax

@@ -1,33 +1,20 @@
-"""Tag schemes: against seqeval, against adjacency rules written here, and round trips."""
+"""Tags as they are read: against seqeval, and against adjacency rules written here."""
 
 from itertools import pairwise, product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import IOBES, Entities
+from tag_sequences import BIOES, SCHEMES, seeded, sequences
 
 from ner_experiments.data.tags import (
-    Scheme,
-    Span,
     allowed_transitions,
-    convert,
-    encode,
     illegal,
     spans,
     strict_spans,
 )
-
-seeded = settings(derandomize=True, deadline=None)  # a busy machine breaks no test
-
-SCHEMES: tuple[Scheme, ...] = ("iob1", "iob2", "bioes", "bmes")
-BIOES = ("O", "B-A", "I-A", "E-A", "S-A", "B-B", "I-B", "E-B", "S-B")
-TYPES = ("A", "B", "creative-work", "GPE_X", "PER.NOM", "O", "I", "-")
-
-
-def sequences(labels, longest):
-    return (tags for length in range(longest + 1) for tags in product(labels, repeat=length))
 
 
 def of_seqeval(tags):
@@ -37,18 +24,6 @@ def of_seqeval(tags):
 def strict_of_seqeval(sentences):
     read = Entities([list(tags) for tags in sentences], IOBES).entities
     return [[(entity.start, entity.end, entity.tag) for entity in sentence] for sentence in read]
-
-
-@st.composite
-def mentions(draw):
-    """Mentions in order, often adjacent and of one type, and a length that holds them."""
-    found, position = [], 0
-    for gap, length, type_ in draw(
-        st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(TYPES)), max_size=8)
-    ):
-        found.append((position + gap, position + gap + length, type_))
-        position += gap + length
-    return found, position + draw(st.integers(0, 2))
 
 
 # Reading tags
@@ -99,75 +74,6 @@ def test_strict_spans_is_seqevals_strict_reading_of_all_short_sequences():
 @given(st.lists(st.lists(st.sampled_from(BIOES), min_size=1, max_size=40), min_size=1, max_size=5))
 def test_strict_spans_is_seqevals_strict_reading_of_long_sequences(sentences):
     assert list(map(strict_spans, sentences)) == strict_of_seqeval(sentences)
-
-
-# Writing tags
-
-
-@seeded
-@given(mentions(), st.sampled_from(SCHEMES), st.randoms())
-def test_spans_encode_spans(case, scheme, random):
-    found, length = case
-    shuffled = random.sample(found, len(found))
-    tags = encode(shuffled, length, scheme)
-    assert len(tags) == length
-    assert spans(tags) == found
-    assert illegal(tags, scheme) == []
-    if scheme == "bioes":
-        assert strict_spans(tags) == found
-
-
-@seeded
-@given(mentions())
-def test_iob1_writes_b_only_where_i_would_change_the_mentions(case):
-    found, length = case
-    tags = encode(found, length, "iob1")
-    for i, tag in enumerate(tags):
-        if tag.startswith("B-"):
-            assert spans([*tags[:i], "I-" + tag[2:], *tags[i + 1 :]]) != found
-
-
-@seeded
-@given(st.lists(st.sampled_from(BIOES), max_size=20), st.sampled_from(SCHEMES))
-def test_convert_keeps_the_mentions_of_any_tags_and_is_idempotent(tags, to):
-    converted = convert(tags, to)
-    assert spans(converted) == spans(tags)
-    assert convert(converted, to) == converted
-
-
-@pytest.mark.parametrize(
-    ("scheme", "tags"),
-    [
-        ("iob1", "O I-A B-A I-A I-B I-A O I-X-Y"),
-        ("iob2", "O B-A B-A I-A B-B B-A O B-X-Y"),
-        ("bioes", "O S-A B-A E-A S-B S-A O S-X-Y"),
-        ("bmes", "O S-A B-A E-A S-B S-A O S-X-Y"),
-    ],
-)
-def test_encode_written_example(scheme, tags):
-    found: list[Span] = [(1, 2, "A"), (2, 4, "A"), (4, 5, "B"), (5, 6, "A"), (7, 8, "X-Y")]
-    assert " ".join(encode(found, 8, scheme)) == tags
-
-
-def test_encode_inner_letters():
-    assert encode([(0, 4, "A")], 4, "bioes") == ("B-A", "I-A", "I-A", "E-A")
-    assert encode([(0, 4, "A")], 4, "bmes") == ("B-A", "M-A", "M-A", "E-A")
-
-
-@pytest.mark.parametrize(
-    ("found", "message"),
-    [
-        ([(0, 2, "A"), (1, 3, "B")], r"mention \(1, 3, 'B'\) overlaps the one before it, which ends at 2"),
-        ([(0, 3, "A"), (1, 2, "B")], r"mention \(1, 2, 'B'\) overlaps the one before it, which ends at 3"),
-        ([(0, 1, "A"), (0, 1, "B")], r"mention \(0, 1, 'B'\) overlaps"),
-        ([(2, 4, "A")], r"mention \(2, 4, 'A'\) is not within the 3 tokens of its sentence"),
-        ([(-1, 1, "A")], r"mention \(-1, 1, 'A'\) is not within the 3 tokens"),
-        ([(1, 1, "A")], r"mention \(1, 1, 'A'\) is not within the 3 tokens"),
-    ],
-)
-def test_encode_refuses(found, message):
-    with pytest.raises(ValueError, match=message):
-        encode(found, 3, "bioes")
 
 
 # Breaking a scheme

@@ -172,6 +172,28 @@ def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
     assert any("development set" in note for note in result["data"]["notes"])
 
 
+def test_each_corpus_that_is_refused_leaves_a_traceback_of_its_own(tmp_path: Path) -> None:
+    """Until it can be read: where it lies is no setting of the experiment, whose folder they share."""
+    files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
+    configs = {
+        name: configure("data=conll", *files, f"data.folder={tmp_path}/{name}", f"output_dir={tmp_path}/runs")
+        for name in ("one", "two")
+    }
+    told = {}
+    for name, cfg in configs.items():
+        with pytest.raises(ValueError, match=f"not found in {tmp_path}/{name}") as caught:
+            train.train(cfg)
+        told[name] = Path(caught.value.__notes__[0].removeprefix("(traceback: ").removesuffix(")"))
+    assert told["one"].parent == told["two"].parent
+    assert all(f"not found in {tmp_path}/{name}" in path.read_text() for name, path in told.items())
+    (tmp_path / "one").mkdir()
+    for split in ("train", "dev", "test"):
+        (tmp_path / "one" / split).write_text("Ann B-PER\nsat O\n")
+    assert train.train(configs["one"])["test"]["gold"] == 1
+    assert not told["one"].exists()
+    assert told["two"].exists()
+
+
 def test_what_was_measured_says_where(trained: dict[str, Any]) -> None:
     metrics = json.loads((Path(trained["folder"]) / "metrics.json").read_text())
     assert torch.__version__.startswith(metrics["versions"]["torch"])

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from ner_experiments import settings
 from ner_experiments.main import cli
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import architectures, command, suite
@@ -188,7 +189,7 @@ def test_a_wrong_argument_is_one_line(
 def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert command.main(["--json", "--output", str(tmp_path)]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
-    assert sorted(models) == architectures.names()
+    assert sorted(models) == settings.architectures()
     for name, model in models.items():
         best = {model["best_softmax"], model["best_crf"]}
         assert model["seeds"] == 20

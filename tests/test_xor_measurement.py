@@ -102,7 +102,7 @@ def test_a_pair_puts_the_token_between_both_pasts_and_futures():
     assert {it.tag for it in contexts} == {"S-PER"}
 
 
-@pytest.mark.parametrize("name", architectures.names())
+@pytest.mark.parametrize("name", settings.architectures())
 def test_past_and_future_interact_in_all_architectures_but_those_that_keep_them_apart(name: str):
     found = architectures.measure(name, draws=3)
     assert max(found) < 1e-12 if name in LIMITED else min(found) > 1e-6

@@ -26,10 +26,6 @@ PAPERS = {"Huang": "huang2015", "Zukov-Gregoric": "zukov2018", "Yang": "yang2020
 DECODERS = {"CRF": "CRF", "Softmax": "softmax"}
 
 
-def names() -> list[str]:
-    return sorted(path.stem for path in (settings.CONF / "model").glob("*.yaml"))
-
-
 def paper(name: str) -> str:
     """The setting of the paper that the first line of the YAML names; `none` if it names none."""
     first = (settings.CONF / f"model/{name}.yaml").read_text(encoding="utf-8").partition("\n")[0]
@@ -58,7 +54,7 @@ def blocks(name: str) -> list[Block]:
 
 def main(folder: Path = FOLDER) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names():
+    for name in settings.architectures():
         (folder / f"{name}.svg").write_text(svg(name, blocks(name)), encoding="utf-8")
     return 0
 

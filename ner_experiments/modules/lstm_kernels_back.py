@@ -89,16 +89,8 @@ def derive(job, layer, token, step, backwards, size, trace, by_states, gradient,
         by_g[j] = by_c[j] * i[j] * (one - g[j] * g[j])
     scale(by_c, f)
     if layer.peepholes.shape[0]:
-        derive_peepholes(
-            layer.peepholes[d, :, a:b],
-            gradient.peepholes[job.part, d, :, a:b],
-            by_i,
-            by_f,
-            by_o,
-            c,
-            c_before,
-            by_c,
-        )
+        peepholes, by_peepholes = layer.peepholes[d, :, a:b], gradient.peepholes[job.part, d, :, a:b]
+        derive_peepholes(peepholes, by_peepholes, by_i, by_f, by_o, c, c_before, by_c)
     for gate in range(4):
         copy(gradient.gates[d, token, gate, a:b], by_z[gate * w : (gate + 1) * w])
     if gradient.weights.shape[0]:

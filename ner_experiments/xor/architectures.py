@@ -43,10 +43,6 @@ class Phrases(NamedTuple):
     batch: Batch
 
 
-def names() -> list[str]:
-    return sorted(path.stem for path in (settings.CONF / "model").glob("*.yaml"))
-
-
 def num_layers(name: str) -> int | None:
     """As configured; None for an architecture without the setting."""
     return compose(name, "softmax").model.get("num_layers")

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ner_experiments import settings
 from ner_experiments.results import write_json
-from ner_experiments.xor import architectures, suite
+from ner_experiments.xor import suite
 from ner_experiments.xor.certificate import Certificate, certificates, render, to_json
 from ner_experiments.xor.picture import draw
 from ner_experiments.xor.suite import Found
@@ -60,7 +60,7 @@ def of_run(arguments: argparse.Namespace) -> int:
 
 
 def chosen(models: Sequence[str] | None) -> list[str]:
-    known = architectures.names()
+    known = settings.architectures()
     for name in models or ():
         if name not in known:
             raise ValueError(f"--models: no architecture {name!r}{settings.nearest(name, known)}")

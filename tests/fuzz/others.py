@@ -13,7 +13,7 @@ from typing import Any
 import torch
 import yaml
 
-from fuzz import plain
+from fuzz import plain_lists
 from fuzz.corpora import WORDS
 from fuzz.given import all_given
 from fuzz.readers import Case, Reader, corpora
@@ -62,7 +62,7 @@ class Vectors(Reader):
         return {word: row.tolist() for word, row in found.items()}
 
     def expected(self, content: bytes) -> Any:
-        return plain.vectors(content, {word.encode() for word in WORDS})
+        return plain_lists.vectors(content, {word.encode() for word in WORDS})
 
 
 class GazetteerLists(Reader):
@@ -92,8 +92,8 @@ class GazetteerLists(Reader):
         return self.lists.names["PER"], self.lists.encode(self.text).table[:, 0].tolist()
 
     def expected(self, content: bytes) -> Any:
-        names = plain.gazetteer(content)
-        return names, [feature for words in self.sentences for feature in plain.in_names(words, names)]
+        names = plain_lists.gazetteer(content)
+        return names, [feature for words in self.sentences for feature in plain_lists.in_names(words, names)]
 
     def agrees(self, found: Any, known: Any) -> bool:
         return found[0] == known

@@ -11,7 +11,7 @@ from typing import Any
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from fuzz import plain
+from fuzz import plain, plain_corpora
 from fuzz.corpora import Columns, Conllu, Format, GoldConll, Known, draw
 from fuzz.damage import damaged, rubbish
 from ner_experiments.data.corpus import load
@@ -103,10 +103,10 @@ class CorpusReader(Reader):
 
     def expected(self, content: bytes) -> list[plain.Read]:
         if isinstance(self.form, Conllu):
-            return plain.conllu(content, self.form.tag)
+            return plain_corpora.conllu(content, self.form.tag)
         if isinstance(self.form, GoldConll):
-            return plain.brackets(content)
-        return plain.columns(content, **vars(self.form))
+            return plain_corpora.brackets(content)
+        return plain_corpora.columns(content, **vars(self.form))
 
 
 def corpora(folder: Path) -> list[CorpusReader]:

@@ -1,0 +1,69 @@
+"""Small runs of Att and Baseline, and what their output layer makes of a part of what it sees, by a loop."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.smoke_data import write_vectors
+from ner_experiments.table_runs import compose
+from ner_experiments.tagger import Tagger
+from ner_experiments.train import train
+
+SMALL = [
+    "data=toy_en",
+    "data.sentences={train: 120, dev: 30, test: 30}",
+    "model.hidden_size=16",
+    "model.dropout=0.0",
+    "decoder=softmax",
+    "batches=tokens",
+    "batches.tokens=60",
+    "optimizer=adam",
+    "optimizer.lr=0.02",
+    "trainer.max_epochs=5",
+    "runtime.progress=false",
+    "runtime.accelerator=cpu",
+]
+Run = tuple[Tagger, Encoder, Corpus]
+
+
+def small(folder: Path) -> list[str]:
+    """The settings of runs that are small, and lie with all that they read in the folder."""
+    write_vectors(folder)
+    return [*SMALL, *(f"{name}_dir={folder}" for name in ("data", "output", "cache"))]
+
+
+def trained_runs(place: list[str]) -> dict[tuple[str, int], Path]:
+    """Two seeds of Att and one of Baseline, as li2020_table1 has them on OntoNotes."""
+    found = {}
+    for model, seed in (("attention", 1), ("attention", 2), ("baseline", 2)):
+        cfg = compose(["paper=li2020", f"model={model}", *place, f"seed={seed}"], "test")
+        found[model, seed] = Path(train(cfg)["folder"])
+    return found
+
+
+def states(run: Run, sentence: Sentence) -> Tensor:
+    """What the output layer sees of a sentence that is alone in its batch, [time size]."""
+    tagger, encoder, _ = run
+    seen: list[Tensor] = []
+    handle = tagger.model.register_forward_hook(lambda _, __, output: seen.append(output))
+    with torch.no_grad():
+        tagger(encoder.encode([sentence], torch.device("cpu")).batch(torch.arange(1).numpy()))
+    handle.remove()
+    return seen[0][0]
+
+
+def recall(run: Run, first: int, end: int) -> dict[str, float]:
+    """The recall of each chunk tag when the output layer sees these numbers of a token's state alone."""
+    tagger, encoder, corpus = run
+    weight, bias = tagger.output.weight.detach(), tagger.output.bias.detach()
+    right, gold = dict.fromkeys("OSBIE", 0), dict.fromkeys("OSBIE", 0)
+    for sentence in corpus.splits["dev"]:
+        for state, tag in zip(states(run, sentence), sentence.tags, strict=True):
+            scores = weight[:, first:end] @ state[first:end] + bias
+            predicted = encoder.labels[int(scores.argmax())]
+            gold[tag[0]] += 1
+            right[tag[0]] += predicted[0] == tag[0]
+    return {tag: 100 * right[tag] / gold[tag] for tag in gold}

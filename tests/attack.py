@@ -1,0 +1,43 @@
+"""What a file from others can try on whoever reads it, and a small run to try it on."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hydra
+from omegaconf import DictConfig
+
+from ner_experiments import settings
+
+SMALL = [
+    "model=residual",
+    "model.hidden_size=8",
+    "model.dense_size=8",
+    "chars.module.num_filters=4",
+    "data.max_sentences=20",
+    "trainer=smoke",
+    "runtime.progress=false",
+    "runtime.accelerator=cpu",
+]
+
+
+def configure(*overrides: str) -> DictConfig:
+    with settings.conf():
+        return hydra.compose(settings.ROOT, overrides=[*SMALL, *overrides])
+
+
+class Attack:
+    """What a pickle can do to whoever loads it."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, (f"touch {self.mark}",)
+
+
+def unmarked(folder: Path) -> Iterator[Path]:
+    """A file that exists when an attack has succeeded."""
+    mark = folder / "executed"
+    yield mark
+    assert not mark.exists()

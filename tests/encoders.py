@@ -1,0 +1,33 @@
+"""Sentences and texts of words, and encoders that are fitted to them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.inputs import Input
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.data.text import Text
+
+CPU = torch.device("cpu")
+
+
+def sentence(text: str) -> Sentence:
+    return Sentence(tuple(text.split()), ("O",) * len(text.split()))
+
+
+def text(*sentences: str) -> Text:
+    return Text.of([sentence(words) for words in sentences])
+
+
+def fitted(train: Sequence[Sentence], others: Sequence[Sentence] = (), **inputs: Input) -> Encoder:
+    encoder = Encoder(inputs)
+    encoder.fit(Corpus("mine", "mentions", {"train": list(train), "dev": list(others)}, checksum=""))
+    return encoder
+
+
+def assert_equal(sizes: dict[str, Any], others: dict[str, Any]) -> None:
+    ours, theirs = ({name: np.asarray(x).tolist() for name, x in s.items()} for s in (sizes, others))
+    assert ours == theirs

@@ -1,0 +1,55 @@
+"""A run on a toy corpus of columns, to be exported, and copies of it that stand for other seeds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ner_experiments import sealed
+from ner_experiments.data import toy
+from ner_experiments.results import write_json
+from ner_experiments.table_runs import compose
+from ner_experiments.train import train
+
+SMALL = [
+    "data=conll",
+    "words.module.dim=20",
+    "model.hidden_size=20",
+    "optimizer.lr=0.01",
+    "trainer.max_epochs=6",
+    "batches.tokens=100",
+    "runtime.progress=false",
+    "runtime.accelerator=cpu",
+]
+
+
+def write_corpus(folder: Path) -> None:
+    """train, dev and test as columns."""
+    for split, number in (("train", 150), ("dev", 30), ("test", 40)):
+        lines = [
+            "".join(f"{word} {tag}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True))
+            for sentence in toy.sentences("en", split, number)
+        ]
+        (folder / split).write_text("\n".join(lines))
+
+
+def train_on(corpus: Path) -> Path:
+    """The folder of a run on the corpus in this folder."""
+    files = [f"data.files.{split}={corpus / split}" for split in ("train", "dev", "test")]
+    cfg = compose([*SMALL, *files, f"output_dir={corpus / 'outputs'}", f"cache_dir={corpus}"], "test")
+    return Path(train(cfg)["folder"])
+
+
+def copy_as(run: Path, folder: Path, *, seed: int, f1: float, identity: str = "") -> None:
+    """A finished run of another seed and test score, as far as metrics.json goes."""
+    folder.mkdir(parents=True)
+    metrics = {name: value for name, value in metrics_of(run).items() if name != sealed.OWN}
+    metrics |= {
+        "seed": seed,
+        "test": {**metrics["test"], "f1": f1},
+        "identity": identity or metrics["identity"],
+    }
+    write_json(folder / "metrics.json", sealed.seal(metrics))
+
+
+def metrics_of(run: Path) -> dict[str, Any]:
+    return json.loads((run / "metrics.json").read_text())

@@ -1,0 +1,129 @@
+"""Tables of sweeps/ that are refused: with file, row, rule and value, or the nearest name."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ner_experiments import tables
+
+GOOD = "title: t\nsource: s\nseeds: [1]\n"
+ANALYSIS = "title: t\nsource: s\nanalysis: li2020_table1\nrows: [{{label: a, measure: {}}}]"
+BROKEN = [
+    ("source: s\nrows: []", "title is missing"),
+    (GOOD + "rows: []", "rows must not be empty"),
+    (GOOD + "row: []", "there is no 'row'; did you mean 'rows'?"),
+    (
+        GOOD + "rows: [{label: a, run: [], publised: 1}]",
+        "row 1 ('a'): there is no 'publised'; did you mean 'published'?",
+    ),
+    (
+        GOOD + "rows: [{label: a, run: [], published: true}]",
+        "published must be a number, a text or a list of texts, got True",
+    ),
+    (GOOD + "rows: [{label: a, run: layers=3}]", "run must be a list of texts, got 'layers=3'"),
+    (GOOD + "rows: [{run: []}]", "row 1: label is missing"),
+    (GOOD + "rows: [3]", "row 1: expected label, published"),
+    (GOOD + "rows: [{label: a, run: []}, {label: a, run: []}]", "two rows have the label 'a'"),
+    (
+        GOOD + "rows: [{label: a, run: [], cited: true}]",
+        "a cited row has a published number, and nothing to run",
+    ),
+    (GOOD + "rows: [{label: a, published: 1}]", "row 'a' needs run, or cited: true"),
+    (GOOD + "analysis: xor\nrows: [{label: a, run: []}]", "takes no run: the table has no runs of its own"),
+    ("title: t\nsource: s\nanalysis: xr\nrows: [{label: a}]", "there is no table 'xr'; did you mean 'xor'?"),
+    (GOOD + "rows: [{label: a, run: [], trial: [a]}]", "trial belongs to the rows of a command's table"),
+    (
+        "title: t\nsource: s\nrows: [{label: a, run: []}]",
+        "seeds must be different whole numbers, at least one",
+    ),
+    (
+        "title: t\nsource: s\nseeds: [1, 1]\nrows: [{label: a, run: []}]",
+        "seeds must be different whole numbers",
+    ),
+    (GOOD + "rows: [", "broken.yaml:4: while parsing a flow node expected the node content"),
+    (GOOD + "rows: []\nseeds: [2]", "broken.yaml:5: while constructing a mapping found duplicate key seeds"),
+    (GOOD + "rows: [{label: a, run: [], published: .nan}]", "published must be a number, a text or a list"),
+    (GOOD + "rows: [{label: a, run: [], sd: .inf}]", "sd must be a number, got inf"),
+    (GOOD + f"rows: [{{label: a, run: [], published: {'9' * 400}}}]", f"got {'9' * 77}..."),
+    (GOOD + f"rows: [{{label: a, run: [], published: {'9' * 5000}}}]", "Exceeds the limit (4300 digits)"),
+    (GOOD + f"{'a' * 100}: 1\nrows: []", f"there is no '{'a' * 77}...'"),
+    (GOOD + "notes: &a [a]\nbase: *a\nrows: []", "broken.yaml:5: aliases are not read, got '*a'"),
+    (GOOD + "rows: !!set {a}", "broken.yaml:4: tags are not read, got 'tag:yaml.org,2002:set'"),
+    (GOOD + "rows: !!timestamp 2001-13-45", "broken.yaml:4: tags are not read"),
+    (GOOD + f"rows: {'[' * 5000}", "broken.yaml:4: more than 10 levels"),
+    (GOOD + "rows: ${", "broken.yaml: "),
+    ("3", "broken.yaml:1: expected names, and what each stands for, got '3'"),
+    ("- a", "expected title, source, rows, extends, base, seeds, analysis, command, notes by name, got ["),
+    ("", "broken.yaml: title is missing"),
+    ("title: a\n---\ntitle: b", "broken.yaml:2: expected a single document in the stream but found another"),
+    ("title: caf\udce9", "broken.yaml:1: not UTF-8 (unexpected end of data at byte 11 of the line)"),
+    ("title: a\nsource: \0", "broken.yaml:2: NUL byte"),
+    ("title: a\nsource: \x07", "broken.yaml:2: U+0007: special characters are not allowed"),
+    (
+        GOOD + "rows: [{label: a, run: [], measure: {of: b, figure: type, key: c}}]",
+        "row 'a': measure belongs to the rows of an analysis",
+    ),
+    (
+        ANALYSIS.format("type"),
+        "row 1 ('a'): measure must be of, figure and key, and over or only, by name, got 't",
+    ),
+    (ANALYSIS.format("{of: b, figure: type}"), "row 1 ('a'): measure: key is missing"),
+    (
+        ANALYSIS.format("{of: b, figur: type, key: c}"),
+        "row 1 ('a'): measure: there is no 'figur'; did you mean 'figure'?",
+    ),
+    (ANALYSIS.format("{of: b, figure: length, key: 1}"), "row 1 ('a'): measure: key must be a text, got 1"),
+    (
+        ANALYSIS.format("{of: b, figure: kind, key: c}"),
+        "row 1 ('a'): measure: figure must be one of type, length, chunk, got 'kind'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: length, key: '4'}"),
+        "key of figure length must be one of 1, 2, 3, more than 3, got '4'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: chunk, key: M}"),
+        "key of figure chunk must be one of O, S, B, I, E, got 'M'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: type, key: c, only: C1}"),
+        "only belongs to figure chunk, not to type",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: chunk, key: O, only: C0}"),
+        "only must be H, C (all heads) or a head such as C1, got 'C0'",
+    ),
+    (
+        ANALYSIS.format("{of: b, figure: chunk, key: O, over: b}"),
+        "over must be another row than of, got 'b' twice",
+    ),
+    (
+        ANALYSIS.format("{of: 'WNUT, Atta', figure: type, key: c}"),
+        "row 'a': measure: of must be a row of li2020_table1 that is run, got 'WNUT, Atta'; did you mean",
+    ),
+    (
+        ANALYSIS.format(
+            "{of: 'WNUT, Att', figure: type, key: c, over: 'WNUT, CRF-BiLSTM-BiLSTM (Lin et al. 2017)'}"
+        ),
+        "row 'a': measure: over must be a row of li2020_table1 that is run, got 'WNUT, CRF-BiLSTM",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN, ids=[message[:40] for _, message in BROKEN])
+def test_a_broken_table_is_refused_with_file_row_rule_and_value(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "broken.yaml"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        tables.read(path)
+    assert type(error.value) is ValueError
+    assert str(error.value).startswith(f"{path}:")
+    assert str(error.value).isprintable()
+
+
+def test_an_unknown_table_names_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"no table 'yang2020_table_12'; did you mean 'yang2020_table12'\?"):
+        tables.load("yang2020_table_12")

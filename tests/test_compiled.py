@@ -1,0 +1,75 @@
+"""Compiling kernels: when it happens, where it is kept, and what a forked process has of it."""
+
+import itertools
+import logging
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from ner_experiments.modules import compiled
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_numba_is_imported_on_first_use() -> None:
+    assert run_python(
+        "import sys, torch; from ner_experiments.modules.crf import CRF; crf = CRF(num_tags=2)\n"
+        "print('numba' in sys.modules)\n"
+        "crf.decode(torch.zeros(1, 1, 2), torch.ones(1, 1, dtype=torch.bool)); print('numba' in sys.modules)"
+    ).split() == ["False", "True"]
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    assert run_python(
+        "import os, torch; from ner_experiments.modules import compiled, crf\n"
+        "torch.set_num_threads(2); compiled.GRAIN = compiled.CHUNKS_PER_THREAD = 1\n"
+        "crf = crf.CRF(num_tags=2)\n"
+        "def decode(): return crf.decode(torch.zeros(4, 3, 2), torch.ones(4, 3, dtype=torch.bool))\n"
+        "decode(); child = os.fork()\n"
+        "if child == 0: decode(); os._exit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+    ).split() == ["7"]
+
+
+def test_where_nothing_can_be_cached_kernels_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba.core.caching import CacheImpl
+
+    from ner_experiments.modules.crf_kernels_arithmetic import called
+
+    def one() -> int:
+        return 1
+
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    assert called(one)() == 1
+
+
+def test_long_compilation_is_logged_with_the_place_where_it_is_kept(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Kernel:
+        __module__ = "kernels"
+
+        def __init__(self, cache_path: str | None) -> None:
+            self.overloads: tuple[str, ...] = ()
+            self.stats = SimpleNamespace(cache_path=cache_path)
+
+        def __call__(self) -> None:
+            self.overloads = ("compiled",)
+
+    caplog.set_level(logging.INFO)
+    clock = itertools.count(step=6)
+    monkeypatch.setattr(compiled.time, "perf_counter", lambda: next(clock))
+    for kernel in (Kernel("/somewhere"), Kernel(None)):
+        compiled.call(kernel)
+        compiled.call(kernel)
+    assert [record.getMessage() for record in caplog.records] == [
+        "compiling kernels took 6 seconds; kept in /somewhere",
+        "compiling kernels took 6 seconds; kept in no folder: neither this package's nor NUMBA_CACHE_DIR"
+        " is writable",
+    ]

@@ -1,0 +1,95 @@
+"""The readers on the real files: their sentences, tokens and mentions, and what is illegal in them."""
+
+import os
+from pathlib import Path
+
+import pytest
+from read_files import WORD_TAG
+
+from ner_experiments.data.columns import read_columns
+from ner_experiments.data.conllu import read_conllu
+from ner_experiments.data.tags import convert, illegal, spans, strict_spans
+
+DATA = os.environ.get("NER_DATA_DIR")
+needs_data = pytest.mark.skipif(not DATA, reason="NER_DATA_DIR names no folder of real corpora")
+
+
+CONLL2003 = {"word": 0, "pos": 1, "chunk": 2, "tag": 3}
+CONLL2000 = {"word": 0, "pos": 1, "tag": 2}
+WEIBO = "weibo/weiboNER_2nd_conll"
+
+
+def read_real(name, columns, **options):
+    return list(read_columns(Path(DATA or "") / name, columns=columns, **options))
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("name", "columns", "options", "sentences", "tokens", "mentions", "longest"),
+    [
+        ("conll2003/eng.train", CONLL2003, {}, 14041, 203621, 23499, 113),
+        ("conll2003/eng.testa", CONLL2003, {}, 3250, 51362, 5942, 109),
+        ("conll2003/eng.testb", CONLL2003, {}, 3453, 46435, 5648, 124),
+        ("conll2000/train.txt", CONLL2000, {}, 8936, 211727, 106978, None),
+        ("conll2000/test.txt", CONLL2000, {}, 2012, 47377, 23852, None),
+        ("wnut17/wnut17train.conll", WORD_TAG, {}, 3394, 62730, 1975, None),
+        ("wnut17/emerging.dev.conll", WORD_TAG, {}, 1009, 15733, 836, None),
+        ("wnut17/emerging.test.annotated", WORD_TAG, {}, 1287, 23394, 1079, None),
+        (f"{WEIBO}.train", WORD_TAG, {"first_character": True}, 1350, 73778, 1895, None),
+        (f"{WEIBO}.dev", WORD_TAG, {"first_character": True}, 270, 14509, 389, None),
+        (f"{WEIBO}.test", WORD_TAG, {"first_character": True}, 270, 14842, 418, None),
+        ("msra/msra_test_bio", WORD_TAG, {}, 3442, 172601, 6190, 2427),
+    ],
+)
+def test_counts_of_real_column_files(name, columns, options, sentences, tokens, mentions, longest):
+    read = read_real(name, columns, **options)
+    assert (len(read), sum(map(len, read))) == (sentences, tokens)
+    assert sum(len(spans(sentence.tags)) for sentence in read) == mentions
+    assert longest in (None, max(map(len, read)))
+    for sentence in read:
+        assert strict_spans(convert(sentence.tags, "bioes")) == spans(sentence.tags)
+
+
+@needs_data
+def test_counts_of_msra_train():
+    path = Path(DATA or "") / "msra/msra_train_bio"
+    with pytest.raises(
+        ValueError, match=r"msra_train_bio:\d+: empty tag .set empty_tag to what it means.: '0"
+    ):
+        list(read_columns(path, columns=WORD_TAG))
+    read = list(read_columns(path, columns=WORD_TAG, empty_tag="O"))
+    assert (len(read), sum(map(len, read)), max(map(len, read))) == (45000, 2171573, 746)
+    assert sum(len(spans(sentence.tags)) for sentence in read) == 75059
+    assert sum(len(strict_spans(convert(sentence.tags, "bioes"))) for sentence in read) == 75059
+
+
+@needs_data
+def test_conll2003_is_iob1_but_for_two_tags():
+    read = read_real("conll2003/eng.train", CONLL2003)
+    assert sum(len(illegal(sentence.tags, "iob1")) for sentence in read) == 2
+    assert sum(tag.startswith("B-") for sentence in read for tag in sentence.tags) == 72
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("split", "after_o", "after_other_type"), [("train", 9, 1), ("dev", 0, 0), ("test", 4, 0)]
+)
+def test_illegal_tags_of_weibo(split, after_o, after_other_type):
+    read = read_real(f"{WEIBO}.{split}", WORD_TAG, first_character=True)
+    before = [
+        ("O", *sentence.tags)[position] for sentence in read for position in illegal(sentence.tags, "iob2")
+    ]
+    assert sum(tag == "O" for tag in before) == after_o
+    assert sum(tag != "O" for tag in before) == after_other_type
+    assert all(len(word) == 1 for sentence in read for word in sentence.words)
+
+
+@needs_data
+@pytest.mark.parametrize(
+    ("split", "sentences", "words"), [("train", 12544, 204577), ("dev", 2001, 25147), ("test", 2077, 25094)]
+)
+def test_counts_of_ud_ewt(split, sentences, words):
+    read = list(read_conllu(Path(DATA or "") / f"ud_ewt/en_ewt-ud-{split}.conllu"))
+    assert (len(read), sum(map(len, read))) == (sentences, words)
+    if split == "train":
+        assert len({tag for sentence in read for tag in sentence.tags}) == 49

@@ -1,0 +1,149 @@
+"""Waiting for the jobs of a SLURM array: what is printed of them, and which results and errors count."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import fake_slurm
+import pytest
+
+from ner_experiments import slurm_array
+from ner_experiments.slurm_array import SlurmArray
+
+JOBS = [["model=bilstm", "seed=1"], ["model=bilstm", "seed=2"]]
+
+
+@pytest.fixture
+def states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    return fake_slurm.installed(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def array(tmp_path: Path, states: Path) -> SlurmArray:
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    return SlurmArray(folder, {"7_0": JOBS[0], "7_1": JOBS[1]})
+
+
+def are(states: Path, *lines: str) -> None:
+    (states / "7").write_text("".join(f"{line}\n" for line in lines))
+
+
+def leaves(array: SlurmArray, process: str, **outcome: Any) -> None:
+    (array.folder / f"{process}_outcome.json").write_text(json.dumps(outcome))
+
+
+def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
+    array: SlurmArray, states: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    are(states, "7_0|PENDING|", "7_1|PENDING|")
+    array.look()
+    are(states, "7_0|RUNNING|node3", "7_1|PENDING|")
+    array.look()
+    array.look()
+    are(states, "7_0|PENDING|", "7_1|RUNNING|node4")
+    array.look()
+    are(states, "7_0|RUNNING|node5", "7_1|RUNNING|node4")
+    array.look()
+    leaves(array, "7_1_0", result={"seed": 2})
+    array.look()
+    leaves(array, "7_0_0", result={"busy": "folder"})
+    assert array.wait() == [{"busy": "folder"}, {"seed": 2}]
+    assert capsys.readouterr().out.splitlines() == [
+        "slurm: 7_0 runs on node3: seed=1",
+        "slurm: 7_0 is back in the queue: seed=1",
+        "slurm: 7_1 runs on node4: seed=2",
+        "slurm: 7_0 runs on node5: seed=1",
+        "slurm: 7_1 has finished (1 of 2): seed=2",
+        f"slurm: job 7, tasks: 2, listed in {array.folder}/7_tasks.txt",
+        "slurm: it goes on if this command is ended; `scancel 7` ends it",
+        "slurm: 7_0 has left its run to another process (2 of 2): seed=1",
+    ]
+    assert array.listed.read_text() == "7_0  model=bilstm seed=1\n7_1  model=bilstm seed=2\n"
+
+
+def test_an_error_counts_when_slurm_will_not_run_the_job_again(array: SlurmArray, states: Path) -> None:
+    """What a preempted job's dying processes leave says nothing: it succeeds when it is run again."""
+    leaves(array, "7_0_0", failed="ValueError: msra: not found (traceback: x)")
+    leaves(array, "7_1_0", failed="ModuleNotFoundError: No module named 'torch'")
+    for state in ("RUNNING", "COMPLETING", "PENDING"):
+        are(states, f"7_0|{state}|node", f"7_1|{state}|node")
+        array.look()
+        assert array.outcomes == {}
+    leaves(array, "7_0_0", result={"seed": 1})
+    are(states, "7_0|RUNNING|node", "7_1|FAILED|node")
+    assert array.wait() == [
+        {"seed": 1},
+        f"ModuleNotFoundError: No module named 'torch' (log: {array.folder}/7_1_0_log.out)",
+    ]
+
+
+def test_the_line_of_a_refused_run_is_its_reason(array: SlurmArray, states: Path) -> None:
+    are(states, "7_0|FAILED|node", "7_1|FAILED|node")
+    for task, line in (("7_0_0", "ValueError: layers: 0"), ("7_1_0", "OSError: disk full")):
+        leaves(array, task, failed=line)
+    logs = [array.folder / f"7_{number}_0_log.out" for number in (0, 1)]
+    assert array.wait() == [
+        f"ValueError: layers: 0 (log: {logs[0]})",
+        f"OSError: disk full (log: {logs[1]})",
+    ]
+
+
+def test_a_job_that_ended_without_a_result_is_named_by_its_state(
+    array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(slurm_array, "LATE", 0.0)
+    are(states, "7_0|CANCELLED|", "7_1|TIMEOUT|node")
+    without = "without a result (log: " + str(array.folder)
+    assert array.wait() == [
+        f"SLURM has it as CANCELLED, {without}/7_0_0_log.out)",
+        f"SLURM has it as TIMEOUT, {without}/7_1_0_log.out)",
+    ]
+    assert "slurm: 7_0 has failed (1 of 2): seed=1 | SLURM has it as CANCELLED" in capsys.readouterr().out
+
+
+def test_what_slurm_has_forgotten_is_known_to_the_accounting(
+    array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm_array, "LATE", 0.0)
+    leaves(array, "7_1_0", result={"seed": 2})
+    (states / "accounting").write_text("CANCELLED by 1000\n")
+    reason = f"SLURM has it as CANCELLED by 1000, without a result (log: {array.folder}/7_0_0_log.out)"
+    assert array.wait() == [reason, {"seed": 2}]
+
+
+def test_a_result_may_be_seen_later_than_the_end(array: SlurmArray, states: Path) -> None:
+    are(states, "7_0|COMPLETED|node", "7_1|COMPLETED|node")
+    array.look()
+    assert array.outcomes == {}
+    for task in ("7_0_0", "7_1_0"):
+        leaves(array, task, result={})
+    assert array.wait() == [{}, {}]
+
+
+def test_while_slurm_does_not_answer_only_results_count(
+    array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(slurm_array, "LATE", 0.0)
+    (states / "silent").touch()
+    leaves(array, "7_0_0", result={"seed": 1})
+    leaves(array, "7_1_0", failed="OSError: disk full")
+    array.look()
+    array.look()
+    assert list(array.outcomes) == ["7_0"]
+    (states / "silent").unlink()
+    array.look()
+    assert list(array.outcomes) == ["7_0", "7_1"]
+    told = [line for line in capsys.readouterr().out.splitlines() if "answer" in line]
+    assert told == ["slurm: SLURM does not answer; waiting", "slurm: SLURM answers again"]
+
+
+def test_of_several_processes_the_first_has_the_result_and_any_the_error(
+    array: SlurmArray, states: Path
+) -> None:
+    are(states, "7_0|RUNNING|node", "7_1|FAILED|node")
+    leaves(array, "7_0_0", result={"rank": 0})
+    leaves(array, "7_0_1", result={"rank": 1})
+    leaves(array, "7_1_1", failed="RuntimeError: CUDA out of memory")
+    expected = f"RuntimeError: CUDA out of memory (log: {array.folder}/7_1_1_log.out)"
+    assert array.wait() == [{"rank": 0}, expected]

@@ -1,0 +1,106 @@
+"""Checkpoints, caches and the files of a BERT that have code in them: it is never run."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tiny_bert
+import torch
+from attack import Attack, configure, unmarked
+
+from ner_experiments import checkpoints, train
+from ner_experiments.data import bert_files, frozen, vectors
+
+
+@pytest.fixture
+def mark(tmp_path: Path) -> Iterator[Path]:
+    yield from unmarked(tmp_path)
+
+
+def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
+    tmp_path: Path, mark: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where PyTorch is told to trust everything; the run starts anew and ends as it should."""
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    cfg = configure(f"output_dir={tmp_path}")
+    folder = Path(train.train(cfg)["folder"])
+    (folder / "metrics.json").unlink()
+    state = {"callbacks": {"LastCheckpoint": {"made_by": checkpoints.made_by()}}}
+    content = {**state, "loops": Attack(mark)}
+    checkpoints.InPlace().save_checkpoint(content, folder / checkpoints.NAME)  # with its checksum
+    assert checkpoints.resumable(folder) is None
+    assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts anew" in caplog.text
+    assert train.train(cfg)["epochs"] == 1
+
+
+def with_code(path: Path, mark: Path) -> None:
+    np.save(path, np.array([Attack(mark)], dtype=object), allow_pickle=True)
+
+
+def test_a_cache_of_vectors_with_code_in_it_is_made_again(tmp_path: Path, mark: Path) -> None:
+    """Even if its checksum is right, which is only to find accidents."""
+    (tmp_path / "vectors.txt").write_text("cat 1 2\ndog 3 4\n")
+    words, cache = ["cat", "dog"], tmp_path / "cache"
+    expected = vectors.load_vectors(tmp_path / "vectors.txt", words, cache=cache).matrix.copy()
+    (summary,) = cache.glob("*.json")
+    entry = summary.with_suffix("")
+    with_code(entry.with_suffix(".matrix.npy"), mark)
+    steps = json.loads(summary.read_text())["steps"]
+    summary.write_text(json.dumps({"steps": steps, "checksum": vectors._checksum(entry, steps)}))
+    again = vectors.load_vectors(tmp_path / "vectors.txt", words, cache=cache)
+    np.testing.assert_array_equal(again.matrix, expected)
+
+
+def test_a_cache_of_bert_with_code_in_it_does_not_count(tmp_path: Path, mark: Path) -> None:
+    path = tmp_path / "x.bert.npy"
+    with_code(path, mark)
+    path.write_bytes(path.read_bytes() + hashlib.sha256(path.read_bytes()).digest())
+    assert frozen._load(path, (1,)) is None
+
+
+def test_a_berts_weights_with_code_in_them_are_refused(
+    tmp_path: Path, mark: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    folder = tiny_bert.save(tmp_path)
+    torch.save({"embeddings": Attack(mark)}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(
+        ValueError, match=r"pytorch_model.bin: damaged, or more than weights \(UnpicklingError\)$"
+    ):
+        bert_files.read_model(folder)
+
+
+FETCHED = {
+    "attn_implementation": "somebody/kernel",
+    "_attn_implementation": "somebody/kernel",
+    "auto_map": {"AutoModel": "modeling.Model", "AutoConfig": "modeling.Config"},
+    "trust_remote_code": True,
+    "quantization_config": {"quant_method": "somebodys"},
+    "dtype": "load",
+}
+"""Settings by which transformers is told to fetch and run code, or to look names up."""
+
+
+@pytest.mark.parametrize("name", FETCHED)
+def test_a_bert_that_names_code_of_its_own_is_not_asked_for_it(name: str, tmp_path: Path, mark: Path) -> None:
+    """Neither the folder of one, nor what a run keeps of its config."""
+    folder = tiny_bert.save(tmp_path / "bert")
+    (folder / "modeling.py").write_text(f"open({str(mark)!r}, 'w')")
+    config = bert_files.read_config(folder) | {name: FETCHED[name]}
+    plain = settings_of(bert_files.read_model(folder))
+    (folder / "config.json").write_text(json.dumps(config))
+    for made in (bert_files.read_model(folder), bert_files.untrained(config)):
+        assert type(made).__name__ == "BertModel"
+        assert settings_of(made) == plain
+    with pytest.raises(ValueError, match="model_type must be bert or ernie, got 'somebodys'"):
+        bert_files.untrained({**config, "model_type": "somebodys"})
+
+
+def settings_of(bert: Any) -> dict[str, Any]:
+    of_the_folder = ("_name_or_path", "dtype")
+    return {name: value for name, value in bert.config.to_dict().items() if name not in of_the_folder}

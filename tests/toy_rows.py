@@ -1,0 +1,62 @@
+"""Runs of two rows of a published table on the toy corpus, as they leave their folders, and their page."""
+
+import json
+from pathlib import Path
+
+from omegaconf import OmegaConf
+from seqeval.metrics import f1_score
+
+from ner_experiments import tables
+from ner_experiments.data import toy
+from ner_experiments.identity import run_folder
+from ner_experiments.results import write_predictions
+from ner_experiments.table_runs import compose
+from ner_experiments.table_scores import Page, collect
+from ner_experiments.train import identify
+
+TABLE = "yang2020_table12"
+TOY = ["data=toy_zh", "data.sentences={train: 20, dev: 5, test: 30}"]
+TEST = toy.sentences("zh", "test", 30)
+
+
+def finish(overrides: list[str], seed: int, num_wrong: int, known: dict[str, str]) -> Path:
+    """What a run leaves behind that found no name in the first `num_wrong` test sentences, all in others."""
+    cfg = compose([*overrides, f"seed={seed}"], "test")
+    name = identify(cfg, known)
+    folder = run_folder(cfg, name)
+    predicted = [["O"] * len(it) if number < num_wrong else it.tags for number, it in enumerate(TEST)]
+    folder.mkdir(parents=True)
+    write_predictions(folder / "predictions" / "test.conll", "mentions", TEST, predicted)
+    f1 = float(f1_score([list(it.tags) for it in TEST], [list(tags) for tags in predicted]))
+    (read,) = known.values()
+    metrics = {
+        "identity": name,
+        "checksum": read,
+        "seed": seed,
+        "task": "mentions",
+        "data": {"name": "toy_zh", "checksum": "abc", "notes": ["a note"]},
+        "test": {"f1": f1, "precision": 1.0, "recall": 0.5},
+        "parameters": 1234,
+        "seconds": 6.0,
+        "epochs": 3,
+        "versions": {"torch": "2"},
+        "commit": "abc",
+        "code": "def",
+        "device": "test",
+        "threads": 1,
+    }
+    OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+    (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    return folder
+
+
+def page_of(here: str) -> Page:
+    """Two rows, three and two seeds; one of the runs made by hand, in other words."""
+    known: dict[str, str] = {}
+    row = ["paper=yang2020", *TOY, here]
+    for seed, num_wrong in ((1, 2), (2, 3), (3, 5)):
+        finish([*row, "model=residual", "layers=4"], seed, num_wrong, known)
+    finish([*row, "model=stacked", "model.num_layers=2"], 1, 15, known)
+    finish([*row, "model=stacked", "layers=2", "runtime.threads=3", "logger=tensorboard"], 9, 18, known)
+    return collect(tables.load(TABLE), [*TOY, here])
