@@ -25,7 +25,11 @@ STAGE, SITE = ROOT / "build/site", ROOT / "site"
 PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
-GUIDES = ("docs/sweeps.md", "docs/slurm.md", "docs/reliability.md")
+GUIDES = (
+    *("docs/experiments.md", "docs/corpora.md", "docs/predict.md"),
+    *("docs/own_corpus.md", "docs/service.md", "docs/own_architecture.md"),
+    *("docs/sweeps.md", "docs/slurm.md", "docs/reliability.md"),
+)
 """In this order; others follow by name."""
 
 
