@@ -73,15 +73,18 @@ def page(arguments: argparse.Namespace) -> Page:
 
 def rewrite(argv: Sequence[str]) -> int:
     """`ner-experiments tables`: the pages of what is kept, from that alone."""
-    from ner_experiments import pages
+    from ner_experiments import pages, paper_pages
 
     parser = argparse.ArgumentParser(
         prog="ner-experiments tables",
         description="Writes the pages of results/ anew, from the runs it keeps.",
     )
     parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
-    for folder in pages.write_all(parser.parse_args(argv).folder):
+    results = parser.parse_args(argv).folder
+    for folder in pages.write_all(results):
         print(folder / pages.PAGE)
+    for page in paper_pages.write_all(results):
+        print(page)
     return 0
 
 

@@ -127,3 +127,15 @@ def describe(root: Tree.Element, name: str, title: str, description: str) -> Non
 def legend_above(axes: Axes, columns: int = 2) -> None:
     """Outside the axes, where it hides no point."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, handletextpad=0.3)
+
+
+def standalone(plot: Plot) -> str:
+    """A file of its own, dark on white, for pages that show pictures but have no style of ours."""
+    colors = {name: color for color, name in reversed(VARIABLES.items())}
+    root = Tree.fromstring(re.sub(r"var\((--\w+)\)", lambda match: colors[match[1]], str(plot.svg)))
+    _, _, width, height = root.get("viewBox", "").split()
+    root.attrib.pop("class"), root.attrib.pop("style")
+    root.attrib |= {"width": width, "height": height, "font-family": "sans-serif"}
+    root.insert(2, Tree.Element(f"{SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
+    Tree.register_namespace("", SVG[1:-1])
+    return Tree.tostring(root, encoding="unicode") + "\n"

@@ -1,0 +1,114 @@
+"""results/PAPER.md, what was measured of a paper: the words of a template, the figures of the kept runs.
+
+A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the kept runs of a table as a
+`Measured`, so that no figure on a page is typed by hand. Templates run in Jinja's sandbox.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+from jinja2 import StrictUndefined
+from jinja2.exceptions import TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from ner_experiments import pages, statistics
+from ner_experiments.quote import quoted
+from ner_experiments.report import plot_scores, svg, varied
+from ner_experiments.report.svg import Plot
+from ner_experiments.settings import nearest
+from ner_experiments.table_page import as_markdown, deviation, interval, probability
+from ner_experiments.table_scores import Page, Result
+
+SUFFIX, PLOTS = ".md.j2", "plots"
+
+
+def write_all(results: Path) -> list[Path]:
+    """Writes each template's page and its plots. ValueError with the template for a wrong call."""
+    return [write(template) for template in sorted(results.glob(f"*{SUFFIX}"))]
+
+
+def write(template: Path) -> Path:
+    results, path = template.parent, template.with_name(template.name.removesuffix(".j2"))
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+    environment.globals["table"] = cache(partial(measured, results))
+    try:
+        text = environment.from_string(template.read_text(encoding="utf-8")).render()
+    except (TemplateError, ValueError) as error:
+        raise ValueError(f"{template}: {error}") from error
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def measured(results: Path, name: str, *overrides: str) -> Measured:
+    folder = results / name / ",".join(overrides).replace("/", "-")
+    if not (folder / pages.TABLE).is_file():
+        raise ValueError(f"no runs of {name} {' '.join(overrides)}".rstrip() + " are kept")
+    return Measured(pages.read(folder)[0], results, folder.relative_to(results).as_posix())
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A table's kept runs, as a template speaks of them; scores are in percent.
+
+    place: their folder, from `results`.
+    """
+
+    page: Page
+    results: Path
+    place: str
+
+    def of(self, label: str) -> Result:
+        """The row. ValueError if there is none, or no run of it."""
+        rows = {result.row.label: result for result in self.page.results}
+        if label not in rows or not rows[label].scores:
+            what = "no run of row" if label in rows else "no row"
+            raise ValueError(f"{self.page.table.name} has {what} {quoted(label)}{nearest(label, rows)}")
+        return rows[label]
+
+    def ours(self, label: str) -> str:
+        """Mean ± standard deviation (seeds)."""
+        found = self.of(label).measured
+        assert found is not None
+        return f"{found.mean:.2f}{deviation(found.sd, found.n)}"
+
+    def published(self, label: str) -> str:
+        return f"{self.of(label).row.published:.2f}"
+
+    def gap(self, a: str, b: str) -> str:
+        """Ours of row a minus ours of row b, with its interval and p where there are seeds enough."""
+        found = statistics.difference(self.of(a).scores, self.of(b).scores)
+        if found.p is None:
+            return f"{found.mean:+.2f} (one seed)"
+        return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
+
+    def published_gap(self, a: str, b: str) -> str:
+        return f"{float(self.published(a)) - float(self.published(b)):+.2f}"
+
+    def rows(self) -> str:
+        """A table of the rows with runs."""
+        return as_markdown(plot_scores.grid([result for result in self.page.results if result.scores]))
+
+    def missing(self) -> int:
+        """How many rows that can be run have not been."""
+        return sum(it.row.run is not None and not it.scores for it in self.page.results)
+
+    def hours(self) -> str:
+        runs = [run for result in self.page.results for run in result.runs.values()]
+        return f"{pages.hours(runs):.1f}"
+
+    def plots(self) -> str:
+        """A picture for each axis of the table or, where it has none, for each corpus: rows with runs."""
+        had = Page(self.page.table, tuple(it for it in self.page.results if it.scores), self.page.deviations)
+        stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
+        drawn = [plot_scores.along(axis, stem, "F1") for axis in varied.axes(had)]
+        drawn = drawn or [plot_scores.by_row(panel, stem, "F1") for panel in varied.panels(had)]
+        return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(drawn, start=1))
+
+    def shown(self, plot: Plot, name: str) -> str:
+        path = self.results / PLOTS / f"{name}.svg"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(svg.standalone(plot), encoding="utf-8")
+        return f"![{plot.title}]({PLOTS}/{path.name})"

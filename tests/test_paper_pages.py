@@ -1,0 +1,91 @@
+"""results/PAPER.md: its figures against the kept runs, added up anew, and what a template may not do."""
+
+import json
+import re
+from pathlib import Path
+from statistics import mean, stdev
+from xml.etree import ElementTree
+
+import pytest
+
+from ner_experiments import paper_pages
+
+RESULTS = Path(__file__).parent.parent / "results"
+TABLE = "yang2020_table12"
+DEVIATIONS = ("data=weibo", "trainer.max_epochs=3")
+CALL = f'table("{TABLE}", "data=weibo", "trainer.max_epochs=3")'
+
+
+def rendered(template: str, folder: Path) -> str:
+    (folder / TABLE).symlink_to(RESULTS / TABLE)
+    (folder / "paper.md.j2").write_text(template, encoding="utf-8")
+    (path,) = paper_pages.write_all(folder)
+    assert path == folder / "paper.md"
+    return path.read_text(encoding="utf-8")
+
+
+def scores(label: str) -> list[float]:
+    """Of the row's kept runs, in the order of their seeds."""
+    files = (RESULTS / TABLE / ",".join(DEVIATIONS) / "runs").glob("*.json")
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    own = [run["metrics"] for run in runs if run["label"] == label]
+    return [100 * run["test"]["f1"] for run in sorted(own, key=lambda run: run["seed"])]
+
+
+def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
+    a, b = "residual, 2 layers", "stacked, 2 layers"
+    calls = [
+        f"t.ours({a!r})",
+        f"t.published({a!r})",
+        f"t.gap({a!r}, {b!r})",
+        f"t.published_gap({a!r}, {b!r})",
+    ]
+    text = rendered(f"{{% set t = {CALL} %}}" + "\n".join(f"{{{{ {call} }}}}" for call in calls), tmp_path)
+    ours, published, gap, published_gap = text.splitlines()
+    assert ours == f"{mean(scores(a)):.2f} ± {stdev(scores(a)):.2f} (3)"
+    assert published == "91.38"
+    difference = mean(x - y for x, y in zip(scores(a), scores(b), strict=True))
+    assert gap.startswith(f"{difference:+.2f} (")
+    assert published_gap == "+0.83"
+
+
+def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
+    call = "{{ t.rows() }}\n{{ t.plots() }}\n{{ t.missing() }} {{ t.hours() }}"
+    text = rendered(f"{{% set t = {CALL} %}}{call}", tmp_path)
+    assert text.count("\n| ") == 2 - 1 + 8
+    (picture,) = re.findall(r"\]\((.+)\)", text)
+    root = ElementTree.fromstring((tmp_path / picture).read_text(encoding="utf-8"))
+    assert "var(" not in ElementTree.tostring(root, encoding="unicode")
+    assert float(root.get("width", "0")) > 100
+    assert re.search(r"^0 \d+\.\d$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are kept"),
+        (f'{{{{ {CALL}.ours("residual, 9 layers") }}}}', "has no row 'residual, 9 layers'; did you mean"),
+        ("{{ tabel }}", "'tabel' is undefined"),
+        ("{% if", "unexpected 'end of template'"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+    ],
+)
+def test_what_a_template_says_wrong_is_told_with_its_name(
+    template: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        rendered(template, tmp_path)
+    assert str(error.value).startswith(f"{tmp_path}/paper.md.j2: ")
+
+
+@pytest.mark.parametrize("template", sorted(RESULTS.glob("*.md.j2")), ids=lambda path: path.name)
+def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, tmp_path: Path) -> None:
+    for entry in RESULTS.iterdir():
+        if entry.is_dir() and entry.name != paper_pages.PLOTS:
+            (tmp_path / entry.name).symlink_to(entry)
+    copy = tmp_path / template.name
+    copy.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+    page = paper_pages.write(copy)
+    assert page.read_text(encoding="utf-8") == (RESULTS / page.name).read_text(encoding="utf-8")
+    for plot in (tmp_path / paper_pages.PLOTS).iterdir():
+        assert plot.read_bytes() == (RESULTS / paper_pages.PLOTS / plot.name).read_bytes()
