@@ -53,7 +53,8 @@ def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
         (
             {"train": numbered(4)},
             {},
-            "mine: there is no development set, and held_out=0.0 of train's 4 sentences makes none",
+            "mine: there is no development set; name its file, or hold out the end of train, a tenth by "
+            "held_out: 0.1",
         ),
         (
             {"train": numbered(1)},

@@ -181,6 +181,9 @@ def _check_settings(source: Source) -> None:
 def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     """The end of train becomes dev: in one piece, so that its sentences have few neighbours left in train."""
     train = splits["train"]
+    if not source.held_out:
+        rule = "name its file, or hold out the end of train, a tenth by held_out: 0.1"
+        raise ValueError(f"{source.name}: there is no development set; {rule}")
     count = round(len(train) * source.held_out)
     if not 0 < count < len(train):
         raise ValueError(
