@@ -134,8 +134,9 @@ def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Brow
         page.get_by_label("Text", exact=True).fill("")
         page.get_by_label("Paper", exact=True).select_option("")
         page.get_by_label("State", exact=True).select_option("deviating")
-        assert [text.split("\n")[-1] for text in cells(page, 1)] == [cells(page, 1)[0].split("\n")[-1]]
-        assert "data=weibo trainer.max_epochs=3" in cells(page, 1)[0]
+        deviating = cells(page, 1)
+        assert len(deviating) == len([*RESULTS.glob("*/*/table.json")])
+        assert any("data=weibo trainer.max_epochs=3" in text for text in deviating)
 
 
 def test_sentences_are_filtered_by_which_row_has_them_right(pairs: Path, browser: Browser) -> None:
