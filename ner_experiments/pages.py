@@ -27,7 +27,7 @@ def add(page: Page, results: Path) -> Path:
     if not runs:
         made = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
         raise ValueError(f"{page.table.name}: there are no finished runs of it to keep{made}")
-    folder = results / page.table.name / ",".join(page.deviations).replace("/", "-")
+    folder = folder_of(results, page.table.name, page.deviations)
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
     write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
     for run, label in runs:
@@ -35,6 +35,11 @@ def add(page: Page, results: Path) -> Path:
         keep(run, folder / RUNS / name, label)
     write(folder)
     return folder
+
+
+def folder_of(results: Path, name: str, overrides: Sequence[str]) -> Path:
+    """Where the runs of a table are kept that were made with these deviations from the paper."""
+    return results / name / ",".join(overrides).replace("/", "-")
 
 
 def write_all(results: Path) -> list[Path]:
@@ -82,12 +87,11 @@ def among(runs: Sequence[KeptRun]) -> Source:
 
 
 def index_line(page: Page, place: Path) -> str:
-    runs = [run for result in page.results for run in result.runs.values()]
     measured = sum(result.measured is not None for result in page.results)
     settings = " ".join(page.deviations) or "the paper's"
     return (
         f"| [{page.table.name}]({str(place).replace(' ', '%20')}/{PAGE}) | {settings} |"
-        f" {measured} of {len(page.results)} | {len(runs)} | {hours(runs):.1f} |"
+        f" {measured} of {len(page.results)} | {len(page.runs)} | {hours(page.runs):.1f} |"
     )
 
 

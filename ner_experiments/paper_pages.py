@@ -43,7 +43,7 @@ def write(template: Path) -> Path:
 
 
 def measured(results: Path, name: str, *overrides: str) -> Measured:
-    folder = results / name / ",".join(overrides).replace("/", "-")
+    folder = pages.folder_of(results, name, overrides)
     if not (folder / pages.TABLE).is_file():
         raise ValueError(f"no runs of {name} {' '.join(overrides)}".rstrip() + " are kept")
     return Measured(pages.read(folder)[0], results, folder.relative_to(results).as_posix())
@@ -96,8 +96,7 @@ class Measured:
         return sum(it.row.run is not None and not it.scores for it in self.page.results)
 
     def hours(self) -> str:
-        runs = [run for result in self.page.results for run in result.runs.values()]
-        return f"{pages.hours(runs):.1f}"
+        return f"{pages.hours(self.page.runs):.1f}"
 
     def plots(self) -> str:
         """A picture for each axis of the table or, where it has none, for each corpus: rows with runs."""

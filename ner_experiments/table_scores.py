@@ -90,6 +90,11 @@ class Page:
     results: tuple[Result, ...]
     deviations: tuple[str, ...] = ()
 
+    @property
+    def runs(self) -> list[Run]:
+        """Of all rows, row by row."""
+        return [run for result in self.results for run in result.runs.values()]
+
     def comparisons(self) -> list[Comparison]:
         """Each row against the one on its data that the paper has the best number of."""
         found = []

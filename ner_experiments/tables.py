@@ -101,7 +101,7 @@ def check_name(name: str, place: str = "") -> None:
 
 def read(path: Path) -> Table:
     """ValueError as `load`."""
-    table = parsed(path)
+    table = whole(path)
     check_rows(table, path)
     check_measures(table, path)
     return table
@@ -110,32 +110,28 @@ def read(path: Path) -> Table:
 @cache
 def parsed(path: Path) -> Table:
     """What one file can say wrong by itself is refused; how its rows agree is not looked at yet."""
-    settings = written(path)
-    rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
-    table = Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
-    return extended(table, path) if table.extends else table
-
-
-def written(path: Path) -> dict[str, Any]:
-    """What the file says of a table."""
     text = read_text(path)
     try:
         content = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
     except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
         raise ValueError(f"{path}{describe(error, text)}") from error
-    return checked(content, TABLE, f"{path}")
+    settings = checked(content, TABLE, f"{path}")
+    rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
+    return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
 
 
-def extended(own: Table, path: Path) -> Table:
-    """With the rows and notes of the table that it extends before its own."""
+def whole(path: Path) -> Table:
+    """With the rows and notes of the table that it extends, if it does, before its own."""
+    own = parsed(path)
+    if not own.extends:
+        return own
     check_name(own.extends, f"{path}: extends: ")
     if own.base:
         raise ValueError(f"{path}: base is that of the table it extends; got {quoted(own.base)}")
-    said = written(SWEEPS / f"{own.extends}.yaml")
-    if key := next((key for key in ("extends", "analysis", "command") if key in said), None):
+    other = parsed(SWEEPS / f"{own.extends}.yaml")
+    if key := next((key for key in ("extends", "analysis", "command") if getattr(other, key)), None):
         rule = "extends must be a table of runs that extends none"
         raise ValueError(f"{path}: {rule}; {own.extends} has {key}")
-    other = parsed(SWEEPS / f"{own.extends}.yaml")
     rows, notes = (*other.rows, *own.rows), (*other.notes, *own.notes)
     return replace(own, base=other.base, rows=rows, seeds=own.seeds or other.seeds, notes=notes)
 
@@ -193,7 +189,7 @@ def check_rows(table: Table, path: Path) -> None:
 
 def check_measures(table: Table, path: Path) -> None:
     """Only an analysis has them, and of rows that are run."""
-    analysed = parsed(SWEEPS / f"{table.analysis}.yaml").rows if table.analysis else ()
+    analysed = whole(SWEEPS / f"{table.analysis}.yaml").rows if table.analysis else ()
     labels = [row.label for row in analysed if row.run is not None]
     for entry in table.rows:
         if entry.measure is None:
