@@ -1,6 +1,8 @@
 # `make help` lists what there is. Everything works in .venv, which is made when it is missing.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+# --use-pep517: before 23.1 pip builds seqeval in a way that no longer works
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 -c constraints.txt
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
@@ -13,7 +15,7 @@ setup: .venv/installed    ## .venv with the versions of constraints.txt
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(PIP) -e ".[dev]"
 	@touch $@
 
 demo: .venv/installed    ## a small sweep on the toy corpus, with its table, in under three minutes
@@ -59,7 +61,7 @@ docs: .venv/docs    ## the pages and the API reference as a site to be opened fr
 	$(BIN)/python tools/docs_site.py
 
 .venv/docs: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(PIP) -e ".[docs]"
 	@touch $@
 
 THREADS ?= 2
