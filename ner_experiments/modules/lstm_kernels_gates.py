@@ -65,11 +65,11 @@ def squash(row):
 
 @njit(**IN_ORDER)
 @no_type_check
-def tanh(row, out):
-    """out = tanh(row); the same array may be both."""
+def tanh(row):
+    """row = tanh(row)"""
     one, two = row.dtype.type(1), row.dtype.type(2)
     for j in range(row.shape[0]):
-        out[j] = one - two / (one + power(two * row[j]))
+        row[j] = one - two / (one + power(two * row[j]))
 
 
 @njit(**FAST)
@@ -86,6 +86,14 @@ def add_scaled(out, a, b):
     """out += a b"""
     for j in range(out.shape[0]):
         out[j] += a[j] * b[j]
+
+
+@njit(**FAST)
+@no_type_check
+def add_to_rows(out, row, b):
+    """out += row b, for each row of out and b, which stand one after another."""
+    for begin in range(0, out.shape[0], row.shape[0]):
+        add_scaled(out[begin : begin + row.shape[0]], row, b[begin : begin + row.shape[0]])
 
 
 @njit(**FAST)
