@@ -46,7 +46,7 @@ def measured(results: Path, name: str, *overrides: str) -> Measured:
     folder = pages.folder_of(results, name, overrides)
     if not (folder / pages.TABLE).is_file():
         raise ValueError(f"no runs of {name} {' '.join(overrides)}".rstrip() + " are kept")
-    return Measured(pages.read(folder)[0], results, folder.relative_to(results).as_posix())
+    return Measured(pages.read(folder), results, folder.relative_to(results).as_posix())
 
 
 @dataclass(frozen=True, eq=False)
