@@ -109,7 +109,7 @@ def train(arguments: list[str]) -> int:
 
 def job(cfg: DictConfig) -> dict[str, Any]:
     """One experiment. What the user caused is reported in a line, all else with its traceback."""
-    from ner_experiments.build import is_first_process, num_processes
+    from ner_experiments.processes import is_first_process, num_processes
     from ner_experiments.summary import show_run
     from ner_experiments.train import train
 
