@@ -79,9 +79,16 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     """
     cfg = run_config.read(folder)
     encoder = make_encoder(cfg)
-    encoder.restore(json.loads((folder / "encoder.json").read_text(encoding="utf-8")))
-    tagger = build(cfg, encoder)
-    tagger.load_state_dict(read_weights(folder))
+    path = folder / "encoder.json"
+    try:
+        encoder.restore(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: expected what the inputs have learned: {error!r}") from error
+    tagger, weights = build(cfg, encoder), read_weights(folder)
+    try:
+        tagger.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"{folder / WEIGHTS}: {' '.join(str(error).split())}") from error
     return tagger.eval(), encoder
 
 
