@@ -39,8 +39,8 @@ class Curves(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
         row = scalars(self.epochs.rows, module.report)
-        if (penalty := trainer.callback_metrics.get("train/penalty")) is not None:
-            row["train/penalty"] = float(penalty)
+        if module.penalty is not None:
+            row["train/penalty"] = float(self.epochs.penalty) / self.epochs.sentences
         for each in self.gradients:
             row |= each.scalars(trainer.current_epoch + 1)
         self.rows.append(row)
