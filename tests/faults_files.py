@@ -76,7 +76,7 @@ def same(found: Any, right: Any) -> bool:
     return (
         np.array_equal(found.matrix, right.matrix)
         and np.array_equal(found.rows, right.rows)
-        and (found.steps, found.checksum) == (right.steps, right.checksum)
+        and (found.keys, found.steps, found.checksum) == (right.keys, right.steps, right.checksum)
     )
 
 

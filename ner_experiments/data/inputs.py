@@ -95,9 +95,9 @@ class RandomWords(Input):
 class PretrainedWords(Input):
     """Ids of the words that have a pre-trained vector or stand in the training text. 0 is the unknown word.
 
-    Of the file's words only those that the corpus holds are kept. A word is looked up as it stands, then
-    lower-cased, then with its digits as 0; words that end at the same vector share one id. A training word
-    without a vector gets an id of its own, and a random vector.
+    Of the file's words only those are kept that one of the corpus ends at. A word is looked up as it stands,
+    then lower-cased, then with its digits as 0; words that end at the same vector share one id, new ones
+    too. A training word without a vector gets an id of its own, and a random vector.
     """
 
     path: str
@@ -108,7 +108,7 @@ class PretrainedWords(Input):
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         loaded = vectors.load_vectors(Path(self.path), forms, cache=Path(self.cache))
         found = len(loaded.matrix)
-        self.ids: dict[str, int] = {}
+        self.ids = {key: number for number, key in enumerate(loaded.keys, start=1)}
         for form, row in zip(forms, loaded.rows.tolist(), strict=True):
             if row >= 0:
                 self.ids[form] = row + 1
