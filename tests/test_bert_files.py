@@ -157,6 +157,13 @@ def test_the_checksum_is_of_what_is_read_and_not_of_where(folder: Path, tmp_path
     assert len(set(checksums[1:])) == 5
 
 
+def test_an_inputs_checksum_is_of_what_it_read(folder: Path) -> None:
+    input = fitted(Pieces(str(folder), 40, 10), random_text(3))
+    expected = bert_files.checksum(folder)
+    edit(folder / "config.json", hidden_act="relu")
+    assert input.checksum() == expected
+
+
 def test_a_name_is_looked_up_in_the_local_copy_of_the_hub(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

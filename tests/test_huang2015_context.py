@@ -113,16 +113,21 @@ def test_gazetteer_marks_the_longest_names_of_each_list(
 
 
 def test_gazetteer_says_what_it_read_and_its_checksum_is_of_that(tmp_path: Path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
     lists = {"PER": [("Ada",), ("Ada", "Lovelace"), ("Ada",)], "LOC": [("St.", "John", "'s")]}
-    one, two = gazetteer(tmp_path / "one", lists), gazetteer(tmp_path / "two", lists)
-    one.fit(text("Ada"), [])
+    renamed = {"ORG": lists["PER"], "LOC": lists["LOC"]}
+    shortened = lists | {"PER": [("Ada",)]}
+
+    def read(folder: str, lists: dict[str, Sequence[tuple[str, ...]]]) -> Gazetteer:
+        (tmp_path / folder).mkdir()
+        reader = gazetteer(tmp_path / folder, lists)
+        reader.fit(text("Ada"), [])
+        return reader
+
+    one = read("one", lists)
+    checksum = one.checksum()
     assert one.notes() == ["gazetteer: names by list: 1 LOC, 2 PER"]
-    assert one.checksum() == two.checksum()
-    (tmp_path / "two" / "PER.txt").rename(tmp_path / "two" / "ORG.txt")
-    assert one.checksum() != two.checksum()
-    (tmp_path / "two" / "ORG.txt").rename(tmp_path / "two" / "PER.txt")
-    assert one.checksum() == two.checksum()
-    (tmp_path / "two" / "PER.txt").write_text("Ada\n", encoding="utf-8")
-    assert one.checksum() != two.checksum()
+    assert read("same", lists).checksum() == checksum
+    assert read("renamed", renamed).checksum() != checksum
+    assert read("shortened", shortened).checksum() != checksum
+    (tmp_path / "one" / "PER.txt").write_text("Ada\n", encoding="utf-8")
+    assert one.checksum() == checksum  # of what `fit` read

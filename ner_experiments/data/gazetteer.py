@@ -35,7 +35,10 @@ class Gazetteer(Input):
     lowercase: bool = False
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
-        self.names = {kind: set(self._read(path)) for kind, path in self._paths().items()}
+        paths = self._paths()
+        self.names = {kind: set(self._read(path)) for kind, path in paths.items()}
+        content = "".join(f"{kind} {sha256(path)}\n" for kind, path in paths.items())
+        self._checksum = hashlib.sha256(content.encode()).hexdigest()
 
     def encode(self, text: Text) -> PerToken:
         forms = [self._normal(form) for form in text.forms]
@@ -54,10 +57,7 @@ class Gazetteer(Input):
         return {"num_features": 4 * len(self.names)}
 
     def checksum(self) -> str:
-        digest = hashlib.sha256()
-        for kind, path in self._paths().items():
-            digest.update(f"{kind} {sha256(path)}\n".encode())
-        return digest.hexdigest()
+        return self._checksum
 
     def notes(self) -> list[str]:
         sizes = ", ".join(f"{len(names):,} {kind}" for kind, names in self.names.items())
@@ -68,6 +68,7 @@ class Gazetteer(Input):
 
     def restore(self, state: State) -> None:
         self.names = {kind: set(map(tuple, names)) for kind, names in state.items()}
+        self._checksum = ""
 
     def _paths(self) -> dict[str, Path]:
         """The lists by type, in alphabetical order. ValueError if there is none."""

@@ -43,7 +43,7 @@ class Input(Protocol):
         ...
 
     def checksum(self) -> str:
-        """SHA-256 of what `fit` read besides the corpus; empty if nothing."""
+        """SHA-256 of what `fit` read besides the corpus; empty if nothing, or after `restore`."""
         return ""
 
     def notes(self) -> list[str]:

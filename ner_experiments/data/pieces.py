@@ -42,6 +42,7 @@ class Pieces(Input):
             raise ValueError(f"overlap must be from 0 to max_length - 3, got {self.overlap}")
         self._take(config, bert_files.read_tokenizer(folder))
         self.folder: Path | None = folder
+        self._checksum = bert_files.checksum(folder)
         self._notes = self._count([train, *others])
 
     def encode(self, text: Text) -> PerWindow:
@@ -69,7 +70,7 @@ class Pieces(Input):
         return {"bert": bert, "dim": self.dim}
 
     def checksum(self) -> str:
-        return bert_files.checksum(bert_files.find(self.path))
+        return self._checksum
 
     def notes(self) -> list[str]:
         return self._notes
@@ -80,7 +81,7 @@ class Pieces(Input):
     def restore(self, state: State) -> None:
         self.folder = None
         self._take(state["config"], state["tokenizer"])
-        self._notes = []
+        self._notes, self._checksum = [], ""
 
     def _take(self, config: bert_files.Config, tokenizer: str) -> None:
         from tokenizers import Tokenizer

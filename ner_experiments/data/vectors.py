@@ -15,7 +15,7 @@ import numpy as np
 
 from ner_experiments.atomic import clear, replacing
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.vector_files import read_vectors
+from ner_experiments.data.vector_files import check_file, read_vectors
 
 # Belongs to each cached result's name: to be raised when the same file and words come to give another one.
 _VERSION = 2
@@ -50,11 +50,7 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     path, size and time of change. The file is not opened again then. Damaged ones are replaced. Several
     processes may do this at once.
     """
-    if not path.exists():
-        raise ValueError(
-            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
-            "or set NER_DATA_DIR to the folder that holds your copies"
-        )
+    check_file(path)
     entry = cache / _cache_name(path, words)
     vectors = _load(entry)
     if vectors is None:
