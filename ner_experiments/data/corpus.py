@@ -10,7 +10,7 @@ from itertools import chain
 from typing import ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
-from ner_experiments.data.columns import Path, read_untagged
+from ner_experiments.data.columns import PathOrFile, read_untagged
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, convert, illegal, spans
 
@@ -53,7 +53,7 @@ class Source(Protocol):
         """All sentences, their tags as they stand. ValueError: a file missing or malformed, a split empty."""
         ...
 
-    def untagged(self, path: Path) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         """What is in a file of its format, read as by `read` but for the tags, which are O."""
         ...
 
@@ -92,7 +92,7 @@ class ToyCorpus:
                 raise ValueError(f"{self.name}: sentences.{split} must be at least 1, got {count}")
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
 
-    def untagged(self, path: Path) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         return read_untagged(path, columns={"word": 0})
 
     def checksum(self) -> str:

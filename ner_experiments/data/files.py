@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 from ner_experiments.data.brackets import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.columns import Path as PathOrFile
-from ner_experiments.data.columns import is_docstart, read_columns, read_lines, read_untagged
-from ner_experiments.data.conllu import read_conllu, read_untagged_conllu
+from ner_experiments.data.columns import PathOrFile, is_docstart, read_columns, read_lines, read_untagged
+from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, illegal
@@ -170,7 +169,7 @@ class ColumnFiles(Files):
 class ConlluFiles(Files):
     """CoNLL-U files, for their part-of-speech tags: xpos or upos."""
 
-    tag: Literal["xpos", "upos"] = "xpos"
+    tag: Tag = "xpos"
     task: ClassVar[Task] = "tags"
     scheme: ClassVar[SchemeOrAuto] = "auto"  # nobody asks: the tags are no mentions
 
