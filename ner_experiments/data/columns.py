@@ -47,8 +47,6 @@ def read_columns(
     tag without `empty_tag`, a tag that `check_tags` refuses, columns that the file does not have, bytes that
     are no UTF-8 text.
     """
-    if not {"word", "tag"} <= columns.keys():
-        raise ValueError(f"columns must name at least word and tag, got {', '.join(columns) or 'none'}")
     for block, layers in _layers(path, columns, first_character=first_character):
         words, tags = layers.pop("word"), _filled(layers.pop("tag"), empty_tag, path, block)
         check_tags(tags, path, block)

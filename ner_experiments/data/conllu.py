@@ -34,8 +34,6 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
     ValueError, with file and line: not 10 columns between tabs, words not numbered 1, 2, 3 ..., an empty
     word, a word without a tag (`_`), a tag that `check_tags` refuses, bytes that are no UTF-8 text.
     """
-    if tag not in _TAGS:
-        raise ValueError(f"tag must be one of {', '.join(_TAGS)}, got {tag!r}")
     (other,) = _TAGS.keys() - {tag}
     for block in read_blocks(path, is_blank):
         lines, rows = _words(path, block)

@@ -147,6 +147,9 @@ class ColumnFiles(Files):
         super().__post_init__()
         self._check_choice("scheme", self.scheme, ("auto", *get_args(Scheme)))
         self._check_choice("task", self.task, get_args(Task))
+        if not {"word", "tag"} <= self.columns.keys():
+            named = ", ".join(self.columns) or "none"
+            raise ValueError(f"{self.name}: columns must name at least word and tag, got {named}")
 
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_columns(
@@ -172,6 +175,10 @@ class ConlluFiles(Files):
     tag: Tag = "xpos"
     task: ClassVar[Task] = "tags"
     scheme: ClassVar[SchemeOrAuto] = "auto"  # nobody asks: the tags are no mentions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("tag", self.tag, get_args(Tag))
 
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_conllu(path, tag=self.tag)
