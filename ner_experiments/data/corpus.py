@@ -117,6 +117,8 @@ def load(source: Source) -> Corpus:
     """
     _check_settings(source)
     splits, notes = source.read(), []
+    if unknown := [split for split in splits if split not in toy.SPLITS]:
+        raise ValueError(f"{source.name}: a split must be one of {', '.join(toy.SPLITS)}, got {unknown[0]!r}")
     if "train" not in splits:
         raise ValueError(f"{source.name}: there is no train split, only {', '.join(splits)}")
     if unofficial := source.unofficial():
