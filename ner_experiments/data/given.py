@@ -90,8 +90,10 @@ class Reading:
         if ("text" in given) == ("words" in given):
             raise ValueError('expected either "text" or "words"')
         if "words" in given:
+            if given["words"] == []:
+                return []
             columns = {name: given[name] for name in self.needs if name in given}
-            return [self.of_words(given["words"], columns, number)] if given["words"] else []
+            return [self.of_words(given["words"], columns, number)]
         self.check_raw()
         check_text("text", given["text"])
         return [replace(it, line=number) for it in raw.cut(given["text"], self.tokens, lines=self.lines)]
