@@ -84,10 +84,8 @@ class Pieces(Input):
         self._notes, self._checksum = [], ""
 
     def _take(self, config: bert_files.Config, tokenizer: str) -> None:
-        from tokenizers import Tokenizer
-
         self.config, self.dim = config, config["hidden_size"]
-        self.tokenizer = Tokenizer.from_str(tokenizer)
+        self.tokenizer = bert_files.make_tokenizer(tokenizer)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self.tokenizer.encode_special_tokens = True  # a token "[SEP]" of the text is three characters or more
