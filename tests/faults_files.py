@@ -122,7 +122,7 @@ def text_of_bert() -> Any:
 def encode(bert: Path, cache: Path) -> np.ndarray:
     text = text_of_bert()
     input = FrozenPieces(path=str(bert), max_length=16, overlap=4, cache=str(cache))
-    return fitted(input, text).encode(text).table
+    return fitted(input, text).encode(text).to(torch.device("cpu")).table
 
 
 def encode_only(bert: Path, cache: Path) -> None:
