@@ -107,7 +107,7 @@ class Files(ABC):
             if not sentences:
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
         if self.task == "mentions":
-            scheme = scheme_by_letters(splits) if self.scheme == "auto" else self.scheme
+            scheme = scheme_by_letters(self, splits)
             for path, sentences in chain.from_iterable(files.values()):
                 _check_tags(path, sentences, scheme)
         return splits
