@@ -74,5 +74,6 @@ def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWord
     file, checksums = Path(pretrained.path), []
     for old, new in (("", ""), ("unused 0.0", "unused 1.0"), ("the 1.0", "the 1.5")):
         file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-        checksums += fitted([sentence("the zork")], chars=Characters(), words=pretrained).checksums()
+        inputs = {"chars": Characters(max_length=50), "words": pretrained}
+        checksums += fitted([sentence("the zork")], **inputs).checksums()
     assert checksums[0] == checksums[1] != checksums[2]

@@ -6,12 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from encoders import text
+from encoders import context, text
 from huang2015_oracles import assert_same_up_to_numbering, longest_names, ngrams
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ner_experiments.data.context import Context
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
@@ -38,7 +37,7 @@ SENTENCES = st.lists(a_sentence(), min_size=1, max_size=6)
 def test_context_is_every_ngram_of_the_window_that_train_has_there(
     train: list[Sentence], other: list[Sentence], window: int, columns: list[str], min_count: int
 ):
-    reader = Context(columns=columns, window=window, min_count=min_count)
+    reader = context(columns=columns, window=window, min_count=min_count)
     texts = Text.of(train), Text.of(other)
     reader.fit(texts[0], [texts[1]])
     extracted = [
@@ -58,7 +57,7 @@ def test_context_is_every_ngram_of_the_window_that_train_has_there(
 
 
 def test_context_of_a_written_sentence():
-    reader = Context(window=1)
+    reader = context(window=1)
     reader.fit(text("EU rejects German call"), [])
     number_of = {
         form: (reader.encode(text(form)).table > 0).sum(1).tolist() for form in ("German", "EU", "lamb")
@@ -68,7 +67,7 @@ def test_context_of_a_written_sentence():
 
 
 def test_lower_cased_context_knows_no_case():
-    reader = Context(lowercase=True)
+    reader = context(lowercase=True)
     reader.fit(text("The EU rejects"), [])
     assert torch.equal(
         reader.encode(text("the eu REJECTS")).table, reader.encode(text("The EU rejects")).table

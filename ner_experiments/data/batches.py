@@ -53,7 +53,7 @@ class SentenceCount:
     """`sentences` a batch, sorted by length within pools of `pool` batches; a pool of 1 is purely random."""
 
     sentences: int
-    pool: int = 1
+    pool: int
 
     def __post_init__(self) -> None:
         if self.sentences < 1 or self.pool < 1:

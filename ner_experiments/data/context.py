@@ -31,10 +31,10 @@ class Context(Input):
     Symbols and n-grams are numbers throughout: an n-gram is one integer in the base of its column's symbols.
     """
 
-    columns: Sequence[str] = ()
-    window: int = 2
-    lowercase: bool = False
-    min_count: int = 1
+    columns: Sequence[str]
+    window: int
+    lowercase: bool
+    min_count: int
 
     def __post_init__(self) -> None:
         for name, value, least in (("window", self.window, 0), ("min_count", self.min_count, 1)):

@@ -32,7 +32,7 @@ class Gazetteer(Input):
     """
 
     folder: str
-    lowercase: bool = False
+    lowercase: bool
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
         paths = self._paths()

@@ -66,7 +66,7 @@ class Input(Protocol):
 class RandomWords(Input):
     """Ids of the training text's words, for vectors that start random. 0 is the unknown word."""
 
-    lowercase: bool = False
+    lowercase: bool
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
         counts: Counter[str] = Counter()
@@ -159,7 +159,7 @@ class Characters(Input):
     Only what the character module sees is cut: the token stays, and so does its tag.
     """
 
-    max_length: int = 50
+    max_length: int
 
     def __post_init__(self) -> None:
         if self.max_length < 1:

@@ -30,7 +30,7 @@ class TypedCharacters(Input):
     train already. Only what the character module sees is cut.
     """
 
-    max_length: int = 20
+    max_length: int
 
     def encode(self, text: Text) -> PerForm:
         ids = {character: number for number, character in enumerate(CHARACTERS, start=2)}

@@ -27,7 +27,7 @@ class Spelling(Input):
     Features that train does not have are left out.
     """
 
-    min_count: int = 1
+    min_count: int
 
     def __post_init__(self) -> None:
         if self.min_count < 1:
