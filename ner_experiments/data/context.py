@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerToken
+from ner_experiments.data.rows import PerToken, to_the_left
 from ner_experiments.data.text import Text
 
 WORD_ORDER, COLUMN_ORDER = 2, 3
@@ -56,8 +56,7 @@ class Context(Input):
             seen = np.append(known, -1)[found] == ngrams
             ids[seen, place] = first + found[seen]
             first += len(known)
-        ids = -np.sort(-ids, axis=1)  # padding to the right: the order of what is summed does not matter
-        return PerToken(torch.from_numpy(ids))
+        return PerToken(torch.from_numpy(to_the_left(ids)))
 
     def needs(self) -> Sequence[str]:
         return self.columns

@@ -75,7 +75,7 @@ class ToyCorpus:
     """The toy language `language`, as many sentences of each split as `sentences` says."""
 
     name: str
-    language: Literal["en", "zh"]
+    language: toy.Language
     sentences: Mapping[toy.Split, int]
     max_sentences: int | None = None
     task: ClassVar[Task] = "mentions"

@@ -15,7 +15,7 @@ import torch
 from ner_experiments.data.checksum import sha256
 from ner_experiments.data.columns import read_lines
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerToken
+from ner_experiments.data.rows import PerToken, to_the_left
 from ner_experiments.data.text import Text
 
 Name = tuple[str, ...]
@@ -51,7 +51,7 @@ class Gazetteer(Input):
                 for start, stop in matches(tokens[begin:end], names, lengths):
                     features = [first, *[first + 1] * (stop - start - 2), first + 2]
                     ids[begin + start : begin + stop, place] = features if stop - start > 1 else first + 3
-        return PerToken(torch.from_numpy(-np.sort(-ids, axis=1)))  # padding to the right
+        return PerToken(torch.from_numpy(to_the_left(ids)))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_features": 4 * len(self.names)}
