@@ -13,7 +13,7 @@ import torch
 from ner_experiments.data import bert_files
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.text import Text
-from ner_experiments.data.windows import Cut, PerWindow, cut, spans
+from ner_experiments.data.windows import PerWindow, Windowed, cut, spans
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Pieces(Input):
         return pieces, np.cumsum([0, *lengths[text.tokens]])
 
     def _framed(
-        self, pieces: np.ndarray, sentences: np.ndarray, windows: Cut
+        self, pieces: np.ndarray, sentences: np.ndarray, windows: Windowed
     ) -> tuple[np.ndarray, np.ndarray]:
         """Each window's pieces between [CLS] and [SEP], one window after another, and where each starts."""
         lengths = windows.lengths + 2
