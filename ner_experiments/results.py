@@ -19,7 +19,7 @@ import torch
 from seqeval.metrics import f1_score
 from torch import nn
 
-from ner_experiments.analysis.predictions import as_field
+from ner_experiments.analysis.predictions import as_field, read_file
 from ner_experiments.atomic import replacing
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import encode, strict_spans
@@ -49,10 +49,9 @@ def write_predictions(
 
 
 def seqeval_f1(path: Path) -> float:
-    """F1 of a file of predicted mentions, by seqeval's own reading of it."""
-    blocks = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
-    rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
-    gold, predicted = ([[row[column] for row in block] for block in rows] for column in (1, 2))
+    """F1 of a file of predicted mentions, by seqeval."""
+    found = read_file(path)
+    gold, predicted = [[*it.gold] for it in found], [[*it.predicted] for it in found]
     return float(f1_score(gold, predicted, zero_division=0))
 
 
