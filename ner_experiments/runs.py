@@ -41,6 +41,11 @@ class Run:
     metrics: Mapping[str, Any]
 
     @property
+    def label(self) -> str:
+        """DATA-MODEL-DECODER-IDENTITY."""
+        return self.folder.parent.name
+
+    @property
     def score(self) -> float:
         """F1 or accuracy on test, in percent."""
         return 100 * float(self.metrics["test"][self.headline])

@@ -91,12 +91,7 @@ def rows(paths: Iterable[Path]) -> list[RowErrors]:
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set, of which errors are")
         found.setdefault(run.metrics["identity"], {}).setdefault(run.metrics["seed"], run)
-    return [RowErrors(name(next(iter(runs.values()))), by_seed(runs.values())) for runs in found.values()]
-
-
-def name(run: Run) -> str:
-    """DATA-MODEL-DECODER-IDENTITY of a folder; the label of a kept one."""
-    return getattr(run, "label", run.folder.parent.name)
+    return [RowErrors(next(iter(runs.values())).label, by_seed(runs.values())) for runs in found.values()]
 
 
 def compared(found: Sequence[RowErrors]) -> list[Compared]:
