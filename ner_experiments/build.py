@@ -18,9 +18,9 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
 from ner_experiments.identity import experiment, kind
 from ner_experiments.metrics import SpanF1, TagAccuracy
+from ner_experiments.sealed import ENCODER, WEIGHTS
 from ner_experiments.tagger import Tagger
 
-WEIGHTS = "model.safetensors"
 DENSE = ("words", "chars", "features")
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
@@ -97,7 +97,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     """
     cfg = run_config.read(folder)
     encoder = make_encoder(cfg)
-    encoder.restore(json.loads((folder / "encoder.json").read_text(encoding="utf-8")))
+    encoder.restore(json.loads((folder / ENCODER).read_text(encoding="utf-8")))
     tagger = build(cfg, encoder)
     tagger.load_state_dict(read_weights(folder))
     return tagger.eval(), encoder

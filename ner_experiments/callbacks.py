@@ -13,6 +13,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.atomic import replacing
 from ner_experiments.data.encoder import Batch
+from ner_experiments.sealed import LOG, PEEK
 
 
 class EpochLog(Callback):
@@ -22,7 +23,7 @@ class EpochLog(Callback):
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "log.csv"
+        self.path = folder / LOG
         self.rows: list[dict[str, Any]] = []
         self.loss: torch.Tensor | float = 0.0
         self.sentences = 0
@@ -186,7 +187,7 @@ class Peek(Callback):
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "peek.csv"
+        self.path = folder / PEEK
         self.scores: list[float] = []
 
     def state_dict(self) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from typing import Any
 from ner_experiments import sealed, signs
 from ner_experiments.claims import is_held
 from ner_experiments.identity import experiment
-from ner_experiments.run_config import NAME as CONFIG
 from ner_experiments.run_config import read
+from ner_experiments.sealed import CONFIG, METRICS
 from ner_experiments.summary import HEADLINES
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
@@ -67,8 +67,8 @@ class Wanted:
 
 def everything(output: Path) -> list[Status]:
     """All runs under a folder."""
-    found = ((folder, look(folder, folder.parent.name)) for folder in folders(output))
-    return [status for _, status in found if status is not None]
+    found = [look(folder, folder.parent.name) for folder in folders(output)]
+    return [status for status in found if status is not None]
 
 
 def of_sweep(wanted: Iterable[Wanted], output: Path, queued: Mapping[Wanted, str]) -> list[Status]:
@@ -118,7 +118,7 @@ def read_experiment(folder: Path, changed: int) -> str:
 def look(folder: Path, label: str) -> Status | None:
     """None if there is nothing but a lock that nobody holds."""
     seed = int(folder.name.rpartition("-")[2])
-    if (folder / "metrics.json").exists():
+    if (folder / METRICS).exists():
         return finished(folder, label, seed)
     told, silent = last_sign(folder)
     known: dict[str, Any] = {
@@ -144,7 +144,7 @@ def look(folder: Path, label: str) -> Status | None:
 
 def finished(folder: Path, label: str, seed: int) -> Status:
     try:
-        metrics = sealed.read(folder / "metrics.json")
+        metrics = sealed.read(folder / METRICS)
     except (sealed.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
     headline = HEADLINES[metrics["task"]][0]
