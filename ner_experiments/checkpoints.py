@@ -82,7 +82,7 @@ class Patience(EarlyStopping):
             trainer.should_stop = True
 
     def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
-        if trainer.callback_metrics[self.monitor] > 0:
+        if self.best_score > 0 or trainer.callback_metrics[self.monitor] > 0:
             super().on_validation_end(trainer, module)
 
 
