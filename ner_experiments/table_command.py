@@ -12,6 +12,7 @@ from hydra.core.override_parser.types import Override, Quote, QuotedString
 
 from ner_experiments import settings, table_rules, tables
 from ner_experiments.table_runs import experiments
+from ner_experiments.tables import Table
 
 if TYPE_CHECKING:
     from ner_experiments.table_scores import Page
@@ -94,27 +95,40 @@ def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | Non
     They reach it as such because Hydra would hold the other overrides against conf/ alone, without the row's.
     Composes every row. ValueError for what is wrong with the table, a row, or the overrides.
     """
-    own = {key: item for item in overrides for key in ("table", "seeds") if item.startswith(f"{key}=")}
+    if (asked := of_table(overrides)) is None:
+        return None
+    table, seeds, others = asked
+    if not sweep:
+        own = f"table={table.name}"
+        raise ValueError(f"{own} is a sweep: add -m, as in `python run.py -m {own}`")
+    further = [str(item.input_line) for item in others if not settings.is_for_hydra(item)]
+    experiments(table, further)
+    return [
+        f"hydra.sweeper.table={table.name}",
+        *([f"hydra.sweeper.seeds={seeds}"] if seeds else []),
+        f"hydra.sweeper.overrides=[{','.join(map(quoted, further))}]",
+        *(str(item.input_line) for item in others if settings.is_for_hydra(item)),
+    ]
+
+
+def of_table(overrides: Sequence[str]) -> tuple[Table, list[int], list[Override]] | None:
+    """The table of `table=NAME seeds=[1,2] ...`, the seeds, none for its own, and what else there is.
+
+    None where there is no table. ValueError for what is no table, and for seeds and overrides that are not as
+    a table's have to be.
+    """
+    own = {key: item for item in overrides for key in settings.OF_SWEEPS if item.startswith(f"{key}=")}
     if "table" not in own:
         if own:
             raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
         return None
-    if not sweep:
-        raise ValueError(f"{own['table']} is a sweep: add -m, as in `python run.py -m {own['table']}`")
-    parsed = OverridesParser.create().parse_overrides(
+    others = OverridesParser.create().parse_overrides(
         [item for item in overrides if item not in own.values()]
     )
-    for item in parsed:
+    for item in others:
         check_further(item)
-    further = [str(item.input_line) for item in parsed if not settings.is_for_hydra(item)]
-    experiments(tables.load(own["table"].partition("=")[2]), further)
-    seeds = [f"hydra.sweeper.seeds={seeds_of(own['seeds'])}"] if "seeds" in own else []
-    return [
-        f"hydra.sweeper.{own['table']}",
-        *seeds,
-        f"hydra.sweeper.overrides=[{','.join(map(quoted, further))}]",
-        *(str(item.input_line) for item in parsed if settings.is_for_hydra(item)),
-    ]
+    seeds = seeds_of(own["seeds"]) if "seeds" in own else []
+    return tables.load(own["table"].partition("=")[2]), seeds, others
 
 
 def check_further(item: Override) -> None:

@@ -92,7 +92,7 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
     from ner_experiments import runs  # with torch, which a look at the tables does not need
 
     jobs, finished, known = [], 0, dict[str, str]()
-    seeds = seeds or (tables.load(table.analysis) if table.analysis else table).seeds
+    seeds = seeds or seeds_of_table(table)
     for experiment in experiments(table, further):
         try:
             done = runs.finished(experiment.cfg, known)
@@ -102,6 +102,11 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
         jobs += [[*experiment.overrides, f"seed={seed}"] for seed in left]
         finished += len(seeds) - len(left)
     return jobs, finished
+
+
+def seeds_of_table(table: Table) -> tuple[int, ...]:
+    """Its own; of an analysis those of the table whose runs it analyses."""
+    return (tables.load(table.analysis) if table.analysis else table).seeds
 
 
 def output_dir(further: Sequence[str]) -> Path:

@@ -90,6 +90,14 @@ def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsy
     assert "1 done" in capsys.readouterr().out
 
 
+def test_a_table_is_asked_for_as_when_it_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = ["table=yang2020_table12", "--output", str(tmp_path), "--once"]
+    assert watch_command.main([*refused, "seed=3"]) == watch_command.WRONG
+    assert "seed=3: a table takes its seeds as a list" in capsys.readouterr().err
+    assert watch_command.main([*refused, "layers=2,3"]) == watch_command.WRONG
+    assert "layers=2,3: a table's rows are the sweep" in capsys.readouterr().err
+
+
 def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
     wrong = ["data=conll2003", f"data_dir={tmp_path}/none", "runtime.progress=false"]
     with pytest.raises(ValueError, match="not found"):
@@ -142,6 +150,7 @@ def rows(scores: list[float]) -> list[dict[str, float]]:
         ([0.1, 0.2, 0.2], (4.0, 14.0)),  # a score that is no better takes one of them
         ([0.0, 0.0], (8.0, 16.0)),  # patience begins with an epoch that finds something
         ([0.5, 0.4, 0.3, 0.2], (0.0, 0.0)),  # it is used up
+        ([0.5, 0.0, 0.0, 0.0], (0.0, 0.0)),  # also by epochs that find nothing
         ([0.1] * 2 + [0.2] * 6 + [0.3], (2.0, 2.0)),  # the last epoch comes first
     ],
 )
@@ -155,6 +164,7 @@ def test_times_in_words() -> None:
     assert [clock(seconds) for seconds in (0, 59.6, 135, 3735)] == ["0:00", "1:00", "2:15", "1:02:15"]
     assert in_words((40.0, 135.0)) == "0:40 to 2:15 left"
     assert in_words((40.0, 40.0)) == "0:40 left"
+    assert in_words((0.2, 0.4)) == "0:00 left"
     assert in_words((0.0, 0.0)) == "training is over"
     assert left([], "f1", 10, 3) is None
 
