@@ -93,8 +93,8 @@ def describe(counts: dict[str, Any]) -> str:
     return f"{counts['parameters']:,} parameters ({parts}; {weights})"
 
 
-def commit() -> str | None:
-    """Of the source tree, with "+" where that has been changed since; None outside a checkout."""
+def commit(*paths: str) -> str | None:
+    """Of the source tree, with "+" where that, or `paths` of it, changed since; None outside a checkout."""
     source = Path(__file__).parent
 
     def git(*arguments: str) -> str:
@@ -103,7 +103,8 @@ def commit() -> str | None:
 
     try:
         git("ls-files", "--error-unmatch", Path(__file__).name)
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ":/") else "")
+        changed = git("status", "--porcelain", "--", *(paths or [":/"]))
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 

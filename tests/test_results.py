@@ -209,6 +209,8 @@ def test_the_commit_says_whether_the_source_was_changed(
     assert re.fullmatch("[0-9a-f]{40}", git("rev-parse", "HEAD"))
     file.write_text("2")
     assert results.commit() == git("rev-parse", "HEAD") + "+"
+    assert results.commit(":/source") == results.commit()
+    assert results.commit(":/conf") == git("rev-parse", "HEAD")
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="not Linux")
