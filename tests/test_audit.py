@@ -45,9 +45,7 @@ def database() -> Iterator[str]:
         yield f"{url}/query"
 
 
-def audit(
-    folder: Path, requirements: str, url: str, python: str = sys.executable
-) -> tuple[int, str]:
+def audit(folder: Path, requirements: str, url: str, python: str = sys.executable) -> tuple[int, str]:
     pytest.importorskip("pip_audit")
     path = folder / "constraints.txt"
     path.write_text(requirements)

@@ -1,4 +1,4 @@
-"""What a model card says where there is no test set, and where a run or its export was made in no checkout."""
+"""What a model card says where there is no test set, and where a run or its export is of no checkout."""
 
 from importlib.metadata import version
 from pathlib import Path

@@ -113,7 +113,10 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
 def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
     assert shown.selection(tested=False, peeked=False) == "dev chose the epoch"
     once = shown.selection(tested=True, peeked=False)
-    assert shown.selection(tested=True, peeked=True) == f"{once}; besides after each epoch, by which nothing chose"
+    assert (
+        shown.selection(tested=True, peeked=True)
+        == f"{once}; besides after each epoch, by which nothing chose"
+    )
 
 
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
