@@ -25,23 +25,28 @@ def main(argv: Sequence[str]) -> int:
     """Returns the exit status."""
     arguments = parser().parse_intermixed_args(argv)
     try:
-        look = looker(arguments)
-        runs = look()
+        return status(told(arguments))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return WRONG
+
+
+def told(arguments: argparse.Namespace) -> list[Status]:
+    """The runs as they stood at the last look."""
+    look = looker(arguments)
+    if not (arguments.json or arguments.once):
+        return live(look, arguments.seconds)
+    runs = look()
     if arguments.json:
         from ner_experiments.watch import counts
 
         content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
         print(json.dumps(content, indent=2, ensure_ascii=False))
-    elif arguments.once:
+    else:
         from ner_experiments.summary import make_console
 
         make_console().print(shown(runs))
-    else:
-        runs = live(look, arguments.seconds)
-    return status(runs)
+    return runs
 
 
 def parser() -> argparse.ArgumentParser:

@@ -12,7 +12,7 @@ from typing import Any
 import killed
 import pytest
 
-from ner_experiments import watch_command
+from ner_experiments import watch, watch_command
 from ner_experiments.claims import claim, is_held
 from ner_experiments.job import compose
 from ner_experiments.signs import clock, in_words, left, slurm_task
@@ -106,6 +106,48 @@ def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
         status, counts, (run,) = look(tmp_path, *overrides, capsys=capsys)
         assert (status, counts) == (watch_command.SOME_FAILED, {"failed": 1})
         assert run["reason"].startswith("ValueError: conll2003: not found in")
+
+
+RESULT = {"task": "mentions", "dev": {"f1": 0.5}, "test": {"f1": 0.4}, "epochs": 3, "best_epoch": 2}
+
+
+def test_a_run_that_ends_while_it_is_looked_at_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "seed-1"
+    folder.mkdir()
+    (folder / "progress.json").write_text('{"epoch": 3}')
+
+    def ends(folder: Path) -> bool:
+        """As `train.finish` and the claim's end, between two looks at the folder."""
+        (folder / "metrics.json").write_text(json.dumps(RESULT))
+        (folder / "progress.json").unlink()
+        return False
+
+    monkeypatch.setattr(watch, "is_held", ends)
+    found = watch.look(folder, "a run")
+    assert found is not None
+    assert (found.state, found.epoch, found.test) == ("done", 3, 0.4)
+
+
+def test_a_file_that_goes_while_it_is_looked_at_stops_no_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "seed-1"
+    folder.mkdir()
+    (folder / "error.txt").write_text("ValueError: of old")
+    sign = {"epoch": 1, "host": os.uname().nodename}
+    monkeypatch.setattr(watch, "last_sign", lambda _: (sign, 0.0))  # and then it has gone
+    found = watch.look(folder, "a run")
+    assert found is not None
+    assert (found.state, found.reason) == ("failed", "ValueError: of old")
+
+
+def test_folders_of_others_are_passed_over(tmp_path: Path, capsys: Any) -> None:
+    for name in ("seed-1-old", "seed-", "seed-²"):
+        (tmp_path / "x" / name).mkdir(parents=True)
+        (tmp_path / "x" / name / "config.yaml").touch()
+    assert look(tmp_path, capsys=capsys) == (watch_command.ALL_DONE, {}, [])
 
 
 def test_what_waits_in_slurms_queue_is_named(
