@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,9 @@ ENDED = {
 FORGOTTEN = ("FORGOTTEN", "")
 """Not SLURM's: of a job that it does not know any more, as minutes after its end."""
 
+TASKS = "_tasks.txt"
+"""Behind the job's id: a line for each task, its id and its overrides, quoted as a shell reads them."""
+
 OUTCOME = "_outcome.json"
 """A process of a task leaves this behind the task's id and its own number among them: 12_0_0_outcome.json."""
 
@@ -43,8 +47,8 @@ class SlurmArray:
         self.id = next(iter(tasks)).partition("_")[0]
         own = apart(list(tasks.values()))
         self.tasks = {task: f": {words}" if words else "" for task, words in zip(tasks, own, strict=True)}
-        self.listed = folder / f"{self.id}_tasks.txt"
-        lines = [f"{task}  {' '.join(overrides)}\n" for task, overrides in tasks.items()]
+        self.listed = folder / f"{self.id}{TASKS}"
+        lines = [f"{task}  {shlex.join(overrides)}\n" for task, overrides in tasks.items()]
         self.listed.write_text("".join(lines), encoding="utf-8")
         self.outcomes: dict[str, Outcome] = {}
         self.states: dict[str, str] = {}

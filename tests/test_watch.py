@@ -16,7 +16,9 @@ from ner_experiments import watch, watch_command
 from ner_experiments.claims import claim, is_held
 from ner_experiments.job import compose
 from ner_experiments.signs import clock, in_words, left, slurm_task
+from ner_experiments.slurm_array import SlurmArray
 from ner_experiments.train import train
+from ner_experiments.watch_slurm import Queue
 
 SMALL = ["data=toy_zh", "data.max_sentences=30", "model.hidden_size=6", "runtime.progress=false"]
 LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.checkpoint_seconds=0"]
@@ -150,20 +152,31 @@ def test_folders_of_others_are_passed_over(tmp_path: Path, capsys: Any) -> None:
     assert look(tmp_path, capsys=capsys) == (watch_command.ALL_DONE, {}, [])
 
 
+SQUEUE = """#!/bin/sh
+echo $1 >> ${0%squeue}asked
+[ $1 = --jobs=11 ] || printf '%s\\n' '12_1|RUNNING|node' '12_2|PENDING|'
+"""
+
+
 def test_what_waits_in_slurms_queue_is_named(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slurm").mkdir()
-    tasks = [f"12_{task}  {' '.join(SMALL)} seed={task}" for task in (1, 2)]
-    (tmp_path / "slurm" / "12_tasks.txt").write_text("\n".join(tasks) + "\n")
+    own = [*SMALL, 'data.licence="of its own"']
+    SlurmArray(tmp_path / "slurm", {"11_1": own, "11_2": own})
+    SlurmArray(tmp_path / "slurm", {f"12_{seed}": [*own, f"seed={seed}"] for seed in (1, 2)})
     squeue = tmp_path / "bin" / "squeue"
     squeue.parent.mkdir()
-    squeue.write_text("#!/bin/sh\necho '12_1|RUNNING|node'\necho '12_2|PENDING|'\n")
+    squeue.write_text(SQUEUE)
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{squeue.parent}:{os.environ['PATH']}")
-    _, counts, runs = look(tmp_path, *SMALL, "seed=1,2,3", capsys=capsys)
+    _, counts, runs = look(tmp_path, *own, "seed=1,2,3", capsys=capsys)
     assert counts == {"waiting": 3}
     assert [run["slurm"] for run in runs] == ["", "12_2", ""]
+    queue = Queue(tmp_path / "slurm")
+    assert set(queue.ask().values()) == set(queue.ask().values()) == {"12_2"}
+    asked = (squeue.parent / "asked").read_text().split()
+    assert asked == ["--jobs=11", "--jobs=12"] * 2 + ["--jobs=12"]  # what is forgotten is not asked for again
 
 
 def test_who_looks_keeps_no_run_from_its_folder(tmp_path: Path) -> None:
