@@ -53,7 +53,7 @@ def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
 
 def joined(*parts: Sequence[str]) -> tuple[str, ...]:
     """All overrides, of several with the same key only the last."""
-    return tuple({item.partition("=")[0]: item for part in parts for item in part}.values())
+    return tuple({key(item): item for part in parts for item in part}.values())
 
 
 def compose(overrides: Sequence[str], place: str) -> DictConfig:
@@ -79,9 +79,14 @@ def deviations(table: Table, further: Sequence[str]) -> list[str]:
     return [item for item in further if root(item) not in NOT_THE_EXPERIMENT]
 
 
+def key(override: str) -> str:
+    """layers of layers=2, +layers=2 and ++layers=2."""
+    return override.partition("=")[0].lstrip("+~")
+
+
 def root(override: str) -> str:
     """data of data=weibo, data.max_sentences=80 and data/any=thing."""
-    return override.partition("=")[0].replace("/", ".").partition(".")[0]
+    return key(override).replace("/", ".").partition(".")[0]
 
 
 def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tuple[list[list[str]], int]:
