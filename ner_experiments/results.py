@@ -7,6 +7,7 @@ import json
 import platform
 import resource
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -137,7 +138,8 @@ def peak_memory(device: torch.device) -> dict[str, int]:
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     measured = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-    peak = {"main": measured[0] if measured else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    peak = {"main": measured[0] if measured else unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
     if device.type == "cuda":
         peak["device"] = torch.cuda.max_memory_allocated(device)
     return peak

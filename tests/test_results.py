@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -233,3 +235,14 @@ assert peak() < before + 16
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent.parent
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(("platform", "expected"), [("darwin", 4096), ("freebsd14", 4096 << 10)])
+def test_without_proc_the_peak_is_that_of_the_whole_process(
+    platform: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which getrusage tells in bytes on macOS, and in KiB elsewhere."""
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    monkeypatch.setattr(resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=4096))
+    assert results.peak_memory(torch.device("cpu")) == {"main": expected}
