@@ -109,8 +109,11 @@ def test_smoke_tries_each_row_on_files_made_for_it(name: str, capsys: pytest.Cap
     assert "no score counts" in printed
 
 
+@pytest.mark.parametrize(
+    ("name", "of"), [("huang2015_table6", "huang2015_table6"), ("li2020_table3", "li2020_table1")]
+)
 def test_smoke_counts_rows_that_fail(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, of: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ner_experiments import train
 
@@ -118,10 +121,11 @@ def test_smoke_counts_rows_that_fail(
         raise RuntimeError("on purpose")
 
     monkeypatch.setattr(train, "train", fails)
-    assert smoke.main(["huang2015_table6"]) == 1
+    assert smoke.main([name]) == 1
     captured = capsys.readouterr()
-    assert "2 rows failed" in captured.out
-    assert "huang2015_table6, BI-LSTM-CRF: RuntimeError: on purpose" in captured.err
+    rows = [row for row in tables.load(of).rows if row.run is not None]
+    assert f"{len(rows)} rows failed" in captured.out
+    assert f"{name}, {rows[0].label}: RuntimeError: on purpose" in captured.err
 
 
 def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> None:
