@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.errors import HydraException
 
 from ner_experiments import settings, table_rules, tables
 from ner_experiments.table_runs import experiments
@@ -24,6 +25,8 @@ def main(argv: Sequence[str]) -> int:
     """Returns the exit status. ValueError or OSError for what the user caused."""
     arguments = parser().parse_intermixed_args(argv)
     if arguments.name is None:
+        if arguments.keep or arguments.format or arguments.output:
+            raise ValueError("--keep, --output and formats are of one table, named first: table NAME ...")
         for name in tables.names():
             table = tables.load(name)
             print(f"{name:<18} {table.title} ({table.source})")
@@ -122,13 +125,19 @@ def of_table(overrides: Sequence[str]) -> tuple[Table, list[int], list[Override]
         if own:
             raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
         return None
-    others = OverridesParser.create().parse_overrides(
-        [item for item in overrides if item not in own.values()]
-    )
+    others = parsed([item for item in overrides if item not in own.values()])
     for item in others:
         check_further(item)
     seeds = seeds_of(own["seeds"]) if "seeds" in own else []
     return tables.load(own["table"].partition("=")[2]), seeds, others
+
+
+def parsed(overrides: Sequence[str]) -> list[Override]:
+    """ValueError for what is not written as overrides are."""
+    try:
+        return OverridesParser.create().parse_overrides(list(overrides))
+    except HydraException as error:
+        raise ValueError(str(error).splitlines()[0]) from error
 
 
 def check_further(item: Override) -> None:
@@ -139,8 +148,8 @@ def check_further(item: Override) -> None:
 
 
 def seeds_of(override: str) -> list[int]:
-    (parsed,) = OverridesParser.create().parse_overrides([override])
-    seeds: Any = parsed.value()
+    (item,) = parsed([override])
+    seeds: Any = item.value()
     if not (table_rules.are(table_rules.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
         raise ValueError(
             f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"
