@@ -73,7 +73,7 @@ bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: 
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
 	$(BIN)/python benchmarks/page.py
 
-check: .venv/installed    ## formatting, lint, types, which module may import which, known faults of what is installed
+check: .venv/installed    ## formatting, lint, types, which module may import which, known faults of constraints.txt
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

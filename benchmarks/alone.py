@@ -1,11 +1,11 @@
 """Work in a process of its own, whose peak memory is that work's alone."""
 
 import multiprocessing
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import timing
 import torch
 
 from ner_experiments.results import peak_memory, reset_peak_memory
@@ -30,9 +30,9 @@ def measured(prepare: Callable[..., Callable[[], Any]], arguments: Any, threads:
     run = prepare(*arguments)
     reset_peak_memory()
     before = resident()
-    start = time.perf_counter()
+    start = timing.now()
     result = run()
-    seconds = time.perf_counter() - start
+    seconds = timing.now() - start
     return {"seconds": seconds, "bytes": peak_memory(CPU)["main"] - before, "result": result}
 
 

@@ -81,10 +81,9 @@ def main() -> None:
         "--hidden", type=int, default=MODEL["hidden"], help="units of the BiLSTM per direction"
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="of the contestants, only these")
-    arguments = timing.begin(parser)
+    arguments, everyone = begin(parser)
     settings = {**MODEL, "hidden": arguments.hidden, "threads": arguments.threads}
     sizes = TINY if arguments.tiny else {"data": DATA, "epochs": EPOCHS}
-    everyone = contestants(arguments)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         tokens = corpus.write(place, **sizes["data"], dim=settings["word_dim"])
@@ -111,8 +110,24 @@ def main() -> None:
     timing.write("end_to_end", result, arguments.output)
 
 
+def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Contestant]]:
+    """The options, and who takes part."""
+    arguments = timing.begin(parser)
+    if arguments.clock == "processor":
+        parser.error("the drivers measure by the wall clock")
+    everyone = contestants(arguments)
+    if arguments.only is None:
+        return arguments, everyone
+    if not arguments.output:
+        parser.error("--only measures a part of what results/ has: it takes --output")
+    names = [one.name for one in everyone]
+    if unknown := [name for name in arguments.only if name not in names]:
+        parser.error(f"--only: there is no {unknown[0]}, but {', '.join(names)}")
+    return arguments, [one for one in everyone if one.name in arguments.only]
+
+
 def contestants(arguments: argparse.Namespace) -> list[Contestant]:
-    """Those that are wanted and can be had."""
+    """Those that can be had."""
     driver = {path.stem.removeprefix("run_"): str(path) for path in DRIVERS.glob("run_*.py")}
     found = [
         Contestant("ours", sys.executable, [driver["ours"]]),
@@ -127,7 +142,7 @@ def contestants(arguments: argparse.Namespace) -> list[Contestant]:
     if importlib.util.find_spec("torchcrf") is None:
         print("pytorch is left out: no pytorch-crf")
         found = [one for one in found if one.name != "pytorch"]
-    return [one for one in found if not arguments.only or one.name in arguments.only]
+    return found
 
 
 def take_turns(

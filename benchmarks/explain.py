@@ -29,6 +29,7 @@ from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
 from ner_experiments.experiment import fit
 from ner_experiments.modules.crf import CRF
+from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.sigterm import Sigterm
 
@@ -171,7 +172,7 @@ def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:
     hooks = [
         layer.register_forward_hook(note, with_kwargs=True)
         for layer in trial.tagger.modules()
-        if type(layer).__name__ == "BiRNN"
+        if isinstance(layer, BiRNN)
     ]
     assert len(hooks) == len(outermost(trial.tagger)) // 2, "a recurrent layer outside of a BiRNN"
     trial.tagger(batch)

@@ -119,9 +119,10 @@ def overrides(knobs: dict[str, int]) -> list[str]:
 
 
 def processes(rounds: int) -> dict[str, Any]:
-    runs = [[trained(number) for number in PROCESSES] for _ in range(rounds)]
-    seconds = [[1000 / run["tokens_per_second"] for run in of_one] for of_one in zip(*runs, strict=True)]
-    peaks = [run["peak_memory_bytes"]["main"] for run in runs[0]]
+    turns = [[trained(number) for number in PROCESSES] for _ in range(rounds)]
+    runs = list(zip(*turns, strict=True))
+    seconds = [[1000 / run["tokens_per_second"] for run in of_one] for of_one in runs]
+    peaks = [max(run["peak_memory_bytes"]["main"] for run in of_one) for of_one in runs]
     return summarised("processes", list(PROCESSES), seconds, peaks)
 
 

@@ -24,11 +24,11 @@ AROUND = ("batches", "startup", "vectors", "scoring")
 INTRODUCTION = """\
 # Speed and memory
 
-Made by `make bench`: each script writes a result into `results/`, and `page.py` makes this page of them.
-Ratios compare runs that took turns, round after round, in one sitting. Figures are medians, the quartiles in
-brackets. "Times ours" is what another takes over what ours takes. Peers that are not installed are left out
-and named. What was equal, and what not, stands in each section. Each was measured in one go, but not all on
-one machine: figures of two sections compare only where these name the same."""
+Each script writes a result into `results/` (`make bench` runs them all), and `page.py` makes this page of
+them. Ratios compare runs that took turns, round after round, in one sitting. Figures are medians, the
+quartiles in brackets. "Times ours" is what another takes over what ours takes. Peers that are not installed
+are left out and named. What was equal, and what not, stands in each section. Each was measured in one go, but
+not all on one machine: figures of two sections compare only where these name the same."""
 
 
 def main() -> None:
@@ -85,17 +85,15 @@ def circumstances(name: str, result: dict[str, Any]) -> str:
     versions = [f"{package} {version}" for package, version in result["versions"].items() if package in shown]
     commit = result["commit"] or "unknown"
     changed = ", changed since" if commit.endswith("+") else ""
+    clock = result.get("clock", "wall")
+    options = f"--threads {result['threads']} --rounds {result['rounds']}"
+    options += "" if clock == "wall" else f" --clock {clock}"
     left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
     return (
-        f"`python benchmarks/{name}.py`, {result['date'][:10]}, commit {commit[:12]}{changed}; "
-        f"{result['cpu']}, {counted(result['threads'], 'thread')}, {counted(result['rounds'], 'round')}"
-        f"{', seconds of a processor that others used too' if result.get('clock') == 'processor' else ''}; "
+        f"`python benchmarks/{name}.py {options}`, {result['date'][:10]}, commit {commit[:12]}{changed}; "
+        f"{result['cpu']}{', seconds of a processor that others used too' if clock == 'processor' else ''}; "
         f"Python {result['python']}, {', '.join(versions)}.{left_out}"
     )
-
-
-def counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 if __name__ == "__main__":

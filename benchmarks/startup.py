@@ -2,7 +2,7 @@
 
     python benchmarks/startup.py [--threads N] [--rounds N] [--output FILE]
 
-Wall time of whole processes, one after another, after one of each that is not counted: it compiles what is
+The time of whole processes, one after another, after one of each that is not counted: it compiles what is
 kept on the disk. Then once more under `python -X importtime`: the seconds that each top-level package takes.
 """
 

@@ -49,7 +49,7 @@ def main() -> None:
     seconds: dict[str, dict[str, list[float]]] = {name: {} for name in cases}
     for _ in range(arguments.rounds):
         for threads, policy in settings(arguments.threads):
-            for name, measured in in_a_process(threads, policy, cases).items():
+            for name, measured in in_a_process(threads, policy, arguments.clock, cases).items():
                 seconds[name].setdefault(f"{threads} {policy}".strip(), []).append(measured)
     found = {
         name: {kind: timing.summary(times) for kind, times in of_case.items()}
@@ -67,12 +67,12 @@ def settings(most: int) -> list[tuple[int, str]]:
     return [(1, ""), *((count, policy) for count in counts[1:] for policy in ("", "passive"))]
 
 
-def in_a_process(threads: int, policy: str, cases: list[str]) -> dict[str, float]:
+def in_a_process(threads: int, policy: str, clock: str, cases: list[str]) -> dict[str, float]:
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
     environment.pop("OMP_WAIT_POLICY", None)
     if policy:
         environment["OMP_WAIT_POLICY"] = policy
-    command = [sys.executable, __file__, "--threads", str(threads), "--alone", *cases]
+    command = [sys.executable, __file__, "--threads", str(threads), "--clock", clock, "--alone", *cases]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True)
     return json.loads(done.stdout)
 

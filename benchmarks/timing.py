@@ -8,7 +8,6 @@ import os
 import platform
 import resource
 import statistics
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ner_experiments.results import write_json
+from ner_experiments.results import commit, write_json
 
 Times = dict[str, Any]
 """Seconds: {"median": ..., "quartiles": [..., ...]}."""
@@ -26,6 +25,7 @@ Times = dict[str, Any]
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 PACKAGES = ("torch", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
+SOURCES = (":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py")
 CLOCK = "BENCHMARK_CLOCK"
 TURN = 0.02
 """Seconds."""
@@ -169,27 +169,13 @@ def circumstances() -> dict[str, Any]:
             continue
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit(),
+        "commit": commit(*SOURCES),
         "cpu": cpu(),
         "threads": torch.get_num_threads(),
         "clock": os.environ.get(CLOCK, "wall"),
         "python": platform.python_version(),
         "versions": versions,
     }
-
-
-def commit() -> str | None:
-    """Of the code that was measured, with "+" where that has been changed since; None outside a checkout."""
-    sources = [":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py"]
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(FOLDER), *arguments]
-        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", *sources) else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 def cpu() -> str:

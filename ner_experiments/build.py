@@ -17,9 +17,9 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.processes import num_processes
+from ner_experiments.sealed import ENCODER, WEIGHTS
 from ner_experiments.tagger import Tagger
 
-WEIGHTS = "model.safetensors"
 DENSE = ("words", "chars", "features")
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
@@ -79,7 +79,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     """
     cfg = run_config.read(folder)
     encoder = make_encoder(cfg)
-    path = folder / "encoder.json"
+    path = folder / ENCODER
     try:
         encoder.restore(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, LookupError, TypeError, AttributeError) as error:

@@ -12,6 +12,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.results import write_csv
+from ner_experiments.sealed import LOG, PEEK
 
 
 class EpochLog(Callback):
@@ -21,7 +22,7 @@ class EpochLog(Callback):
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "log.csv"
+        self.path = folder / LOG
         self.rows: list[dict[str, Any]] = []
         self.loss: torch.Tensor | float = 0.0
         self.penalty: torch.Tensor | float = 0.0
@@ -186,7 +187,7 @@ class Peek(Callback):
     """
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / "peek.csv"
+        self.path = folder / PEEK
         self.scores: list[float] = []
 
     def state_dict(self) -> dict[str, Any]:

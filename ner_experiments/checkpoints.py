@@ -22,7 +22,6 @@ from ner_experiments.sigterm import Sigterm
 
 log = logging.getLogger(__name__)
 
-NAME = CHECKPOINT
 STEPS = 50
 """So often within an epoch what has to wait is done: a look at the losses, and for other processes."""
 SHARE = 0.05
@@ -83,7 +82,7 @@ class Patience(EarlyStopping):
             trainer.should_stop = True
 
     def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
-        if trainer.callback_metrics[self.monitor] > 0:
+        if self.best_score > 0 or trainer.callback_metrics[self.monitor] > 0:
             super().on_validation_end(trainer, module)
 
 
@@ -94,7 +93,7 @@ class LastCheckpoint(Checkpoint):
     """
 
     def __init__(self, folder: Path, *, seconds: float, sigterm: Sigterm) -> None:
-        self.path = folder / NAME
+        self.path = folder / CHECKPOINT
         self.pause = self.seconds = seconds
         self.sigterm = sigterm
         self.made_by = made_by()
@@ -152,13 +151,13 @@ def is_whole(path: Path) -> bool:
 
 def resumable(folder: Path) -> Path | None:
     """The folder's checkpoint, if there is one to go on from: whole, and by this code and these libraries."""
-    path = folder / NAME
+    path = folder / CHECKPOINT
     if not path.exists():
         return None
     if fault := fault_of(path):
         log.warning("%s %s; the run starts anew", path, fault)
         return None
-    log.info("%s: goes on from %s", folder, NAME)
+    log.info("%s: goes on from %s", folder, CHECKPOINT)
     return path
 
 

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from ner_experiments.atomic import replacing
-from ner_experiments.build import WEIGHTS, build, read_weights
+from ner_experiments.build import build, read_weights
 from ner_experiments.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
 from ner_experiments.checkpoints import STEPS, BestWeights, LastCheckpoint, Patience, resumable
 from ner_experiments.curves import Curves
@@ -38,6 +38,7 @@ from ner_experiments.results import (
     write_json,
     write_predictions,
 )
+from ner_experiments.sealed import ENCODER, WEIGHTS
 from ner_experiments.shown import show
 from ner_experiments.sigterm import Sigterm
 from ner_experiments.tagger import Tagger
@@ -203,7 +204,7 @@ def keep_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
     """The weights, and what makes their inputs of text."""
     with replacing(folder / WEIGHTS) as part:
         part.write_bytes(save(tagger.state_dict()))
-    write_json(folder / "encoder.json", encoder.state())
+    write_json(folder / ENCODER, encoder.state())
 
 
 def keep_predictions(

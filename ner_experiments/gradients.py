@@ -19,8 +19,8 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.recurrent import Block
 from ner_experiments.results import part_of, write_csv
+from ner_experiments.sealed import GRADIENTS
 
-NAME = "gradients.csv"
 COLUMNS = ("epoch", "steps", "kind", "part", "norm", "by_shortcut", "through_block", "share")
 WEIGHTS, LAYER = "weights", "layer"
 NORM, SHORTCUT, BLOCK = "norm", "by_shortcut", "through_block"
@@ -75,7 +75,7 @@ class Gradients(Callback):
     """
 
     def __init__(self, folder: Path, every: int) -> None:
-        self.path, self.every = folder / NAME, every
+        self.path, self.every = folder / GRADIENTS, every
         self.rows: list[Row] = []
         self.steps = 0
         self.sums: dict[tuple[str, str], dict[str, Tensor]] = defaultdict(dict)

@@ -8,6 +8,7 @@ import json
 import platform
 import resource
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ import torch
 from seqeval.metrics import f1_score
 from torch import nn
 
-from ner_experiments.analysis.predictions import as_field
+from ner_experiments.analysis.predictions import as_field, read_file
 from ner_experiments.atomic import replacing
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import encode, strict_spans
@@ -57,10 +58,9 @@ def write_predictions(
 
 
 def seqeval_f1(path: Path) -> float:
-    """F1 of a file of predicted mentions, by seqeval's own reading of it."""
-    blocks = path.read_text(encoding="utf-8").rstrip("\n").split("\n\n")
-    rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
-    gold, predicted = ([[row[column] for row in block] for block in rows] for column in (1, 2))
+    """F1 of a file of predicted mentions, by seqeval."""
+    found = read_file(path)
+    gold, predicted = [[*it.gold] for it in found], [[*it.predicted] for it in found]
     return float(f1_score(gold, predicted, zero_division=0))
 
 
@@ -110,8 +110,8 @@ def describe(counts: dict[str, Any]) -> str:
     return f"{counts['parameters']:,} parameters ({parts}; {weights})"
 
 
-def commit() -> str | None:
-    """Of the source tree, with "+" where that has been changed since; None outside a checkout."""
+def commit(*paths: str) -> str | None:
+    """Of the source tree, with "+" where that, or `paths` of it, changed since; None outside a checkout."""
     source = Path(__file__).parent
 
     def git(*arguments: str) -> str:
@@ -120,7 +120,8 @@ def commit() -> str | None:
 
     try:
         git("ls-files", "--error-unmatch", Path(__file__).name)
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--", ":/") else "")
+        changed = git("status", "--porcelain", "--", *(paths or [":/"]))
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return None
 
@@ -153,7 +154,8 @@ def peak_memory(device: torch.device) -> dict[str, int]:
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     measured = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-    peak = {"main": measured[0] if measured else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
+    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    peak = {"main": measured[0] if measured else unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
     if device.type == "cuda":
         peak["device"] = torch.cuda.max_memory_allocated(device)
     return peak

@@ -20,9 +20,10 @@ from torch import nn
 from torch.optim import Optimizer
 from yaml import YAMLError
 
+from ner_experiments.plain_yaml import describe, read_text
+from ner_experiments.sealed import CONFIG
 from ner_experiments.settings import CONF, PACKAGE
 
-NAME = "config.yaml"
 PARTS = (
     "data",
     "words",
@@ -42,11 +43,12 @@ OF_TORCH = ("torch.nn", "torch.optim", INITIALISERS)
 
 def read(folder: Path) -> DictConfig:
     """The settings of a run. ValueError, with place and value, for those that no run of the suite writes."""
-    path = folder / NAME
+    path = folder / CONFIG
+    text = read_text(path)
     try:
-        cfg = OmegaConf.load(path)
-    except (OmegaConfBaseException, YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: {' '.join(str(error).split())}") from error
+        cfg = OmegaConf.create(text)
+    except (OmegaConfBaseException, YAMLError, ValueError) as error:
+        raise ValueError(f"{path}{describe(error, text)}") from error
     if not isinstance(cfg, DictConfig) or (missing := [part for part in PARTS if part not in cfg]):
         lacks = f"it lacks {', '.join(missing)}" if isinstance(cfg, DictConfig) else "got a list"
         raise ValueError(f"{path}: expected the settings of a run, {lacks}")

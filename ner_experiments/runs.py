@@ -41,6 +41,11 @@ class Run:
     metrics: Mapping[str, Any]
 
     @property
+    def label(self) -> str:
+        """DATA-MODEL-DECODER-IDENTITY."""
+        return self.folder.parent.name
+
+    @property
     def score(self) -> float:
         """F1 or accuracy on test, in percent."""
         return 100 * float(self.metrics["test"][self.headline])
@@ -80,7 +85,7 @@ class Run:
         """
         from ner_experiments.analysis.confidence import of_run
 
-        self.whole("model.safetensors")
+        self.whole(sealed.WEIGHTS)
         return of_run(self.folder)
 
     def outcomes(self) -> Outcomes | None:
@@ -97,11 +102,11 @@ class Run:
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
-        return rows_of(self.whole("log.csv"))
+        return rows_of(self.whole(sealed.LOG))
 
     def peeked(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
-        path = self.whole("peek.csv")
+        path = self.whole(sealed.PEEK)
         return [100 * row[f"test_{self.headline}"] for row in rows_of(path)] if path.exists() else []
 
     def predicted(self) -> list[Predicted]:
@@ -160,7 +165,7 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
     """Finished runs under `output_dir` with the corpus, model and decoder of the config."""
     any_identity = run_folder(cfg, "*").parent
     prefix = glob.escape(any_identity.name.removesuffix("*"))
-    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/metrics.json")):
+    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{sealed.METRICS}")):
         yield Run(path.parent, sealed.read(path))
 
 
@@ -227,7 +232,7 @@ def kept(folder: Path) -> Iterator[KeptRun]:
 
 def run_of(folder: Path) -> Run:
     """ValueError if it is no finished run's folder, or its metrics.json is not as it was."""
-    return Run(folder, sealed.read(predictions.file(folder, "metrics.json")))
+    return Run(folder, sealed.read(predictions.file(folder, sealed.METRICS)))
 
 
 def kept_run(path: Path) -> KeptRun:

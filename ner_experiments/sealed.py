@@ -11,10 +11,11 @@ from typing import Any
 from ner_experiments.data.checksum import sha256
 
 OWN, FILES = "sha256", "files"
-WRITTEN = (
-    *("config.yaml", "encoder.json", "gradients.csv", "log.csv", "model.safetensors", "peek.csv"),
-    *("predictions/dev.conll", "predictions/test.conll"),
-)
+METRICS = "metrics.json"
+CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
+LOG, PEEK, GRADIENTS = "log.csv", "peek.csv", "gradients.csv"
+PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
+WRITTEN = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, PEEK, *PREDICTIONS)
 
 
 class DamagedError(ValueError):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.curves import scores
 from ner_experiments.loggers import Logger
+from ner_experiments.sealed import PEEK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,12 +25,11 @@ if TYPE_CHECKING:
 SPLITS = ("dev", "test")
 MAPS = 5
 """Sentences of which attention is drawn."""
-SELECTION = "dev chose the epoch; test was scored once, by that epoch's weights"
 
 
 def show(logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger, data: CorpusModule) -> None:
-    """`result` is what `experiment.run` returns. The tagger ends up on the CPU, and in evaluation."""
-    logger.summary(summary(result))
+    """`result` is what `experiment.run` returns. The tagger may end up on the CPU, and in evaluation."""
+    logger.summary(summary(result, peeked=(folder / PEEK).exists()))
     for split in SPLITS:
         if split in result:
             show_errors(logger, folder, split, result)
@@ -41,7 +42,7 @@ def show(logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger
         show_attention(logger, tagger, data)
 
 
-def summary(result: Mapping[str, Any]) -> dict[str, str | float]:
+def summary(result: Mapping[str, Any], *, peeked: bool) -> dict[str, str | float]:
     """best/dev_f1, best/test_types_PER, ... of the epoch that dev chose; costs; what they are scores of."""
     found: dict[str, str | float] = {"best/epoch": result["best_epoch"]}
     for split in SPLITS:
@@ -55,12 +56,20 @@ def summary(result: Mapping[str, Any]) -> dict[str, str | float]:
         "task": result["task"],
         "data": result["data"]["name"],
         "checksum": result["data"]["checksum"],
-        "selection": SELECTION,
+        "selection": selection(tested="test" in result, peeked=peeked),
         "commit": result["commit"] or "",
         "device": result["device"],
         **result["data"]["leakage"],
     }
     return found | {f"protocol/{name}": value for name, value in about.items()}
+
+
+def selection(*, tested: bool, peeked: bool) -> str:
+    """What chose the epoch, and when test was scored."""
+    if not tested:
+        return "dev chose the epoch"
+    besides = "; besides after each epoch, by which nothing chose" if peeked else ""
+    return f"dev chose the epoch; test was scored once, by that epoch's weights{besides}"
 
 
 def show_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, Any]) -> None:
@@ -140,9 +149,9 @@ def show_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:
 
     if not isinstance(tagger.model, AttBiLSTM) or data.corpus.task != "mentions":
         return
-    from ner_experiments.analysis.weights import attention, first_with_mentions
+    from ner_experiments.analysis.weights import attention, places_of
 
-    places = first_with_mentions(data.corpus, min(MAPS, logger.sentences))
+    places = list(islice(places_of(data.corpus), min(MAPS, logger.sentences)))
     maps = cache(lambda: attention(tagger.cpu().eval(), data.encoder, places))
     for number, place in enumerate(places):
         logger.picture(f"attention/{place.split}-{place.number}", partial(heat_maps, maps, number))

@@ -35,10 +35,13 @@ def in_words(seconds: Sequence[float] | None) -> str:
     """0:40 to 2:15 left."""
     if seconds is None:
         return "-"
+    return f"{span(seconds)} left" if seconds[1] else "training is over"
+
+
+def span(seconds: Sequence[float]) -> str:
+    """0:40 to 2:15, or one of them where they are the same."""
     least, most = map(clock, seconds)
-    if most == clock(0):
-        return "training is over"
-    return f"{most} left" if least == most else f"{least} to {most} left"
+    return most if least == most else f"{least} to {most}"
 
 
 def clock(seconds: float) -> str:

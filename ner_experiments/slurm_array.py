@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ner_experiments.summary import apart
 
 Outcome = dict[str, Any] | str
 """What a task returned, or in one line why it did not."""
@@ -21,6 +24,9 @@ ENDED = {
 
 FORGOTTEN = ("FORGOTTEN", "")
 """Not SLURM's: of a job that it does not know any more, as minutes after its end."""
+
+TASKS = "_tasks.txt"
+"""Behind the job's id: a line for each task, its id and its overrides, quoted as a shell reads them."""
 
 OUTCOME = "_outcome.json"
 """A process of a task leaves this behind the task's id and its own number among them: 12_0_0_outcome.json."""
@@ -39,9 +45,10 @@ class SlurmArray:
     def __init__(self, folder: Path, tasks: Mapping[str, Sequence[str]]) -> None:
         self.folder = folder
         self.id = next(iter(tasks)).partition("_")[0]
-        self.tasks = dict(zip(tasks, words_apart(list(tasks.values())), strict=True))
-        self.listed = folder / f"{self.id}_tasks.txt"
-        lines = [f"{task}  {' '.join(overrides)}\n" for task, overrides in tasks.items()]
+        own = apart(list(tasks.values()))
+        self.tasks = {task: f": {words}" if words else "" for task, words in zip(tasks, own, strict=True)}
+        self.listed = folder / f"{self.id}{TASKS}"
+        lines = [f"{task}  {shlex.join(overrides)}\n" for task, overrides in tasks.items()]
         self.listed.write_text("".join(lines), encoding="utf-8")
         self.outcomes: dict[str, Outcome] = {}
         self.states: dict[str, str] = {}
@@ -117,15 +124,6 @@ def verb(outcome: Outcome) -> str:
     if isinstance(outcome, str):
         return "has failed"
     return "has left its run to another process" if "busy" in outcome else "has finished"
-
-
-def words_apart(jobs: Sequence[Sequence[str]]) -> list[str]:
-    """Of each job the overrides that not all jobs have, as the end of a line; of a single one nothing."""
-    if len(jobs) == 1:
-        return [""]
-    shared = set.intersection(*map(set, jobs))
-    words = [" ".join(item for item in job if item not in shared) for job in jobs]
-    return [f": {own}" if own else "" for own in words]
 
 
 def squeue(job: str) -> dict[str, tuple[str, str]] | None:

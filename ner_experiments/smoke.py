@@ -1,7 +1,8 @@
-"""`ner-experiments smoke`: every row of every published table, trained for two steps, scored and printed.
+"""`ner-experiments smoke`: every row of every published table, tried, scored and printed.
 
 The rows' own settings and readers are at work. Only the files are not the real ones (see `smoke_data`), and
-nothing is trained longer than two steps, so that the scores mean nothing.
+each run is trained for two steps, so that the scores mean nothing. The trainings of the XOR table are made
+in full, with one seed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    text = "Every row of the published tables trains two steps on tiny files made for it, and is scored."
+    text = (
+        "Every row of the published tables trains two steps on tiny files made for it, and is scored; those "
+        "of the XOR table train in full."
+    )
     parser = argparse.ArgumentParser(prog="ner-experiments smoke", description=text)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
     parser.add_argument("--output", type=Path, metavar="DIR", help="keeps the files and runs there")
@@ -62,12 +66,12 @@ def try_table(table: Table, place: Path) -> int:
     for write in (table_page.markdown, table_page.latex, table_records.as_csv, table_records.as_json):
         write(page)
     to_measure = [result for result in page.results if result.row.run is not None or result.row.trial]
-    absent = sum(result.measured is None for result in to_measure) - failed
+    absent = sum(result.measured is None for result in to_measure)
     seconds = time.perf_counter() - started
     print(
         f"{table.name:<18} {len(table.rows):>3} rows, {len(to_measure):>2} run {seconds:6.1f} s", flush=True
     )
-    return failed + absent
+    return max(failed, absent)  # those that failed are absent too, unless the table is an analysis of them
 
 
 def replaced(table: Table, place: Path) -> list[str]:

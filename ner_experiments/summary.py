@@ -22,12 +22,11 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
     """Prints the finished rows and the failed jobs; returns how many failed."""
     console = console or make_console()
     failed = [job for job in jobs if job.status is not JobStatus.COMPLETED]
-    finished = [job for job in jobs if job.status is JobStatus.COMPLETED]
-    label = labels(jobs)
-    if finished:
-        rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for job in finished:
-            rows[label[id(job)]].append(job.return_value)
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for job, label in zip(jobs, labels([overrides(job) for job in jobs]), strict=True):
+        if job.status is JobStatus.COMPLETED:
+            rows[label].append(job.return_value)
+    if rows:
         console.print(f"\n{common(jobs)}", markup=False, highlight=False, soft_wrap=True)
         console.print(results_table(rows))
         for name, runs in rows.items():
@@ -83,14 +82,16 @@ def spread(values: Sequence[float]) -> str:
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.2f}"
 
 
-def labels(jobs: Sequence[JobReturn]) -> dict[int, str]:
+def labels(jobs: Sequence[Sequence[str]]) -> list[str]:
     """What sets each job apart from the others, but for the seed."""
-    shared = set.intersection(*(set(overrides(job)) for job in jobs))
-    return {
-        id(job): " ".join(item for item in overrides(job) if item not in shared and not is_seed(item))
-        or "all"
-        for job in jobs
-    }
+    named = [[item for item in job if not is_seed(item)] for job in jobs]
+    return [words or "all" for words in apart(named)]
+
+
+def apart(jobs: Sequence[Sequence[str]]) -> list[str]:
+    """Of each job the overrides that not all jobs have."""
+    shared = set.intersection(*map(set, jobs))
+    return [" ".join(item for item in job if item not in shared) for job in jobs]
 
 
 def common(jobs: Sequence[JobReturn]) -> str:

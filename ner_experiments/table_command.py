@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
+from hydra.errors import HydraException
 
 from ner_experiments import settings, table_rules, tables
 from ner_experiments.table_runs import experiments
+from ner_experiments.tables import Table
 
 if TYPE_CHECKING:
     from ner_experiments.table_scores import Page
@@ -23,6 +25,8 @@ def main(argv: Sequence[str]) -> int:
     """Returns the exit status. ValueError or OSError for what the user caused."""
     arguments = parser().parse_intermixed_args(argv)
     if arguments.name is None:
+        if arguments.keep or arguments.format or arguments.output:
+            raise ValueError("--keep, --output and formats are of one table, named first: table NAME ...")
         for name in tables.names():
             table = tables.load(name)
             print(f"{name:<18} {table.title} ({table.source})")
@@ -94,27 +98,46 @@ def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | Non
     They reach it as such because Hydra would hold the other overrides against conf/ alone, without the row's.
     Composes every row. ValueError for what is wrong with the table, a row, or the overrides.
     """
-    own = {key: item for item in overrides for key in ("table", "seeds") if item.startswith(f"{key}=")}
+    if (asked := of_table(overrides)) is None:
+        return None
+    table, seeds, others = asked
+    if not sweep:
+        own = f"table={table.name}"
+        raise ValueError(f"{own} is a sweep: add -m, as in `python run.py -m {own}`")
+    further = [str(item.input_line) for item in others if not settings.is_for_hydra(item)]
+    experiments(table, further)
+    return [
+        f"hydra.sweeper.table={table.name}",
+        *([f"hydra.sweeper.seeds={seeds}"] if seeds else []),
+        f"hydra.sweeper.overrides=[{','.join(map(as_value, further))}]",
+        *(str(item.input_line) for item in others if settings.is_for_hydra(item)),
+    ]
+
+
+def of_table(overrides: Sequence[str]) -> tuple[Table, list[int], list[Override]] | None:
+    """The table of `table=NAME seeds=[1,2] ...`, the seeds, none for its own, and what else there is.
+
+    None where there is no table. ValueError for what is no table, and for seeds and overrides that are not as
+    a table's have to be.
+    """
+    own = {key: item for item in overrides for key in settings.OF_SWEEPS if item.startswith(f"{key}=")}
     if "table" not in own:
         if own:
             raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
         return None
-    if not sweep:
-        raise ValueError(f"{own['table']} is a sweep: add -m, as in `python run.py -m {own['table']}`")
-    parsed = OverridesParser.create().parse_overrides(
-        [item for item in overrides if item not in own.values()]
-    )
-    for item in parsed:
+    others = parsed([item for item in overrides if item not in own.values()])
+    for item in others:
         check_further(item)
-    further = [str(item.input_line) for item in parsed if not settings.is_for_hydra(item)]
-    experiments(tables.load(own["table"].partition("=")[2]), further)
-    seeds = [f"hydra.sweeper.seeds={seeds_of(own['seeds'])}"] if "seeds" in own else []
-    return [
-        f"hydra.sweeper.{own['table']}",
-        *seeds,
-        f"hydra.sweeper.overrides=[{','.join(map(as_value, further))}]",
-        *(str(item.input_line) for item in parsed if settings.is_for_hydra(item)),
-    ]
+    seeds = seeds_of(own["seeds"]) if "seeds" in own else []
+    return tables.load(own["table"].partition("=")[2]), seeds, others
+
+
+def parsed(overrides: Sequence[str]) -> list[Override]:
+    """ValueError for what is not written as overrides are."""
+    try:
+        return OverridesParser.create().parse_overrides(list(overrides))
+    except HydraException as error:
+        raise ValueError(str(error).splitlines()[0]) from error
 
 
 def check_further(item: Override) -> None:
@@ -125,8 +148,8 @@ def check_further(item: Override) -> None:
 
 
 def seeds_of(override: str) -> list[int]:
-    (parsed,) = OverridesParser.create().parse_overrides([override])
-    seeds: Any = parsed.value()
+    (item,) = parsed([override])
+    seeds: Any = item.value()
     if not (table_rules.are(table_rules.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
         raise ValueError(
             f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"

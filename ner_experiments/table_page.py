@@ -55,7 +55,7 @@ def markdown(page: Page) -> str:
 
 
 def latex(page: Page) -> str:
-    """Two tabulars for \\usepackage{booktabs}, with their legends as text."""
+    """For \\usepackage{booktabs}: a tabular, a second one where rows are compared, and the notes as text."""
     parts = [escaped(f"{page.table.title}. {page.table.source}.")]
     if page.deviations:
         parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
@@ -67,11 +67,10 @@ def latex(page: Page) -> str:
 
 
 def results(page: Page) -> Grid:
-    lines, peeked = [], any(result.price_of_peeking() is not None for result in page.results)
-    headings = HEADINGS if peeked else HEADINGS[:-1]
-    for number, result in numbered(page):
+    lines, prices = [], [result.price_of_peeking() for result in page.results]
+    headings = HEADINGS[:-1] if set(prices) == {None} else HEADINGS
+    for (number, result), price in zip(numbered(page), prices, strict=True):
         row, ours, against, cost = result.row, result.measured, result.against, result.cost()
-        price = result.price_of_peeking()
         lines.append(
             [
                 f"{row.label}{', cited' if row.cited else ''}{f' [{number}]' if row.note else ''}",

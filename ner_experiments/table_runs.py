@@ -53,7 +53,7 @@ def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
 
 def joined(*parts: Sequence[str]) -> tuple[str, ...]:
     """All overrides, of several with the same key only the last."""
-    return tuple({item.partition("=")[0]: item for part in parts for item in part}.values())
+    return tuple({key(item): item for part in parts for item in part}.values())
 
 
 def compose(overrides: Sequence[str], place: str) -> DictConfig:
@@ -83,9 +83,14 @@ def deviations(table: Table, further: Sequence[str]) -> list[str]:
     return others
 
 
+def key(override: str) -> str:
+    """layers of layers=2, +layers=2 and ++layers=2."""
+    return override.partition("=")[0].lstrip("+~")
+
+
 def root(override: str) -> str:
     """data of data=weibo, data.max_sentences=80 and data/any=thing."""
-    return override.partition("=")[0].replace("/", ".").partition(".")[0]
+    return key(override).replace("/", ".").partition(".")[0]
 
 
 def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tuple[list[list[str]], int]:
@@ -96,7 +101,7 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
     from ner_experiments import runs  # with torch, which a look at the tables does not need
 
     jobs, finished, known = [], 0, dict[str, str]()
-    seeds = seeds or (tables.load(table.analysis) if table.analysis else table).seeds
+    seeds = seeds or seeds_of_table(table)
     for experiment in experiments(table, further):
         try:
             done = runs.finished(experiment.cfg, known)
@@ -106,6 +111,11 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
         jobs += [[*experiment.overrides, f"seed={seed}"] for seed in left]
         finished += len(seeds) - len(left)
     return jobs, finished
+
+
+def seeds_of_table(table: Table) -> tuple[int, ...]:
+    """Its own; of an analysis those of the table whose runs it analyses."""
+    return (tables.load(table.analysis) if table.analysis else table).seeds
 
 
 def output_dir(further: Sequence[str]) -> Path:

@@ -23,8 +23,9 @@ Source = Callable[[Experiment], Mapping[int, Run]]
 
 @dataclass(frozen=True)
 class Result:
-    """A row and what was measured for it: test scores in percent, by seed, and their runs.
+    """A row and what was measured for it: scores by seed, and their runs.
 
+    scores: on test, in percent; of trials, the phrases learned of four.
     comparable: whether the published number is of the same data.
     missing: why finished runs, if there are any, were not made use of.
     """
@@ -56,7 +57,7 @@ class Result:
 
     def price_of_peeking(self) -> float | None:
         """Best epoch on test minus the one that dev chose, in points: the mean over runs that peeked."""
-        prices = [max(run.peeked()) - run.score for run in self.runs.values() if run.peeked()]
+        prices = [max(peeked) - run.score for run in self.runs.values() if (peeked := run.peeked())]
         return float(np.mean(prices)) if prices else None
 
     def cost(self) -> dict[str, float]:

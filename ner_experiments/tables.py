@@ -78,14 +78,13 @@ class Table:
 
 def names() -> list[str]:
     """All tables, table 4 before table 10."""
-    found = [path.stem for path in SWEEPS.glob("*.yaml")]
-    return sorted(found, key=lambda name: [int(part) if part.isdigit() else part for part in parts(name)])
+    return sorted((path.stem for path in SWEEPS.glob("*.yaml")), key=order)
 
 
-def parts(name: str) -> list[str]:
+def order(name: str) -> tuple[str, int]:
     """huang2015_table2: huang2015_table and 2."""
     stem = name.rstrip("0123456789")
-    return [stem, name[len(stem) :] or "0"]
+    return stem, int(name[len(stem) :] or 0)
 
 
 def load(name: str) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, TextIO
@@ -10,7 +11,6 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from ner_experiments.data.columns import is_blank
 from ner_experiments.tagging import Tagged
 
 DIGITS = 4
@@ -97,7 +97,7 @@ def write_terminal(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str])
 
 def visible(text: str) -> str:
     """What could move the cursor or turn the line around is written out; a line end is a space."""
-    flat = " ".join(part for part in text.splitlines() if not is_blank(part)) if "\n" in text else text
+    flat = re.sub(r"[ \t\r]*\n[ \t\r\n]*", " ", text)
     return "".join(c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in flat)
 
 

@@ -20,7 +20,7 @@ from ner_experiments.data.tags import Span, encode, strict_spans
 from ner_experiments.runs import run_of
 from ner_experiments.tagger import Tagger
 
-PARTS = ("config.yaml", "encoder.json", build.WEIGHTS)
+PARTS = (sealed.CONFIG, sealed.ENCODER, sealed.WEIGHTS)
 CHUNK = 16_384
 """Tokens that are read before the first of them are tagged, at least, if there are so many."""
 

@@ -18,7 +18,6 @@ from omegaconf import DictConfig, OmegaConf
 from ner_experiments import sealed, signs
 from ner_experiments.atomic import clear, replacing
 from ner_experiments.build import make_encoder, readers
-from ner_experiments.checkpoints import NAME
 from ner_experiments.claims import claim
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Encoder
@@ -27,11 +26,10 @@ from ner_experiments.experiment import run
 from ner_experiments.identity import identity, run_folder
 from ner_experiments.processes import is_first_process
 from ner_experiments.results import write_json
+from ner_experiments.sealed import CONFIG, METRICS
 from ner_experiments.sigterm import noted
 
 log = logging.getLogger(__name__)
-
-METRICS = "metrics.json"
 
 
 def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
@@ -103,7 +101,7 @@ def begin(folder: Path, cfg: DictConfig) -> None:
     clear(folder)
     if (folder / METRICS).exists():
         (folder / METRICS).replace(folder / f"{METRICS}.damaged")
-    with replacing(folder / "config.yaml") as part:
+    with replacing(folder / CONFIG) as part:
         OmegaConf.save(cfg, part, resolve=True)
 
 
@@ -111,7 +109,7 @@ def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """metrics.json last: with it a run counts, and needs its checkpoint no more."""
     whole = sealed.seal(result | {sealed.FILES: sealed.checksums(folder)})
     write_json(folder / METRICS, whole)
-    for name in (NAME, signs.NAME):
+    for name in (signs.CHECKPOINT, signs.NAME):
         (folder / name).unlink(missing_ok=True)
     return whole
 
@@ -155,7 +153,7 @@ def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
     read: of the corpus and the inputs, as `sources`.
     """
     corpus = glob.escape(cfg.data.name)
-    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/metrics.json")):
+    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS}")):
         try:
             theirs = sealed.read(path).get("read", {})
         except sealed.DamagedError:

@@ -15,8 +15,8 @@ from ner_experiments import sealed, signs
 from ner_experiments.claims import is_held
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.identity import experiment
-from ner_experiments.run_config import NAME as CONFIG
 from ner_experiments.run_config import read
+from ner_experiments.sealed import CONFIG, METRICS
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
 ALIVE = 6 * signs.LIFE
@@ -67,8 +67,8 @@ class Wanted:
 
 def everything(output: Path) -> list[Status]:
     """All runs under a folder."""
-    found = ((folder, look(folder, folder.parent.name)) for folder in folders(output))
-    return [status for _, status in found if status is not None]
+    found = [look(folder, folder.parent.name) for folder in folders(output)]
+    return [status for status in found if status is not None]
 
 
 def of_sweep(wanted: Iterable[Wanted], output: Path, queued: Mapping[Wanted, str]) -> list[Status]:
@@ -91,7 +91,12 @@ def status_of(run: Wanted, places: Sequence[Path], queued: Mapping[Wanted, str])
 
 
 def folders(output: Path) -> list[Path]:
-    return sorted(path for path in output.glob("*/seed-*") if path.is_dir())
+    found = output.glob("*/seed-*")
+    return sorted(path for path in found if path.is_dir() and path.name.removeprefix("seed-").isdecimal())
+
+
+def seed_of(folder: Path) -> int:
+    return int(folder.name.removeprefix("seed-"))
 
 
 def experiment_of(folder: Path) -> tuple[str, int] | None:
@@ -99,13 +104,11 @@ def experiment_of(folder: Path) -> tuple[str, int] | None:
 
     A run that fails before it has read its data leaves no config, in a folder named by the settings alone.
     """
-    path, (_, _, seed) = folder / CONFIG, folder.name.rpartition("-")
-    if not seed.isdigit():
-        return None
+    path, seed = folder / CONFIG, seed_of(folder)
     if not path.exists():
-        return f"experiment-{folder.parent.name.rpartition('-')[2]}", int(seed)
+        return f"experiment-{folder.parent.name.rpartition('-')[2]}", seed
     try:
-        return read_experiment(folder, path.stat().st_mtime_ns), int(seed)
+        return read_experiment(folder, path.stat().st_mtime_ns), seed
     except (ValueError, OSError):
         return None
 
@@ -117,23 +120,23 @@ def read_experiment(folder: Path, changed: int) -> str:
 
 def look(folder: Path, label: str) -> Status | None:
     """None if there is nothing but a lock that nobody holds."""
-    seed = int(folder.name.rpartition("-")[2])
-    if (folder / "metrics.json").exists():
+    seed = seed_of(folder)
+    held, (told, silent) = is_held(folder), last_sign(folder)  # first: when there is a result both are gone
+    if (folder / METRICS).exists():
         return finished(folder, label, seed)
-    told, silent = last_sign(folder)
     known: dict[str, Any] = {
         **{"label": label, "seed": seed, "folder": str(folder), "epoch": told.get("epoch"), "silent": silent},
         **{name: told.get(name) for name in ("max_epochs", "dev", "best", "best_epoch")},
         **{name: told.get(name, "") for name in ("host", "slurm")},
     }
     elsewhere = bool(told) and told.get("host") != platform.node()
-    if is_held(folder) or (elsewhere and silent is not None and silent < ALIVE):
+    if held or (elsewhere and silent is not None and silent < ALIVE):
         why = "" if told else "reads its data"
         part, left = told.get("part", 0.0), told.get("seconds_left")
         scoring = told.get("stage") == "scoring"
         return Status(state=RUNNING, part=part, left=left, reason="scores" if scoring else why, **known)
-    errors = sorted(folder.glob("error*.txt"), key=lambda path: path.stat().st_mtime)
-    if errors and not (told and (folder / signs.NAME).stat().st_mtime > errors[-1].stat().st_mtime):
+    errors = sorted(folder.glob("error*.txt"), key=written)
+    if errors and written(errors[-1]) >= written(folder / signs.NAME):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / signs.CHECKPOINT).exists():
         return Status(state=CUT_OFF, reason="goes on when the command is repeated", **known)
@@ -144,7 +147,7 @@ def look(folder: Path, label: str) -> Status | None:
 
 def finished(folder: Path, label: str, seed: int) -> Status:
     try:
-        metrics = sealed.read(folder / "metrics.json")
+        metrics = sealed.read(folder / METRICS)
     except (sealed.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
     headline = HEADLINES[metrics["task"]][0]
@@ -161,6 +164,14 @@ def last_sign(folder: Path) -> tuple[dict[str, Any], float | None]:
         return dict(told), max(0.0, time.time() - path.stat().st_mtime)
     except (OSError, ValueError):  # there is none yet, or the run has just been finished
         return {}, None
+
+
+def written(path: Path) -> float:
+    """When, in seconds; 0 if there is none, or not any more."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def last_line(path: Path) -> str:

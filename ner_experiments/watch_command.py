@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments import settings, table_command, table_runs, tables
+from ner_experiments import settings, table_command, table_runs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,23 +25,28 @@ def main(argv: Sequence[str]) -> int:
     """Returns the exit status."""
     arguments = parser().parse_intermixed_args(argv)
     try:
-        look = looker(arguments)
-        runs = look()
+        return status(told(arguments))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return WRONG
+
+
+def told(arguments: argparse.Namespace) -> list[Status]:
+    """The runs as they stood at the last look."""
+    look = looker(arguments)
+    if not (arguments.json or arguments.once):
+        return live(look, arguments.seconds)
+    runs = look()
     if arguments.json:
         from ner_experiments.watch import counts
 
         content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
         print(json.dumps(content, indent=2, ensure_ascii=False))
-    elif arguments.once:
+    else:
         from ner_experiments.summary import make_console
 
         make_console().print(shown(runs))
-    else:
-        runs = live(look, arguments.seconds)
-    return status(runs)
+    return runs
 
 
 def parser() -> argparse.ArgumentParser:
@@ -67,7 +72,7 @@ def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
     overrides = list(arguments.overrides)
     if arguments.output is not None:
         overrides.append(f"output_dir={table_command.as_value(arguments.output)}")
-    if not any(item for item in overrides if not item.startswith("output_dir=")):
+    if all(item.startswith("output_dir=") for item in overrides):
         output = table_runs.output_dir(overrides)
         if not output.is_dir():
             raise ValueError(f"{output}: there is no such folder")
@@ -81,24 +86,18 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[Wanted]]:
     """Where its runs lie, and which they are. ValueError as `run.py -m` has it."""
     from ner_experiments.watch import Wanted
 
-    own = {key: item for item in overrides for key in settings.OF_SWEEPS if item.startswith(f"{key}=")}
-    further = [item for item in overrides if item not in own.values()]
-    if "table" in own:
-        table = tables.load(own["table"].partition("=")[2])
+    if (asked := table_command.of_table(overrides)) is not None:
+        table, chosen, others = asked
+        further = [str(item.input_line) for item in others]
         rows = table_runs.experiments(table, further)
-        source = tables.load(table.analysis) if table.analysis else table
-        seeds = table_command.seeds_of(own["seeds"]) if "seeds" in own else source.seeds
+        seeds = chosen or table_runs.seeds_of_table(table)
         runs = [Wanted.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
         return table_runs.output_dir(further), runs
-    if own:
-        raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
-    from ner_experiments.slurm_array import words_apart
+    from ner_experiments.summary import labels
 
-    jobs = settings.jobs(further)
+    jobs = settings.jobs(overrides)
     configs = [table_runs.compose(job, "watch") for job in jobs]
-    named = [[item for item in job if not item.startswith("seed=")] for job in jobs]
-    labels = [label.removeprefix(": ") or "all" for label in words_apart(named)]
-    runs = [Wanted.of(label, cfg, cfg.seed) for label, cfg in zip(labels, configs, strict=True)]
+    runs = [Wanted.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
     return Path(configs[0].output_dir), runs
 
 
@@ -111,7 +110,7 @@ def live(look: Callable[[], list[Status]], seconds: float) -> list[Status]:
     runs = look()
     with Live(shown(runs), console=make_console(), auto_refresh=False) as screen:
         try:
-            while status(runs) == UNFINISHED or any(run.state in ("running", "waiting") for run in runs):
+            while any(run.state in ("running", "waiting") for run in runs):
                 time.sleep(seconds)
                 runs = look()
                 screen.update(shown(runs), refresh=True)
@@ -166,12 +165,9 @@ def best(run: Status) -> str:
 
 
 def left(run: Status) -> str:
-    from ner_experiments.signs import clock
+    from ner_experiments.signs import span
 
-    if run.left is None or run.state != "running":
-        return ""
-    least, most = map(clock, run.left)
-    return most if least == most else f"{least} to {most}"
+    return span(run.left) if run.left is not None and run.state == "running" else ""
 
 
 def ago(run: Status) -> str:

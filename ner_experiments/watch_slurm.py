@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import time
 from collections.abc import Iterable
@@ -9,12 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from ner_experiments import table_runs
-from ner_experiments.slurm_array import squeue
+from ner_experiments.slurm_array import TASKS, squeue
 from ner_experiments.watch import Wanted
 
-TASKS = "_tasks.txt"
 PAUSE = 15.0
-"""Seconds between two questions to SLURM, whose answer all users of a cluster wait for."""
+"""Seconds before SLURM is asked again, for whose answers all users of a cluster wait."""
 
 
 class Queue:
@@ -24,6 +24,7 @@ class Queue:
         self.folder = folder
         self.asked = -PAUSE
         self.pending: dict[tuple[str, int], str] = {}
+        self.forgotten: set[Path] = set()
 
     def waiting(self, wanted: Iterable[Wanted]) -> dict[Wanted, str]:
         """The task of each run that has one in the queue."""
@@ -34,19 +35,23 @@ class Queue:
         return {run: task for run, task in found.items() if task is not None}
 
     def ask(self) -> dict[tuple[str, int], str]:
+        """For each array job, until SLURM has forgotten it."""
         pending = {}
-        for path in sorted(self.folder.glob(f"*{TASKS}")):
-            states = squeue(path.name.removesuffix(TASKS)) or {}
+        for path in sorted({*self.folder.glob(f"*{TASKS}")} - self.forgotten):
+            states = squeue(path.name.removesuffix(TASKS))
+            if states is None:  # it does not answer
+                continue
+            if not states:
+                self.forgotten.add(path)
             for line in path.read_text(encoding="utf-8").splitlines():
-                task, _, overrides = line.partition("  ")
+                task, *overrides = shlex.split(line)
                 if states.get(task, ("", ""))[0] == "PENDING":
-                    pending[run_of(overrides)] = task
+                    pending[run_of(tuple(overrides))] = task
         return pending
 
 
 @lru_cache(maxsize=4096)
-def run_of(overrides: str) -> tuple[str, int]:
-    """Overrides hold no spaces outside quotes; those of a job that has some is not told apart."""
-    cfg = table_runs.compose(overrides.split(" "), "squeue")
+def run_of(overrides: tuple[str, ...]) -> tuple[str, int]:
+    cfg = table_runs.compose(overrides, "squeue")
     run = Wanted.of("", cfg, cfg.seed)
     return run.experiment, run.seed

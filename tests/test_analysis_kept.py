@@ -140,6 +140,25 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert [case["sentence"] for case in content["pairs"][0]["cases"]] == [it.number for it in pair.cases[:2]]
 
 
+def test_rows_of_one_name_are_told_apart_by_their_identity(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for identity in ("a", "b"):
+        keep(opened(finish(tmp_path, identity, 1)), tmp_path / f"{identity}.json", "a row")
+    files = [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
+    assert cli(["errors", *files]) == 0
+    printed = capsys.readouterr().out
+    assert [line for line in printed.splitlines() if line.startswith("## ")] == [
+        "## 1. a row",
+        "## 2. a row",
+        "## 1 and 2, mention by mention",
+    ]
+    assert cli(["errors", *files, "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [row["identity"] for row in content["rows"]] == ["a", "b"]
+    assert content["pairs"][0]["identities"] == ["a", "b"]
+
+
 def test_the_command_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(*arguments: str | Path) -> str:
         assert cli(["errors", *map(str, arguments)]) == 1

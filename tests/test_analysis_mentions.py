@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from seqeval.metrics import classification_report
 
+from ner_experiments import sealed
 from ner_experiments.analysis import cases
 from ner_experiments.analysis.mentions import by_length, by_type
 from ner_experiments.analysis.predictions import Predicted, read
@@ -189,10 +190,24 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
     text = predictions.read_text()
     predictions.write_text(text.replace("rained O O", "rained B-LOC O"))
     assert "stacked and " in (message := refused("stacked", "ours"))
-    assert "differ in test sentence 2: ('It', 'rained') and ('It', 'rained')" in message
+    assert "differ in the gold tags of test sentence 2: ('O', 'B-LOC') and ('O', 'O')" in message
+    predictions.write_text(text.replace("rained", "snowed"))
+    assert "in the words of test sentence 2: ('It', 'snowed') and" in refused("stacked", "ours")
     predictions.write_text(text.removesuffix("Rome B-LOC O\n! O O\n\n"))
     assert re.search(r"stacked has 4 test sentences, \S+ours has 5", refused("stacked", "ours"))
     predictions.unlink()
     assert "it has no predictions/test.conll" in refused("stacked", "ours")
     (runs[1] / "metrics.json").write_text('{"task": "tags"}')
     assert "type_a: cases are of mentions, and this run was scored tag by tag" in refused("ours", "type_a")
+
+
+def test_a_damaged_run_is_refused(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
+    metrics, predictions = runs[0] / "metrics.json", runs[0] / "predictions" / "test.conll"
+    whole = json.dumps(sealed.seal({"task": "mentions", sealed.FILES: sealed.checksums(runs[0])}))
+    metrics.write_text(whole)
+    predictions.write_text(predictions.read_text().replace("rained O O", "rained O B-LOC"))
+    assert cli(["cases", *map(str, runs)]) == 1
+    assert f"{predictions} is damaged: its SHA-256 is" in capsys.readouterr().err
+    metrics.write_text(whole[:20])
+    assert cli(["cases", *map(str, runs)]) == 1
+    assert f"{metrics} is damaged: " in capsys.readouterr().err

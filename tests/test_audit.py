@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,11 +45,11 @@ def database() -> Iterator[str]:
         yield f"{url}/query"
 
 
-def audit(folder: Path, requirements: str, url: str) -> tuple[int, str]:
+def audit(folder: Path, requirements: str, url: str, python: str = sys.executable) -> tuple[int, str]:
     pytest.importorskip("pip_audit")
     path = folder / "constraints.txt"
     path.write_text(requirements)
-    command = [sys.executable, str(AUDIT), str(path), url]
+    command = [python, str(AUDIT), str(path), url]
     ended = subprocess.run(
         command, capture_output=True, text=True, env={"no_proxy": "*", "HOME": str(folder)}
     )
@@ -73,6 +74,17 @@ def test_a_database_that_breaks_off_fails_nothing(tmp_path: Path, database: str)
     status, printed = audit(tmp_path, "good==2.0\nbroken==1.0\n", database)
     assert (status, printed.startswith("audit: skipped, ")) == (0, True)
     assert printed.count("\n") == 1
+
+
+def test_what_pip_audit_cannot_read_fails(tmp_path: Path, database: str) -> None:
+    status, printed = audit(tmp_path, "good==2.0\nbad = 1.0\n", database)
+    assert (status, printed.startswith("audit: "), "line 2" in printed) == (1, True, True)
+
+
+def test_a_missing_pip_audit_fails(tmp_path: Path, database: str) -> None:
+    venv.create(tmp_path / "env")
+    status, printed = audit(tmp_path, "good==2.0\n", database, str(tmp_path / "env/bin/python"))
+    assert (status, printed.endswith(": No module named pip_audit\n")) == (1, True)
 
 
 def test_without_a_network_it_is_skipped_at_once(tmp_path: Path) -> None:

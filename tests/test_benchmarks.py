@@ -55,7 +55,8 @@ def test_the_page_says_which_bars_are_met(tmp_path: Path, monkeypatch: pytest.Mo
     for plot in re.findall(r"\]\((plots/.*?)\)", page):
         assert (tmp_path / plot).stat().st_size > 1000
     assert "Left out: flair." in page
-    assert "commit 0123456789ab, changed since; 2 x Example, 2 threads, 3 rounds" in page
+    assert "`python benchmarks/crf.py --threads 2 --rounds 3`" in page
+    assert "commit 0123456789ab, changed since; 2 x Example; Python" in page
 
 
 def test_the_page_says_where_the_time_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,6 +86,8 @@ def test_processor_seconds_are_of_one_thread_and_said(
     assert timing.now() - begun < 0.1
     subprocess.run([sys.executable, "-c", "sum(range(10**7))"], check=True)
     assert timing.now() - begun > 0.1  # its children's, too
+    alone = load("alone", monkeypatch)
+    assert alone.measured(lambda: lambda: time.sleep(0.2), (), threads=1)["seconds"] < 0.1
     assert timing.circumstances()["clock"] == "processor"
     parser = timing.options("", rounds=1)
     monkeypatch.setattr(sys, "argv", ["a", "--clock", "processor", "--threads", "2"])
@@ -92,7 +95,9 @@ def test_processor_seconds_are_of_one_thread_and_said(
         timing.begin(parser)
     assert "it takes --threads 1" in capsys.readouterr().err
     monkeypatch.setitem(MADE, "clock", "processor")
-    assert "3 rounds, seconds of a processor that others " in write_page(["scoring"], tmp_path, monkeypatch)
+    page = write_page(["scoring"], tmp_path, monkeypatch)
+    assert " --rounds 3 --clock processor`" in page
+    assert "2 x Example, seconds of a processor that others used too; " in page
 
 
 def test_the_page_of_one_result_has_one_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,6 +150,15 @@ def test_operations_are_six_per_weight_and_token(
     assert flop.operations(trial.tagger, batch) == 6 * weights * 15
 
 
+def test_memory_of_processes_is_the_most_of_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    growth = load("growth", monkeypatch)
+    peaks = iter([30, 20, 10, 40])
+    monkeypatch.setattr(
+        growth, "trained", lambda _: {"tokens_per_second": 1.0, "peak_memory_bytes": {"main": next(peaks)}}
+    )
+    assert growth.processes(rounds=2)["bytes"] == [30, 40]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_writes_what_the_page_reads(
@@ -155,4 +169,4 @@ def test_a_script_writes_what_the_page_reads(
     environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent)}
     subprocess.run(command, cwd=FOLDER, env=environment, check=True)
     assert json.loads(path.read_text())["benchmark"] == name
-    assert f"`python benchmarks/{name}.py`" in page_of(tmp_path, monkeypatch)
+    assert f"`python benchmarks/{name}.py --threads " in page_of(tmp_path, monkeypatch)

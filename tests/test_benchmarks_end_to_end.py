@@ -94,5 +94,27 @@ def test_our_driver_trains_and_decodes(tmp_path: Path) -> None:
         assert ours[key]["median"] == statistics.median(ours[key]["runs"]) > 0
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--clock", "processor", "--threads=1"], "the drivers measure by the wall clock"),
+        (["--only", "ours"], "it takes --output"),
+        (["--only", "ours", "nobody", "--output=a.json"], "there is no nobody, but ours, "),
+    ],
+)
+def test_what_would_measure_less_than_it_says_is_refused(
+    options: list[str],
+    message: str,
+    end_to_end: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(end_to_end.timing.CLOCK, "wall")
+    monkeypatch.setattr(sys, "argv", ["end_to_end.py", *options])
+    with pytest.raises(SystemExit):
+        end_to_end.main()
+    assert message in capsys.readouterr().err
+
+
 def with_package() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)}

@@ -166,16 +166,21 @@ def test_one_run_says_nothing_of_seeds(run: Path, tmp_path: Path) -> None:
 
 
 def test_without_the_corpus_sentences_are_made_up(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def gone(folder: Path) -> None:
         raise ValueError("the corpus is gone")
 
-    monkeypatch.setattr(trained, "load", gone)
+    monkeypatch.setattr(trained, "corpus_of", gone)
     options = ["--format", "torch", "--sentences", "7", "--output", str(tmp_path / "made")]
     assert cli(["export", str(run), *options]) == 0
-    made_up = "(7 made up of its words and characters, as the corpus cannot be read)"
+    made_up = "(7 made up of its words and characters, as the run's corpus is not there as it was)"
     assert made_up in capsys.readouterr().out
+    assert "the corpus is gone" in caplog.text
 
 
 def test_what_is_not_equal_is_not_written(

@@ -10,6 +10,7 @@ import torch
 from omegaconf import OmegaConf
 from torch import Tensor
 
+from ner_experiments.analysis import trained
 from ner_experiments.build import build
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
@@ -159,3 +160,16 @@ def test_further_columns_are_made_up_of_what_the_run_saw() -> None:
     sentences = made_up(encoder, 20)
     assert {symbol for it in sentences for symbol in it.columns["pos"]} == {"NN", "VB"}
     assert all(len(it.columns["pos"]) == len(it) for it in sentences)
+
+
+def test_a_score_that_is_no_number_is_no_equal_one() -> None:
+    tagger, encoder = untrained()
+
+    def run(inputs: Mapping[str, Tensor]) -> Tagged:
+        (batch,) = trained.batches(encoder, sentences)
+        scores = tagger(batch)
+        return tagger.decoder.decode(scores, batch.mask), torch.full_like(scores, torch.nan)
+
+    sentences = made_up(encoder, 2)
+    with pytest.raises(ValueError, match="0 have other tags, and a score differs by nan; "):
+        differ(tagger, encoder, sentences, run, "model.pt2")

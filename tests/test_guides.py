@@ -98,6 +98,7 @@ def test_the_service_answers_with_mentions_and_refuses_what_it_cannot_read(
         assert (text[int(start) : int(end)], kind) == (words, "PER")
         assert rest
         assert asked(port, b"\0") == 400
+        assert asked(port, b"\xff") == 400
     finally:
         server.kill()
         server.wait()

@@ -128,6 +128,11 @@ def test_a_terminal_gets_each_mention_with_its_type_and_no_character_that_acts(
     assert re.sub(r" \[[A-Z]+ \d\.\d\d\]", "", shown[12]) == r"a\x1b[31mb \u202ec [/] d\x07"
 
 
+def test_on_a_terminal_a_line_end_is_a_space_and_nothing_else_ends_a_line() -> None:
+    assert visible("He lives in\n") + "Paris" + visible(" \r\n\n\tsince") == "He lives in Paris since"
+    assert visible("a\u2028b\x85c\rd\n") == r"a\u2028b\x85c\rd "
+
+
 def test_standard_input_is_read_where_no_file_is_named(
     toy_run: Path, text: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

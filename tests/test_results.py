@@ -3,11 +3,13 @@
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -209,6 +211,8 @@ def test_the_commit_says_whether_the_source_was_changed(
     assert re.fullmatch("[0-9a-f]{40}", git("rev-parse", "HEAD"))
     file.write_text("2")
     assert results.commit() == git("rev-parse", "HEAD") + "+"
+    assert results.commit(":/source") == results.commit()
+    assert results.commit(":/conf") == git("rev-parse", "HEAD")
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="not Linux")
@@ -231,3 +235,14 @@ assert peak() < before + 16
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent.parent
     )
     assert run.returncode == 0, run.stderr
+
+
+@pytest.mark.parametrize(("platform", "expected"), [("darwin", 4096), ("freebsd14", 4096 << 10)])
+def test_without_proc_the_peak_is_that_of_the_whole_process(
+    platform: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which getrusage tells in bytes on macOS, and in KiB elsewhere."""
+    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(Path, "exists", lambda _: False)
+    monkeypatch.setattr(resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=4096))
+    assert results.peak_memory(torch.device("cpu")) == {"main": expected}

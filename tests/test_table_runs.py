@@ -9,7 +9,7 @@ from toy_rows import TABLE, TEST, TOY, finish, page_of
 from ner_experiments import pages, table_page, table_records, tables
 from ner_experiments.identity import identity
 from ner_experiments.runs import Run, finished, finished_once
-from ner_experiments.table_runs import compose, deviations, experiments, unfinished
+from ner_experiments.table_runs import compose, deviations, experiments, joined, unfinished
 from ner_experiments.table_scores import Page, collect
 
 
@@ -113,6 +113,13 @@ def test_the_overrides_that_make_other_experiments_are_shown() -> None:
     assert deviations(table, ["output_dir=x", "runtime.threads=2", "data_dir=y"]) == []
     assert deviations(table, ["layers=4", "data.folder=z"]) == []  # as the paper has it; elsewhere
     assert deviations(table, ["output_dir=x", "trainer.max_epochs=5"]) == ["trainer.max_epochs=5"]
+    assert deviations(table, ["++output_dir=x", "++layers=2"]) == ["++layers=2"]
+
+
+def test_an_override_that_is_forced_is_of_the_same_setting(tmp_path: Path) -> None:
+    page = collect(tables.load(TABLE), [f"output_dir={tmp_path}", "++data.max_sentences=80"])
+    assert not any(result.comparable for result in page.results)
+    assert joined(["layers=2", "seed=1"], ["++layers=3"]) == ("++layers=3", "seed=1")
 
 
 def test_another_model_under_the_words_makes_other_experiments() -> None:

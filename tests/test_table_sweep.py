@@ -65,6 +65,8 @@ REFUSED = [
     (["-m", "table=yang2020_table7", "seed=3"], "seed=3: a table takes its seeds as a list: seeds=[1,2,3]"),
     (["-m", "table=yang2020_table7", "seeds=3"], "seeds=3: seeds must be a list of different whole numbers"),
     (["-m", "table=yang2020_table7", "seeds=[1,1]"], "seeds must be a list of different whole numbers"),
+    (["-m", "table=yang2020_table7", "seeds=[1,2"], "seeds=[1,2"),
+    (["-m", "table=yang2020_table7", "layers=[2"], "layers=[2"),
     (["-m", "table=yang2020_table7", "layers=2,3"], "layers=2,3: a table's rows are the sweep"),
     (["-m", "table=yang2020_table7", "layer=2"], "row 'residual, 4 layers': layer=2: there is no setting"),
     (["-m", "table=xor"], "xor: its rows are no training runs; `ner-experiments xor` measures them"),
@@ -109,8 +111,11 @@ def test_smoke_tries_each_row_on_files_made_for_it(name: str, capsys: pytest.Cap
     assert "no score counts" in printed
 
 
+@pytest.mark.parametrize(
+    ("name", "of"), [("huang2015_table6", "huang2015_table6"), ("li2020_table3", "li2020_table1")]
+)
 def test_smoke_counts_rows_that_fail(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, of: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ner_experiments import train
 
@@ -118,10 +123,11 @@ def test_smoke_counts_rows_that_fail(
         raise RuntimeError("on purpose")
 
     monkeypatch.setattr(train, "train", fails)
-    assert smoke.main(["huang2015_table6"]) == 1
+    assert smoke.main([name]) == 1
     captured = capsys.readouterr()
-    assert "2 rows failed" in captured.out
-    assert "huang2015_table6, BI-LSTM-CRF: RuntimeError: on purpose" in captured.err
+    rows = [row for row in tables.load(of).rows if row.run is not None]
+    assert f"{len(rows)} rows failed" in captured.out
+    assert f"{name}, {rows[0].label}: RuntimeError: on purpose" in captured.err
 
 
 def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from safetensors.torch import load_file
 from ner_experiments import build, settings, train
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
+from ner_experiments.metrics import TagAccuracy
 from ner_experiments.runs import Run
 
 SMALL = [
@@ -128,6 +130,17 @@ def test_patience_is_not_lost_before_anything_is_found(tmp_path: Path) -> None:
     result = train.train(configure(*columns(tmp_path, text), *overrides))
     assert result["dev"]["f1"] == 0
     assert result["epochs"] == 5
+
+
+def test_once_something_was_found_each_epoch_takes_of_the_patience(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those too that find nothing, as training that has gone astray does."""
+    scores, compute = chain([0.0, 0.5], repeat(0.0)), TagAccuracy.compute
+    monkeypatch.setattr(TagAccuracy, "compute", lambda metric: compute(metric) | {"accuracy": next(scores)})
+    overrides = ["data.task=tags", "trainer.max_epochs=9", "trainer.patience=2"]
+    result = train.train(configure(*columns(tmp_path, TAGS), *overrides))
+    assert (result["best_epoch"], result["epochs"]) == (2, 4)
 
 
 def test_a_loaded_run_decodes_as_it_did(trained: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ import tiny_bert
 import torch
 from attack import Attack, configure, unmarked
 
-from ner_experiments import checkpoints, train
+from ner_experiments import checkpoints, signs, train
 from ner_experiments.data import bert_files, frozen, vectors
 
 
@@ -31,7 +31,7 @@ def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     (folder / "metrics.json").unlink()
     state = {"callbacks": {"LastCheckpoint": {"made_by": checkpoints.made_by()}}}
     content = {**state, "loops": Attack(mark)}
-    checkpoints.InPlace().save_checkpoint(content, folder / checkpoints.NAME)  # with its checksum
+    checkpoints.InPlace().save_checkpoint(content, folder / signs.CHECKPOINT)  # with its checksum
     assert checkpoints.resumable(folder) is None
     assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts anew" in caplog.text
     assert train.train(cfg)["epochs"] == 1

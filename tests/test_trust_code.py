@@ -12,7 +12,7 @@ PACKAGE = Path(run_config.__file__).parent
 CODE = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "hydra_plugins").glob("*.py")]
 ONLY_ERRORS_OF = {"yaml", "tarfile", "runpy"}
 ONLY_ERRORS_OF |= {"pickle", "_pickle", "shelve", "marshal", "dill", "cloudpickle", "joblib"}
-"""What is imported of these are errors. YAML is read by OmegaConf, whose loader makes no objects."""
+"""What is imported of these are errors, and of YAML the parser, which gives events and makes no objects."""
 BUILTINS = {"eval", "exec", "compile", "__import__"}
 METHODS = {
     "system",

@@ -12,11 +12,13 @@ from typing import Any
 import killed
 import pytest
 
-from ner_experiments import watch_command
+from ner_experiments import watch, watch_command
 from ner_experiments.claims import claim, is_held
 from ner_experiments.job import compose
 from ner_experiments.signs import clock, in_words, left, slurm_task
+from ner_experiments.slurm_array import SlurmArray
 from ner_experiments.train import train
+from ner_experiments.watch_slurm import Queue
 
 SMALL = ["data=toy_zh", "data.max_sentences=30", "model.hidden_size=6", "runtime.progress=false"]
 LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.checkpoint_seconds=0"]
@@ -90,6 +92,14 @@ def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsy
     assert "1 done" in capsys.readouterr().out
 
 
+def test_a_table_is_asked_for_as_when_it_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = ["table=yang2020_table12", "--output", str(tmp_path), "--once"]
+    assert watch_command.main([*refused, "seed=3"]) == watch_command.WRONG
+    assert "seed=3: a table takes its seeds as a list" in capsys.readouterr().err
+    assert watch_command.main([*refused, "layers=2,3"]) == watch_command.WRONG
+    assert "layers=2,3: a table's rows are the sweep" in capsys.readouterr().err
+
+
 def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
     wrong = ["data=conll2003", f"data_dir={tmp_path}/none", "runtime.progress=false"]
     with pytest.raises(ValueError, match="not found"):
@@ -100,20 +110,73 @@ def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
         assert run["reason"].startswith("ValueError: conll2003: not found in")
 
 
+RESULT = {"task": "mentions", "dev": {"f1": 0.5}, "test": {"f1": 0.4}, "epochs": 3, "best_epoch": 2}
+
+
+def test_a_run_that_ends_while_it_is_looked_at_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "seed-1"
+    folder.mkdir()
+    (folder / "progress.json").write_text('{"epoch": 3}')
+
+    def ends(folder: Path) -> bool:
+        """As `train.finish` and the claim's end, between two looks at the folder."""
+        (folder / "metrics.json").write_text(json.dumps(RESULT))
+        (folder / "progress.json").unlink()
+        return False
+
+    monkeypatch.setattr(watch, "is_held", ends)
+    found = watch.look(folder, "a run")
+    assert found is not None
+    assert (found.state, found.epoch, found.test) == ("done", 3, 0.4)
+
+
+def test_a_file_that_goes_while_it_is_looked_at_stops_no_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "seed-1"
+    folder.mkdir()
+    (folder / "error.txt").write_text("ValueError: of old")
+    sign = {"epoch": 1, "host": os.uname().nodename}
+    monkeypatch.setattr(watch, "last_sign", lambda _: (sign, 0.0))  # and then it has gone
+    found = watch.look(folder, "a run")
+    assert found is not None
+    assert (found.state, found.reason) == ("failed", "ValueError: of old")
+
+
+def test_folders_of_others_are_passed_over(tmp_path: Path, capsys: Any) -> None:
+    for name in ("seed-1-old", "seed-", "seed-²"):
+        (tmp_path / "x" / name).mkdir(parents=True)
+        (tmp_path / "x" / name / "config.yaml").touch()
+    assert look(tmp_path, capsys=capsys) == (watch_command.ALL_DONE, {}, [])
+
+
+SQUEUE = """#!/bin/sh
+echo $1 >> ${0%squeue}asked
+[ $1 = --jobs=11 ] || printf '%s\\n' '12_1|RUNNING|node' '12_2|PENDING|'
+"""
+
+
 def test_what_waits_in_slurms_queue_is_named(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slurm").mkdir()
-    tasks = [f"12_{task}  {' '.join(SMALL)} seed={task}" for task in (1, 2)]
-    (tmp_path / "slurm" / "12_tasks.txt").write_text("\n".join(tasks) + "\n")
+    own = [*SMALL, 'data.licence="of its own"']
+    SlurmArray(tmp_path / "slurm", {"11_1": own, "11_2": own})
+    SlurmArray(tmp_path / "slurm", {f"12_{seed}": [*own, f"seed={seed}"] for seed in (1, 2)})
     squeue = tmp_path / "bin" / "squeue"
     squeue.parent.mkdir()
-    squeue.write_text("#!/bin/sh\necho '12_1|RUNNING|node'\necho '12_2|PENDING|'\n")
+    squeue.write_text(SQUEUE)
     squeue.chmod(0o755)
     monkeypatch.setenv("PATH", f"{squeue.parent}:{os.environ['PATH']}")
-    _, counts, runs = look(tmp_path, *SMALL, "seed=1,2,3", capsys=capsys)
+    _, counts, runs = look(tmp_path, *own, "seed=1,2,3", capsys=capsys)
     assert counts == {"waiting": 3}
     assert [run["slurm"] for run in runs] == ["", "12_2", ""]
+    queue = Queue(tmp_path / "slurm")
+    assert set(queue.ask().values()) == set(queue.ask().values()) == {"12_2"}
+    asked = (squeue.parent / "asked").read_text().split()
+    assert asked == ["--jobs=11", "--jobs=12"] * 2 + ["--jobs=12"]  # what is forgotten is not asked for again
 
 
 def test_who_looks_keeps_no_run_from_its_folder(tmp_path: Path) -> None:
@@ -142,6 +205,7 @@ def rows(scores: list[float]) -> list[dict[str, float]]:
         ([0.1, 0.2, 0.2], (4.0, 14.0)),  # a score that is no better takes one of them
         ([0.0, 0.0], (8.0, 16.0)),  # patience begins with an epoch that finds something
         ([0.5, 0.4, 0.3, 0.2], (0.0, 0.0)),  # it is used up
+        ([0.5, 0.0, 0.0, 0.0], (0.0, 0.0)),  # also by epochs that find nothing
         ([0.1] * 2 + [0.2] * 6 + [0.3], (2.0, 2.0)),  # the last epoch comes first
     ],
 )
@@ -155,6 +219,7 @@ def test_times_in_words() -> None:
     assert [clock(seconds) for seconds in (0, 59.6, 135, 3735)] == ["0:00", "1:00", "2:15", "1:02:15"]
     assert in_words((40.0, 135.0)) == "0:40 to 2:15 left"
     assert in_words((40.0, 40.0)) == "0:40 left"
+    assert in_words((0.2, 0.4)) == "0:00 left"
     assert in_words((0.0, 0.0)) == "training is over"
     assert left([], "f1", 10, 3) is None
 

@@ -1,6 +1,7 @@
 """`python tools/audit.py [CONSTRAINTS [URL]]`: asks OSV, by pip-audit, for known faults of what CI runs.
 
-Ends with 1 if there are any. Where OSV cannot be reached, or breaks off, a line says that nothing was asked.
+Ends with 1 if there are any, or if pip-audit is missing or cannot read CONSTRAINTS. Where OSV cannot be
+reached, or breaks off, a line says that nothing was asked.
 """
 
 import json
@@ -17,15 +18,20 @@ PATIENCE = 4.0
 
 
 def main(constraints: str = CONSTRAINTS, url: str = URL) -> int:
+    command = [sys.executable, "-m", "pip_audit", "--requirement", constraints, "--no-deps", "--disable-pip"]
+    command += ["--progress-spinner=off", "--format=json"]
+    read = subprocess.run([*command, "--dry-run"], capture_output=True, text=True)  # asks nobody
+    if read.returncode:
+        print(f"audit: {end(read.stderr)}")
+        return 1
     if not answers(url):
         return skipped(f"{url} cannot be reached")
-    command = [sys.executable, "-m", "pip_audit", "--requirement", constraints, "--no-deps", "--disable-pip"]
-    command += ["--vulnerability-service=osv", f"--osv-url={url}", "--progress-spinner=off", "--format=json"]
+    command += ["--vulnerability-service=osv", f"--osv-url={url}"]
     asked = subprocess.run(command, capture_output=True, text=True)
     try:
         packages = json.loads(asked.stdout)["dependencies"]
     except ValueError:
-        return skipped(" ".join(asked.stderr.split())[-200:])
+        return skipped(end(asked.stderr))
     faults = [
         f"{package['name']} {package['version']}: {', '.join([fault['id'], *fault['aliases']])}"
         f" (fixed in {', '.join(fault['fix_versions']) or 'no version'})"
@@ -38,6 +44,11 @@ def main(constraints: str = CONSTRAINTS, url: str = URL) -> int:
         sep="\n",
     )
     return 1 if faults else 0
+
+
+def end(text: str) -> str:
+    """The last 200 characters, in a line."""
+    return " ".join(text.split())[-200:]
 
 
 def skipped(why: str) -> int:

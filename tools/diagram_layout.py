@@ -46,10 +46,12 @@ class Layout:
 
 def arrange(blocks: Sequence[Block]) -> Layout:
     nodes: list[Node] = []
+    arrows: list[list[Node]] = []
     for block in blocks:
-        rank = 1 + max((nodes[read].rank for read in block.reads), default=-1)
-        nodes.append(Node(block, rank, *size(block, [nodes[read] for read in block.reads])))
-    arrows = [route(nodes[read], node) for node in nodes for read in node.block.reads if node.block]
+        read = [nodes[place] for place in block.reads]
+        rank = 1 + max((node.rank for node in read), default=-1)
+        nodes.append(Node(block, rank, *size(block, read)))
+        arrows += [route(node, nodes[-1]) for node in read]
     bends = [bend for arrow in arrows for bend in arrow[1:-1]]
     ranks: list[list[Node]] = [[] for _ in range(1 + max(node.rank for node in nodes))]
     for node in [*nodes, *bends]:

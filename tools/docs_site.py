@@ -24,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 STAGE, SITE = ROOT / "build/site", ROOT / "site"
 PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
-LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
+LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
 GUIDES = (
     *("docs/experiments.md", "docs/corpora.md", "docs/predict.md"),
     *("docs/own_corpus.md", "docs/service.md", "docs/own_architecture.md"),
@@ -51,7 +51,7 @@ def reference(module: str) -> str:
 
 
 def gather(stage: Path) -> None:
-    """All pages, and what they link to."""
+    """All pages, and what they link to or show."""
     for page in pages():
         write(stage / page, LINK.sub(partial(relinked, page=page, stage=stage), text_of(page)))
     for module in modules():
@@ -69,7 +69,7 @@ def write(path: Path, text: str) -> None:
 
 
 def relinked(match: re.Match[str], *, page: str, stage: Path) -> str:
-    """A link as it holds within the site. A folder is its README."""
+    """A link or a picture as it holds within the site. A folder is its README."""
     opening, target, anchor, closing = match.groups(default="")
     if re.match("[a-z]+:", target):
         return match[0]

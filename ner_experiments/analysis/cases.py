@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.analysis.predictions import Predicted, metrics, read
+from ner_experiments.analysis.predictions import Predicted
 from ner_experiments.data.tags import spans
+from ner_experiments.runs import run_of
 
 
 @dataclass(frozen=True)
@@ -38,30 +39,32 @@ class Case:
 def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
     """What at least one run has right and one has wrong, the shortest first; and the number of sentences.
 
-    ValueError for a run that is not finished or whose tags are no mentions, and for runs whose test sentences
-    or gold tags differ.
+    ValueError for a run that is not finished, is damaged, or whose tags are no mentions, and for runs whose
+    test sentences or gold tags differ.
     """
-    for folder in folders:
-        if metrics(folder)["task"] != "mentions":
-            raise ValueError(f"{folder}: cases are of mentions, and this run was scored tag by tag")
-    runs = [read(folder) for folder in folders]
-    for folder, run in zip(folders[1:], runs[1:], strict=True):
-        check_same(folders[0], runs[0], folder, run)
+    runs = [run_of(folder) for folder in folders]
+    for run in runs:
+        if run.metrics["task"] != "mentions":
+            raise ValueError(f"{run.folder}: cases are of mentions, and this run was scored tag by tag")
+    predicted = [run.predicted() for run in runs]
+    for folder, sentences in zip(folders[1:], predicted[1:], strict=True):
+        check_same(folders[0], predicted[0], folder, sentences)
     found = [
         Case(number, same[0].words, same[0].gold, tuple(sentence.predicted for sentence in same))
-        for number, same in enumerate(zip(*runs, strict=True), start=1)
+        for number, same in enumerate(zip(*predicted, strict=True), start=1)
     ]
-    return sorted((case for case in found if len(set(case.right)) == 2), key=lambda it: len(it.words)), len(
-        found
-    )
+    mixed = [case for case in found if len(set(case.right)) == 2]
+    return sorted(mixed, key=lambda case: len(case.words)), len(found)
 
 
 def check_same(a: Path, first: Sequence[Predicted], b: Path, second: Sequence[Predicted]) -> None:
     if len(first) != len(second):
         raise ValueError(f"{a} has {len(first):,} test sentences, {b} has {len(second):,}")
     for number, (one, other) in enumerate(zip(first, second, strict=True), start=1):
-        if (one.words, one.gold) != (other.words, other.gold):
-            raise ValueError(f"{a} and {b} differ in test sentence {number}: {one.words} and {other.words}")
+        for what, left, right in (("words", one.words, other.words), ("gold tags", one.gold, other.gold)):
+            if left != right:
+                place = f"the {what} of test sentence {number}"
+                raise ValueError(f"{a} and {b} differ in {place}: {left} and {right}")
 
 
 def bracketed(words: Sequence[str], tags: Sequence[str]) -> str:

@@ -14,10 +14,10 @@ Grid = list[list[str]]
 
 def page(rows: Sequence[RowErrors], compared: Sequence[Compared], sentences: int) -> str:
     """`sentences`: how many to show of each two rows."""
-    numbers = {row.name: number for number, row in enumerate(rows, start=1)}
-    parts = [part for row in rows for part in of_row(row, numbers[row.name])]
+    numbers = {row.identity: number for number, row in enumerate(rows, start=1)}
+    parts = [part for row in rows for part in of_row(row, numbers[row.identity])]
     for pair in compared:
-        parts += of_pair(pair, numbers[pair.first.name], numbers[pair.second.name], sentences)
+        parts += of_pair(pair, numbers[pair.first.identity], numbers[pair.second.identity], sentences)
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,12 +1,10 @@
-"""What a finished run left to be read: its metrics, and the sentences of its predictions/test.conll."""
+"""What a finished run predicted: the sentences of its predictions/test.conll."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import Span, spans
@@ -21,19 +19,14 @@ class Predicted:
     predicted: tuple[str, ...]
 
 
-def metrics(run: Path) -> dict[str, Any]:
-    """ValueError if the run is not finished."""
-    return json.loads(text(run, "metrics.json"))
-
-
 def read(run: Path, split: str = "test") -> list[Predicted]:
     """The sentences of test, or of dev, in the order of the corpus. ValueError if the run has none."""
-    blocks = text(run, f"predictions/{split}.conll").removesuffix("\n\n").split("\n\n")
+    return read_file(file(run, f"predictions/{split}.conll"))
+
+
+def read_file(path: Path) -> list[Predicted]:
+    blocks = path.read_text(encoding="utf-8").removesuffix("\n\n").split("\n\n")
     return [sentence(block) for block in blocks]
-
-
-def text(run: Path, name: str) -> str:
-    return file(run, name).read_text(encoding="utf-8")
 
 
 def file(run: Path, name: str) -> Path:

@@ -40,6 +40,11 @@ class RowErrors:
         return {run.folder: run.predicted() for run in self.runs.values() if run.folder.is_dir()}
 
     @property
+    def identity(self) -> str:
+        """Of its runs; rows that were kept may have one name."""
+        return str(next(iter(self.runs.values())).metrics["identity"])
+
+    @property
     def test_set(self) -> tuple[str, str]:
         """Equal if two rows can be held against each other."""
         metrics = next(iter(self.runs.values())).metrics
@@ -50,6 +55,7 @@ class RowErrors:
         confusion, calibration = self.confusion(), self.calibration()
         return {
             "name": self.name,
+            "identity": self.identity,
             "runs": {seed: str(run.folder) for seed, run in self.runs.items()},
             "breakdown": {
                 dimension: {name: asdict(bucket) for name, bucket in buckets.items()}
@@ -75,6 +81,7 @@ class Compared:
         return {
             "first": self.first.name,
             "second": self.second.name,
+            "identities": [self.first.identity, self.second.identity],
             **asdict(self.agreements),
             "cases": [case.record() for case in self.cases[:sentences]],
         }
@@ -91,12 +98,7 @@ def rows(paths: Iterable[Path]) -> list[RowErrors]:
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set, of which errors are")
         found.setdefault(run.metrics["identity"], {}).setdefault(run.metrics["seed"], run)
-    return [RowErrors(name(next(iter(runs.values()))), by_seed(runs.values())) for runs in found.values()]
-
-
-def name(run: Run) -> str:
-    """DATA-MODEL-DECODER-IDENTITY of a folder; the label of a kept one."""
-    return getattr(run, "label", run.folder.parent.name)
+    return [RowErrors(next(iter(runs.values())).label, by_seed(runs.values())) for runs in found.values()]
 
 
 def compared(found: Sequence[RowErrors]) -> list[Compared]:

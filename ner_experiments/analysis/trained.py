@@ -14,11 +14,11 @@ from omegaconf import OmegaConf
 from torch import Tensor
 
 from ner_experiments import build, run_config
-from ner_experiments.analysis.predictions import metrics
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.runs import run_of
 from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
 def corpus_of(folder: Path) -> Corpus:
     """What a run was trained and scored on. ValueError if that cannot be read or has changed; or OSError."""
-    checksum = metrics(folder)["data"]["checksum"]
+    checksum = run_of(folder).metrics["data"]["checksum"]
     source = OmegaConf.to_yaml(run_config.read(folder).data)
     try:
         return as_it_was(source, checksum)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,31 +45,21 @@ class Attended:
         }
 
 
-def with_mentions(corpus: Corpus, text: str = "") -> list[Place]:
-    """The sentences of test, then of dev, that have a gold mention and whose words have `text` in them.
+def places_of(corpus: Corpus, text: str = "") -> Iterator[Place]:
+    """The sentences of test, then of dev, that have a gold mention and whose words have `text` in them."""
+    for split in ("test", "dev"):
+        for number, sentence in enumerate(corpus.splits.get(split, ()), start=1):
+            if any(tag != "O" for tag in sentence.tags) and text in " ".join(sentence.words):
+                yield Place(split, number, sentence)
 
-    ValueError if there are none.
-    """
+
+def with_mentions(corpus: Corpus, text: str = "") -> list[Place]:
+    """As `places_of`. ValueError if there are none."""
     if corpus.task != "mentions":
         raise ValueError(f"{corpus.name}: its tags are no mentions, which is what heat maps are drawn of")
-    found = [
-        Place(split, number, sentence)
-        for split in ("test", "dev")
-        for number, sentence in enumerate(corpus.splits.get(split, ()), start=1)
-        if any(tag != "O" for tag in sentence.tags) and text in " ".join(sentence.words)
-    ]
-    if not found:
+    if not (found := list(places_of(corpus, text))):
         raise ValueError(f"{corpus.name}: no sentence of test or dev has a mention and the text {text!r}")
     return found
-
-
-def first_with_mentions(corpus: Corpus, most: int) -> list[Place]:
-    """As `with_mentions`, but none where there are none."""
-    if not any(
-        tag != "O" for split in ("test", "dev") for it in corpus.splits.get(split, ()) for tag in it.tags
-    ):
-        return []
-    return with_mentions(corpus)[:most]
 
 
 @torch.inference_mode()

@@ -95,8 +95,8 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
     )
     if "test" in metrics:
         yield "- The test set was scored once, by that model."
-    if cfg.audit.peek:
-        yield "- It was also scored after each epoch, to measure the price of peeking; nothing chose by that."
+        if cfg.audit.peek:
+            yield "- It was also scored after each epoch, for the price of peeking; nothing chose by that."
     if metrics["task"] == "mentions":
         yield "- A mention counts if its type and both ends are right; seqeval finds the same F1."
     yield f"- Seed {metrics['seed']}, which decides the first weights, the order of the batches and dropout."
@@ -125,9 +125,16 @@ def made_with(metrics: Mapping[str, Any], differences: Mapping[str, float]) -> I
     versions = ", ".join(f"{name} {number}" for name, number in metrics["versions"].items())
     device = f"{metrics['device']}, {metrics['threads']} threads, {metrics['processes']} processes"
     yield f"- training: Python {metrics['python']}, {versions}; {device}; {metrics['seconds']:.0f} seconds"
-    yield f"- code of the training: commit {metrics['commit']}, checksum `{metrics['code']}`"
+    code = [of_commit(metrics["commit"]), f"checksum `{metrics['code']}`"]
+    yield f"- code of the training: {', '.join(filter(None, code))}"
     names = ("torch", *(EXTRA if Onnx.file in differences else ()))
-    yield f"- export: {', '.join(f'{name} {version(name)}' for name in names)}; commit {commit()}"
+    exported = [", ".join(f"{name} {version(name)}" for name in names), of_commit(commit())]
+    yield f"- export: {'; '.join(filter(None, exported))}"
+
+
+def of_commit(commit: str | None) -> str:
+    """Empty where it was not made in a checkout."""
+    return f"commit {commit}" if commit else ""
 
 
 def limits(metrics: Mapping[str, Any]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from ner_experiments.export.inputs import made_up
 from ner_experiments.export.traced import tensors
 from ner_experiments.tagger import Tagger
 
+log = logging.getLogger(__name__)
+
 SCORED = ("dev", "test")
 FAR = 1e-3
 """Scores differ by rounding, of 1e-6 or so; what is farther apart is something else that is computed."""
@@ -31,13 +34,13 @@ class Tried:
 
 
 def to_try(folder: Path, encoder: Encoder, number: int) -> Tried:
-    """As many as asked for: of dev and test, and made up if these cannot be read or are too few."""
+    """As many as asked for: of dev and test, and made up where these are too few or not as they were."""
     try:
-        *_, corpus = trained.load(folder)
-        found = {split: corpus.splits[split] for split in SCORED if split in corpus.splits}
-        why = ""
-    except (ValueError, OSError):
-        found, why = {}, ", as the corpus cannot be read"
+        splits = trained.corpus_of(folder).splits
+        found, why = {split: splits[split] for split in SCORED if split in splits}, ""
+    except (ValueError, OSError) as error:
+        log.warning("%s", error)
+        found, why = {}, ", as the run's corpus is not there as it was"
     sentences: list[Sentence] = []
     parts = []
     for split, of_split in found.items():
@@ -58,14 +61,15 @@ def differ(
     name: str,
 ) -> float:
     """The largest difference of a score. ValueError if there is one of a tag, or a large one of a score."""
-    wrong, farthest = 0, 0.0
+    wrong, gaps = 0, []
     with torch.no_grad():
         for batch in trained.batches(encoder, sentences):
             tags, scores = run(tensors(batch))
             expected = tagger(batch)
             wrong += int((tags != tagger.decoder.decode(expected, batch.mask)).any(1).sum())
             expected = expected.masked_fill(~batch.mask[:, :, None], 0)
-            farthest = max(farthest, (scores - expected).abs().max().item())
+            gaps.append((scores - expected).abs().max())
+    farthest = torch.stack(gaps).max().item()  # NaN if there is one, which the max of Python may lose
     if wrong or not farthest <= FAR:
         raise ValueError(
             f"{name} is not equal to the run: of {len(sentences):,} sentences {wrong:,} have other tags, "

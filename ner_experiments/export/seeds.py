@@ -18,7 +18,7 @@ def same_experiment(run: Run) -> dict[int, Run]:
     """
     output = run.folder.resolve().parent.parent
     same = []
-    for path in sorted(output.glob("*/seed-*/metrics.json")):
+    for path in sorted(output.glob(f"*/seed-*/{sealed.METRICS}")):
         with suppress(sealed.DamagedError):
             other = Run(path.parent, sealed.read(path))
             same += [other] if other.metrics["identity"] == run.metrics["identity"] else []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ner_experiments import run_config
+from ner_experiments import run_config, sealed
 from ner_experiments.data.tags import spans
 from ner_experiments.report.sections import Section
 from ner_experiments.report.site import Site
@@ -22,7 +22,7 @@ SENTENCES, LONGEST = 3, 30
 def drawn(runs: Mapping[int, Run]) -> Run | None:
     """The first seed whose weights there are; None of another model."""
     for run in runs.values():
-        if not isinstance(run, KeptRun) and (run.folder / "model.safetensors").exists():
+        if not isinstance(run, KeptRun) and (run.folder / sealed.WEIGHTS).exists():
             target = str(run_config.read(run.folder).model.get("_target_", ""))
             return run if target.endswith(f".{MODEL}") else None
     return None

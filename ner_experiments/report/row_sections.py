@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ner_experiments import run_config
+from ner_experiments import run_config, sealed
 from ner_experiments.identity import counted
 from ner_experiments.report import plot_bars, plot_curves
 from ner_experiments.report.plot_bars import Bar
@@ -105,7 +105,7 @@ def gradients(runs: Runs) -> Section | None:
     """What runs made with audit.gradients wrote, seed by seed."""
     plots = []
     for seed, run in runs.items():
-        path = run.folder / "gradients.csv"
+        path = run.folder / sealed.GRADIENTS
         if isinstance(run, KeptRun) or not path.exists():
             continue
         rows = read_rows(path)

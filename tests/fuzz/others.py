@@ -17,7 +17,7 @@ from fuzz import plain_lists
 from fuzz.corpora import WORDS
 from fuzz.given import all_given
 from fuzz.readers import Case, Reader, corpora
-from ner_experiments import checkpoints, tables
+from ner_experiments import checkpoints, signs, tables
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
@@ -181,7 +181,7 @@ class Checkpoints(Reader):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.path = folder / checkpoints.NAME
+        self.path = folder / signs.CHECKPOINT
         self.warnings: list[str] = []
         handler = logging.Handler()
         handler.emit = lambda record: self.warnings.append(record.getMessage())

@@ -1,0 +1,31 @@
+"""What a model card says where there is no test set, and where a run or its export is of no checkout."""
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ner_experiments.export import card
+from ner_experiments.runs import Run
+from ner_experiments.table_runs import compose
+
+TAGS: dict[str, Any] = {"task": "tags", "best_epoch": 1, "epochs": 2, "seed": 1}
+MADE = {"python": "3.12", "device": "x86_64", "threads": 1, "processes": 1, "seconds": 2.0, "code": "abc"}
+PEEKED = "- It was also scored after each epoch"
+
+
+def test_a_peek_is_told_of_where_there_is_a_test_set() -> None:
+    cfg = compose(["audit.peek=true"], "test")
+    without, tested = (
+        "\n".join(card.protocol(Run(Path(), metrics), cfg)) for metrics in (TAGS, TAGS | {"test": {}})
+    )
+    assert PEEKED not in without
+    assert f"- The test set was scored once, by that model.\n{PEEKED}" in tested
+
+
+def test_outside_a_checkout_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(card, "commit", lambda: None)
+    _, trained, exported = card.made_with(MADE | {"versions": {}, "commit": None}, {})
+    assert trained == "- code of the training: checksum `abc`"
+    assert exported == f"- export: torch {version('torch')}"
