@@ -18,7 +18,7 @@ from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from omegaconf import DictConfig
 
-from ner_experiments.build import num_processes
+from ner_experiments.processes import num_processes
 from ner_experiments.checkpoints import InPlace
 
 GRACE = 5.0

@@ -66,7 +66,7 @@ def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
 
     overrides = list(arguments.overrides)
     if arguments.output is not None:
-        overrides.append(f"output_dir={table_command.quoted(arguments.output)}")
+        overrides.append(f"output_dir={table_command.as_value(arguments.output)}")
     if not any(item for item in overrides if not item.startswith("output_dir=")):
         output = table_runs.output_dir(overrides)
         if not output.is_dir():

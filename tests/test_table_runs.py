@@ -115,6 +115,12 @@ def test_the_overrides_that_make_other_experiments_are_shown() -> None:
     assert deviations(table, ["output_dir=x", "trainer.max_epochs=5"]) == ["trainer.max_epochs=5"]
 
 
+def test_another_model_under_the_words_makes_other_experiments() -> None:
+    """Its name on a hub is no place, and its checksum is not known before it is read."""
+    override = "words.input.path=google-bert/bert-large-cased"
+    assert deviations(tables.load("yang2020_table6"), [override, "data_dir=y"]) == [override]
+
+
 def test_overrides_that_make_two_rows_one_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"'stacked, 2 layers' and 'stacked, 3 layers' are one experiment with layers=3"
