@@ -90,7 +90,7 @@ def replaced(table: Table, place: Path) -> list[str]:
         smoke_data.write_corpus({str(key): value for key, value in data.items()})
     if any(experiment.cfg.first for experiment in found):
         if find_spec("transformers") is None:
-            raise ValueError(f"{table.name}: needs transformers: pip install 'transformers>=5,<6'")
+            raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
         smoke_data.write_bert(place / "bert")
         further += [f"first.{item}" for item in SHORT] + [f"words.input.path={as_value(str(place / 'bert'))}"]
     return further
