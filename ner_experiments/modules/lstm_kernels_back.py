@@ -34,7 +34,7 @@ class Rows(NamedTuple):
 @called
 @no_type_check
 def back(first, last, chunks, batch, layer, trace, by_states, size, gradient):
-    """Fills the gradient's gates, and adds up the rest; `layer.packed` is here of the other direction."""
+    """Fills the gradient's gates, and adds up the rest; `layer.packed` is here W, not its transpose."""
     directions, units = by_states.shape[0], by_states.shape[2] // size
     jobs = directions * layer.blocks * layer.parts
     most = (units + layer.blocks - 1) // layer.blocks * size
