@@ -47,13 +47,17 @@ def folder_of(results: Path, name: str, overrides: Sequence[str]) -> Path:
 
 def write_all(results: Path) -> list[Path]:
     """Writes every page anew, and TABLES.md, which lists them. Reads nothing but results/."""
-    folders = [path.parent for path in sorted(results.rglob(TABLE))]
+    folders = kept_folders(results)
     lines = ["# Measured tables", "", "| table | settings | rows | runs | hours |", "|---|---|---|---|---|"]
     for folder in folders:
         page = write(folder)
         lines.append(index_line(page, folder.relative_to(results)))
     (results / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return folders
+
+
+def kept_folders(results: Path) -> list[Path]:
+    return [path.parent for path in sorted(results.rglob(TABLE))]
 
 
 def write(folder: Path) -> Page:

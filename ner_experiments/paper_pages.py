@@ -107,12 +107,14 @@ class Measured:
         return f"{pages.hours(self.page.runs):.1f}"
 
     def plots(self) -> str:
-        """A picture for each axis of the table or, where it has none, for each corpus: rows with runs."""
+        """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
         had = Page(self.page.table, tuple(it for it in self.page.results if it.scores), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
         unit = plot_scores.unit_of(self.page.table)
-        drawn = [plot_scores.along(axis, stem, unit) for axis in varied.axes(had)]
-        drawn = drawn or [plot_scores.by_row(panel, stem, unit) for panel in varied.panels(had)]
+        if axis := varied.axis(had):
+            drawn = [plot_scores.along(axis, stem, unit)]
+        else:
+            drawn = [plot_scores.by_row(panel, stem, unit) for panel in varied.panels(had)]
         return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(drawn, start=1))
 
     def shown(self, plot: Plot, name: str) -> str:

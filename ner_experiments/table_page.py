@@ -42,9 +42,8 @@ def markdown(page: Page) -> str:
     parts = [f"# {page.table.title}", f"{page.table.source}."]
     if page.deviations:
         parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
-    legend = TRIALS if page.table.command else ANALYSED if page.table.analysis else LEGEND
     table = results(page)
-    parts += [as_markdown(table), legend]
+    parts += [as_markdown(table), legend(page)]
     if table.headings == HEADINGS:
         parts.append(PEEKED)
     if compared := page.comparisons():
@@ -52,6 +51,12 @@ def markdown(page: Page) -> str:
     if remarks := notes(page):
         parts.append("\n".join(f"- {remark}" for remark in remarks))
     return "\n\n".join(parts) + "\n"
+
+
+def legend(page: Page) -> str:
+    if page.table.command:
+        return TRIALS
+    return ANALYSED if page.table.analysis else LEGEND
 
 
 def latex(page: Page) -> str:

@@ -100,7 +100,7 @@ class Page:
         """Each row against the one on its data that the paper has the best number of."""
         found = []
         for group in groups(self.results):
-            best = max(group, key=lambda result: published(result.row))
+            best = reference(group)
             found += [compare(result, best) for result in group if result is not best]
         return found
 
@@ -188,6 +188,11 @@ def groups(results: Sequence[Result]) -> list[list[Result]]:
             data = next(iter(result.runs.values())).metrics["data"]
             found.setdefault(data["checksum"], []).append(result)
     return list(found.values())
+
+
+def reference(group: Sequence[Result]) -> Result:
+    """The row that the others on its data are held against: the one with the best published number."""
+    return max(group, key=lambda result: published(result.row))
 
 
 def published(row: Row) -> float:

@@ -27,6 +27,12 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol):
+    """A decoder of modules/.
+
+    Masks are True for real tokens, which come first; each sentence has one at least. Scores and tags may hold
+    anything at padding. Computes in float32 at least, under autocast too.
+    """
+
     def loss(
         self,
         scores: Float[Tensor, "batch time tags"],

@@ -235,15 +235,8 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path) -> None:
 
 
 def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Path) -> None:
-    arguments = [
-        "train",
-        *SMALL,
-        "trainer.max_epochs=4",
-        "trainer.patience=9",
-        "runtime.checkpoint_seconds=0",
-        "logger=tensorboard",
-    ]
-    arguments += [f"output_dir={tmp_path}/o"]
+    further = ["trainer.max_epochs=4", "trainer.patience=9", "runtime.checkpoint_seconds=0"]
+    arguments = ["train", *SMALL, *further, "logger=tensorboard", f"output_dir={tmp_path}/o"]
     assert killed.run(arguments, tmp_path / "log", lines=700) == -9
     assert killed.run(arguments, tmp_path / "log") == 0
     (folder,) = (tmp_path / "o").glob("*/seed-1")

@@ -10,7 +10,7 @@ import pytest
 from ner_experiments import tables
 from ner_experiments.analysis import figures
 from ner_experiments.main import cli
-from ner_experiments.report import entries
+from ner_experiments.report import build, entries
 from ner_experiments.runs import KeptRun, Run
 from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Result
@@ -72,6 +72,7 @@ def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:
         run = json.loads(path.read_text())["metrics"]
         scores = [f"{100 * run['test'][name]:.2f}" for name in ("precision", "recall", "f1")]
         assert [str(run["seed"]), f"{100 * run['dev']['f1']:.2f}", *scores] in [line[:5] for line in found]
+    assert "<code>data=weibo trainer.max_epochs=3</code>" in page.read_text(encoding="utf-8")
 
 
 def test_the_index_counts_what_is_measured_and_what_is_missing(report: Path) -> None:
@@ -104,6 +105,22 @@ def test_a_report_is_made_anew_and_nothing_else_is_written_over(
     assert f"{other}: expected a new folder, an empty one, or an older report" in capsys.readouterr().err
     assert cli([*arguments, "--runs", str(tmp_path / "none")]) == 1
     assert f"--runs: expected a folder of runs, got {tmp_path / 'none'}" in capsys.readouterr().err
+
+
+def test_after_an_error_the_older_report_is_as_it_was(
+    report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("broken")
+
+    folder = tmp_path / "mine"
+    shutil.copytree(report, folder)
+    monkeypatch.setattr(build, "write_row", broken)
+    assert cli(["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(folder)]) == 1
+    assert [*tmp_path.iterdir()] == [folder]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in report.iterdir()
+    }
 
 
 def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -> None:

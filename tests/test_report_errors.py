@@ -121,3 +121,31 @@ def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
         (["epoch", "layer 1"], [["1", "0.75"], ["2", "0.5"]]),
     ]
     assert row_sections.gradients({4: Run(tmp_path / "none", {})}) is None
+
+
+def test_a_test_set_without_a_mention_has_no_errors_to_show() -> None:
+    errors = of_predictions([Predicted(("a",), ("O",), ("O",))], "mentions", None)
+    content = {"errors": errors.record(), "calibration": None, "figures": {"type": {}, "length": {}}}
+    metrics = {"data": DATA, "task": "mentions", "test": {}}
+    found = error_sections.by_group(RowErrors("none", {1: KeptRun(Path("kept"), metrics, content)}))
+    assert found == [None, None, None]
+
+
+def test_rows_of_one_run_and_of_several_are_told_apart(row: RowErrors) -> None:
+    single = RowErrors("single", {1: row.runs[1]})
+    section = error_tables.section({"ours": row, "best": single}, "best", 0)
+    assert section is not None
+    assert section.texts[0].startswith(" ".join(error_sections.OVER.values()))
+    (section,) = (it for it in error_sections.by_group(single) if it is not None)
+    assert section.texts[0].startswith(error_sections.OVER["sentences"])
+
+
+def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once() -> None:
+    scores = dict.fromkeys(("precision", "recall", "f1"), 0.5)
+    metrics = {
+        "task": "mentions", "dev": scores, "test": scores, "best_epoch": 1, "epochs": 2, "seconds": 60.0,
+    }  # fmt: skip
+    for peeked, said in (([], "scored once"), ([50.0, 49.0], "scored after each epoch too")):
+        (shown,) = row_sections.seeds({1: KeptRun(Path("kept"), metrics, {"peeked": peeked})}).grids
+        assert said in shown.caption
+        assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was

@@ -11,9 +11,9 @@ import pytest
 
 from ner_experiments import tables
 from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.report import cases, plot_scores, site, varied
+from ner_experiments.report import cases, plot_scores, site, table_sections, varied
 from ner_experiments.report.svg import drawing, inline
-from ner_experiments.runs import Run
+from ner_experiments.runs import KeptRun, Run
 from ner_experiments.table_scores import Page, Result
 
 
@@ -24,18 +24,22 @@ def published(name: str) -> Page:
 
 def test_a_number_that_rows_vary_is_the_axis() -> None:
     """Against the papers: layers of two stacks, units of one size, units and sizes at once, sizes."""
-    (layers,) = varied.axes(published("yang2020_table12"))
+    layers = varied.axis(published("yang2020_table12"))
+    assert layers is not None
     of_series = {
         series: [point.x for point in layers.points if point.series == series]
         for series in ("stacked", "residual")
     }
     assert (layers.label, of_series) == ("layers", {"stacked": [2, 3, 4], "residual": [2, 3, 4, 5, 6]})
-    (units,) = varied.axes(published("zukov2018_table2"))
+    units = varied.axis(published("zukov2018_table2"))
+    assert units is not None
     assert (units.label, [point.x for point in units.points]) == ("parallel units", [1, 2, 4, 8, 16, 32])
-    (both,) = varied.axes(published("zukov2018_table3"))
+    both = varied.axis(published("zukov2018_table3"))
+    assert both is not None
     assert both.label == "parallel units (with size of a unit)"
     assert [point.x for point in both.points] == [2**power for power in range(8)]
-    (sizes,) = varied.axes(published("zukov2018_table4"))
+    sizes = varied.axis(published("zukov2018_table4"))
+    assert sizes is not None
     assert [(point.x, point.result.row.published) for point in sizes.points] == [
         (8, 89.78),
         (16, 89.77),
@@ -49,7 +53,7 @@ def test_a_number_that_rows_vary_is_the_axis() -> None:
     "name", ["yang2020_table10", "yang2020_table13", "huang2015_table2", "li2020_table1"]
 )
 def test_a_number_that_goes_with_a_choice_is_no_axis(name: str) -> None:
-    assert varied.axes(published(name)) == []
+    assert varied.axis(published(name)) is None
 
 
 def test_rows_are_drawn_beside_those_on_the_same_scale_and_none_is_lost() -> None:
@@ -93,7 +97,8 @@ def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None
     table = tables.load("zukov2018_table4")
     scores = {1: 90.0, 2: 91.0, 3: 92.0}
     page = Page(table, tuple(Result(row, scores if "64" in row.label else {}) for row in table.rows))
-    (axis,) = varied.axes(page)
+    axis = varied.axis(page)
+    assert axis is not None
     plot = plot_scores.along(axis, "axis", "test F1")
     assert ["size 64", "91.48 ± 0.22 (10)", "91.00 ± 1.00 (3)", "88.52 to 93.48"] in plot.grid.lines
     labels = {node.text for node in Tree.fromstring(plot.svg).iter() if node.text}
@@ -149,3 +154,42 @@ def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
     assert "ours" in labels
     assert "published" not in labels
     assert [line[2] for line in plot.grid.lines] == ["55.00 ± 7.07 (2)"] * 3
+
+
+class Kept(KeptRun):
+    def counts(self) -> np.ndarray:
+        return np.array(self.metrics["counts"])
+
+
+class Tagged(Counted):
+    def predicted(self) -> list[Predicted]:
+        rows = self.metrics["counts"]
+        return [Predicted(("a",), ("B-X",), ("B-X",) if row[0] else ("O",)) for row in rows]
+
+
+def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() -> None:
+    right, wrong = [1, 1, 1], [0, 0, 1]
+    kept = Kept(Path(), {"counts": [right, wrong]}, {})
+    runs = (
+        {1: Tagged(Path(), {"counts": [right, right]}), 2: kept},
+        {1: kept},
+        {1: Tagged(Path(), {"counts": [wrong, wrong]})},
+    )
+    rows = tables.load("yang2020_table13").rows[:3]
+    found = cases.context([Result(row, runs=own) for row, own in zip(rows, runs, strict=True)])
+    assert [label for label, _ in found["matrix"]] == [row.label for row in rows]
+    assert [counts for _, counts in found["matrix"]] == [
+        [None, "0.5", "1.5"],
+        ["0.0", None, "1.0"],
+        ["0.0", "0.0", None],
+    ]
+    assert found["rows"] == [(0, rows[0].label), (2, rows[2].label)]
+    assert [(case.right, case.wrong) for case in found["cases"]] == [([0], [2]), ([0], [2])]
+    assert f": {rows[0].label}, seed 2; {rows[1].label}." in found["texts"][-1]
+
+
+def test_seconds_per_epoch_are_those_of_the_published_table() -> None:
+    metrics = ({"seconds": 10, "epochs": 1}, {"seconds": 90, "epochs": 3})
+    runs = {seed: Run(Path(), {"parameters": 5, **it}) for seed, it in enumerate(metrics)}
+    result = Result(tables.load("yang2020_table13").rows[0], runs=runs)
+    assert table_sections.cost_line(result)[5] == f"{result.cost()['seconds_per_epoch']:.1f} ± 14.1"

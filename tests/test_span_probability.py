@@ -20,10 +20,10 @@ def all_spans() -> Iterator[tuple[int, int, int]]:
 
 
 def sampled_tags() -> Iterator[Tensor]:
-    """All tags at each token somewhere; 0 at padding."""
+    """All tags at each token somewhere; none at padding."""
     for seed in range(20):
         drawn = torch.randint(5, (4, 4), generator=torch.Generator().manual_seed(seed))
-        yield drawn.masked_fill(~MASK, 0)
+        yield drawn.masked_fill(~MASK, -100)
 
 
 @pytest.mark.parametrize("allowed", [EVERYTHING, BIOES], ids=["free", "constrained"])

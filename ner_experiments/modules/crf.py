@@ -28,8 +28,7 @@ class CRF(nn.Module):
     decoding and in the marginals. Gold tags must then be permitted: the loss does not look, since a GPU would
     have to be waited for, and is some 1e30 if they are not.
 
-    Masks are True for real tokens, which come first; each sentence has one at least. Scores and tags may hold
-    anything at padding. Computes in float32 at least, under autocast too.
+    A `tagger.Decoder`. Computes in float32 at least, under autocast too.
     """
 
     def __init__(self, *, num_tags: int, allowed: Allowed | None = None, constrained: bool = False):

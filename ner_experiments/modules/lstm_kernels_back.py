@@ -52,7 +52,7 @@ def make_rows(most, like):
 @called
 @no_type_check
 def back(first, last, chunks, batch, layer, trace, by_states, size, gradient):
-    """Fills the gradient's gates, and adds up the rest; `layer.packed` is here W itself, not transposed."""
+    """Fills the gradient's gates, and adds up the rest; `layer.packed` is here W, not its transpose."""
     directions, units = by_states.shape[0], by_states.shape[2] // size
     jobs = directions * layer.blocks * layer.parts
     rows = make_rows((units + layer.blocks - 1) // layer.blocks * size, by_states)

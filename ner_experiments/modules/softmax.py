@@ -29,8 +29,7 @@ class Softmax(nn.Module):
     With `constrained`, decoding finds the most probable of the tag sequences that `allowed` permits; loss and
     marginals stay those of single tokens.
 
-    Masks are True for real tokens, which come first; each sentence has one at least. Scores and tags may hold
-    anything at padding. Computes in float32 at least, under autocast too.
+    A `tagger.Decoder`. Computes in float32 at least, under autocast too.
     """
 
     def __init__(
@@ -102,5 +101,5 @@ class Softmax(nn.Module):
         The product of its tokens' probabilities, since the tags are independent given the scores.
         """
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
-        by_token = centred(scores, mask).log_softmax(2).gather(2, tags.unsqueeze(2)).squeeze(2)
-        return product(by_token, spans)
+        chosen = tags.masked_fill(~mask, 0).unsqueeze(2)
+        return product(centred(scores, mask).log_softmax(2).gather(2, chosen).squeeze(2), spans)

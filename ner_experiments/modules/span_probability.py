@@ -42,6 +42,7 @@ def _links(
     scores: Tensor, tags: Tensor, mask: Tensor, transitions: Transitions
 ) -> Float[Tensor, "batch steps"]:
     """log p(y_i = tags_i | y_{i+1} = tags_{i+1}) of each token but the last; at padding it means nothing."""
+    tags = tags.masked_fill(~mask, 0)
     start, pairs = transitions.start.double(), transitions.pairs.double()
     scores = centred(scores.double(), mask)
     sums = [start + scores[:, 0]]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ner_experiments.analysis.rows import RowErrors
 from ner_experiments.report import (
@@ -21,40 +23,60 @@ from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section
 from ner_experiments.report.site import Site
 from ner_experiments.runs import Run
-from ner_experiments.table_scores import Result, groups, published
+from ner_experiments.table_scores import Result, groups, reference
 
 MARK = "ner-experiments report"
 """What the index of a folder says that may be written over."""
 
 
 def write(entries: Sequence[Entry], results: Path, output: Path, commit: str | None) -> list[Path]:
-    """Returns the pages. ValueError if the folder holds something else."""
-    empty(output)
-    site = Site(output, commit)
-    rows = row_pages(entries)
-    index.write(site, entries, results)
-    maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
-    errors = {name: RowErrors(labels[0][1], runs) for name, (runs, labels) in rows.items()}
-    for entry in entries:
-        write_table(site, entry, maps, errors)
-    for name, (runs, labels) in rows.items():
-        write_row(site, name, runs, labels, maps, errors[name])
-    return site.written
+    """Returns the pages. ValueError if the folder holds something else.
+
+    An older report, which may have pages of tables or runs that are gone, is removed when this one is made.
+    """
+    check(output)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
+        site = Site(Path(place) / output.name, commit)
+        write_pages(site, entries, results)
+        if output.exists():
+            shutil.rmtree(output)
+        site.folder.rename(output)
+    return [output / path.name for path in site.written]
 
 
-def empty(output: Path) -> None:
-    """Removes the pages of an older report, which might be of tables or runs that are gone."""
+def check(output: Path) -> None:
     if not output.exists():
         return
     made = output / "index.html"
     if any(output.iterdir()) and not (made.is_file() and MARK in made.read_text(encoding="utf-8")):
         raise ValueError(f"{output}: expected a new folder, an empty one, or an older report")
-    shutil.rmtree(output)
 
 
-Labels = list[tuple[str, str, str]]
-"""Of a row in each table: the table's source, the row's label, the page."""
-Rows = dict[str, tuple[dict[int, Run], Labels]]
+def write_pages(site: Site, entries: Sequence[Entry], results: Path) -> None:
+    rows = row_pages(entries)
+    index.write(site, entries, results)
+    maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
+    errors = {name: RowErrors(places[0].label, runs) for name, (runs, places) in rows.items()}
+    for entry in entries:
+        write_table(site, entry, maps, errors)
+    for name, (runs, places) in rows.items():
+        write_row(site, name, runs, places, maps, errors[name])
+
+
+class Place(NamedTuple):
+    """Where a row stands: a table's source, the row's label, the table's page and deviations."""
+
+    source: str
+    label: str
+    page: str
+    deviations: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.label}" + (f" (`{self.deviations}`)" if self.deviations else "")
+
+
+Rows = dict[str, tuple[dict[int, Run], list[Place]]]
 Maps = Mapping[str, attention.Map]
 """Both by the name of the row's page."""
 
@@ -63,11 +85,13 @@ def row_pages(entries: Sequence[Entry]) -> Rows:
     """Rows of several tables that are one experiment have one page, with all its runs."""
     found: Rows = {}
     for entry in entries:
-        for result in entry.page.results:
+        deviations = " ".join(entry.page.deviations)
+        for result in (*entry.page.results, *entry.analysed):
             if result.runs:
-                runs, labels = found.setdefault(row_name(result), ({}, []))
+                runs, places = found.setdefault(row_name(result), ({}, []))
                 runs.update(result.runs)
-                labels.append((entry.page.table.source, result.row.label, f"{entry.name}.html"))
+                source, label = entry.page.table.source, result.row.label
+                places.append(Place(source, label, f"{entry.name}.html", deviations))
     return found
 
 
@@ -84,6 +108,7 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowEr
         pairs(site, entry),
         heat_maps(entry, maps),
         limit(entry),
+        analysed(entry),
         table_sections.made(entry),
     ]
     sections = [*table_sections.all_sections(entry, links), *(it for it in further if it is not None)]
@@ -107,9 +132,8 @@ def side_by_side(entry: Entry, errors: Mapping[str, RowErrors]) -> list[Section 
     """The errors of the rows on each test set, held against the row with the best published number."""
     found = []
     for number, group in enumerate(groups(entry.page.results)):
-        best = max(group, key=lambda result: published(result.row)).row.label
         rows = {result.row.label: errors[row_name(result)] for result in group}
-        found.append(error_tables.section(rows, best, number))
+        found.append(error_tables.section(rows, reference(group).row.label, number))
     return found
 
 
@@ -134,13 +158,14 @@ def pairs(site: Site, entry: Entry) -> Section | None:
     return Section("pairs", "Right in one row, wrong in another", [text], links=links) if links else None
 
 
-def heat_map(site: Site, name: str, runs: dict[int, Run], labels: Labels) -> attention.Map | None:
+def heat_map(site: Site, name: str, runs: dict[int, Run], places: Sequence[Place]) -> attention.Map | None:
     """Writes the page of a row's attention, if it is one of Att and its weights are there."""
     run = attention.drawn(runs)
     if run is None:
         return None
-    source, label, link = labels[0]
-    return attention.write(site, name.replace("runs-", "attention-"), run, label, [(source, link)])
+    first = places[0]
+    trail = [(first.source, first.page)]
+    return attention.write(site, name.replace("runs-", "attention-"), run, first.label, trail)
 
 
 def heat_maps(entry: Entry, maps: Maps) -> Section | None:
@@ -156,26 +181,32 @@ def limit(entry: Entry) -> Section | None:
     return xor_section.picture(entry.xor) if entry.xor else None
 
 
+def analysed(entry: Entry) -> Section | None:
+    """What leads to the runs that an analysis is made from."""
+    links = [(result.row.label, f"{row_name(result)}.html") for result in entry.analysed if result.runs]
+    return Section("analysed", "The rows that are analysed", links=links) if links else None
+
+
 def write_row(
-    site: Site, name: str, runs: dict[int, Run], labels: Labels, maps: Maps, errors: RowErrors
+    site: Site, name: str, runs: dict[int, Run], places: Sequence[Place], maps: Maps, errors: RowErrors
 ) -> None:
-    source, label, link = labels[0]
+    """Its settings are the paper's if they are so in one of its tables."""
+    first = places[0]
     data = next(iter(runs.values())).metrics["data"]["name"]
     sections = [*row_sections.sections(runs), *error_sections.of_row(errors)]
     if name in maps:
         sections.append(attention.section([maps[name]]))
-    where = "; ".join(f"{source}: {label}" for source, label, _ in labels)
     site.write(
         f"{name}.html",
         "table.html",
         {
-            "heading": label,
+            "heading": first.label,
             "source": f"{len(runs)} runs on {data}" if len(runs) > 1 else f"One run on {data}",
             "name": name.removeprefix("runs-"),
-            "deviations": "",
+            "deviations": first.deviations if all(place.deviations for place in places) else "",
             "comparable": True,
-            "stands_on": f"Stands in {where}.",
+            "stands_on": f"Stands in {'; '.join(map(str, places))}.",
             "sections": [*sections, row_sections.settings(runs)],
-            "trail": [(source, link), (label, "")],
+            "trail": [(first.source, first.page), (first.label, "")],
         },
     )

@@ -50,24 +50,25 @@ def matrix(found: np.ndarray) -> list[list[str | None]]:
 
 
 def context(results: Sequence[Result]) -> dict[str, Any]:
-    """What the page shows: of rows with run folders sentences too; without two of these, counts alone."""
-    readable = [Result(it.row, runs=own) for it in results if (own := with_sentences(it.runs))]
-    chosen = readable if len(readable) > 1 else list(results)
-    labels, found = [result.row.label for result in chosen], shares(chosen)
+    """What the page shows: counts of all runs, and sentences of those in folders, if two rows have some."""
+    labels, found = [result.row.label for result in results], shares(results)
     differ = int((found.max(axis=0) > found.min(axis=0)).sum())
     texts = [f"{found.shape[1]:,} test sentences; on {differ:,} the rows differ in how often they are right."]
+    own = {place: Result(it.row, runs=with_sentences(it.runs)) for place, it in enumerate(results)}
+    readable = {place: result for place, result in own.items() if result.runs}
     shown: list[Case] = []
-    if len(readable) > 1:
-        shown = list(sentences(chosen, found))
+    if len(readable) < 2:
+        texts.append("No sentences here: kept runs have none, for the licences of corpora.")
+    else:
+        shown = list(sentences(readable))
         if len(shown) == MOST:
             texts.append(f"Shown are {MOST}: those on which rows differ most, the shorter first.")
-    else:
-        texts.append("No sentences here: kept runs have none, for the licences of corpora.")
-    pairs = list(zip(labels, matrix(found), strict=True))
+        if without := [text for it in results if (text := kept_alone(it))]:
+            texts.append(f"Kept runs have no sentences, for the licences of corpora: {'; '.join(without)}.")
     return {
         "labels": labels,
-        "rows": list(enumerate(labels)),
-        "matrix": pairs,
+        "rows": [(place, labels[place]) for place in readable],
+        "matrix": list(zip(labels, matrix(found), strict=True)),
         "texts": texts,
         "cases": shown,
     }
@@ -77,8 +78,17 @@ def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:
     return {seed: run for seed, run in runs.items() if not isinstance(run, KeptRun)}
 
 
-def sentences(results: Sequence[Result], found: np.ndarray) -> Iterator[Case]:
-    """Of those on which rows differ, the `MOST` on which they do most."""
+def kept_alone(result: Result) -> str:
+    """The row, or its seeds, whose sentences are not shown."""
+    seeds = [f"{seed}" for seed, run in result.runs.items() if isinstance(run, KeptRun)]
+    which = f", seed {', '.join(seeds)}" if 0 < len(seeds) < len(result.runs) else ""
+    return f"{result.row.label}{which}" if seeds else ""
+
+
+def sentences(rows: Mapping[int, Result]) -> Iterator[Case]:
+    """Of those on which rows differ, the `MOST` on which they do most; `rows` by their place on the page."""
+    places, results = list(rows), list(rows.values())
+    found = shares(results)
     read = [{seed: run.predicted() for seed, run in result.runs.items()} for result in results]
     gold = next(iter(read[0].values()))
     gap = found.max(axis=0) - found.min(axis=0)
@@ -90,7 +100,7 @@ def sentences(results: Sequence[Result], found: np.ndarray) -> Iterator[Case]:
             for result, runs in zip(results, read, strict=True)
             for entry in variants(result.row.label, {seed: run[number] for seed, run in runs.items()})
         ]
-        right, wrong = (np.flatnonzero(share == value).tolist() for value in (1, 0))
+        right, wrong = ([places[row] for row in np.flatnonzero(share == value)] for value in (1, 0))
         sentence = gold[number]
         yield Case(int(number) + 1, right, wrong, pieces(sentence, sentence.gold), predicted)
 

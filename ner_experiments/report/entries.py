@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -25,12 +25,14 @@ class Entry:
     places: where its runs lie.
     xor: what `ner-experiments xor` wrote, of the table that it measures.
     analysed: of an analysis the rows whose runs it is made from.
+    overrides: with which its rows were composed.
     """
 
     page: Page
     places: tuple[str, ...] = ()
     xor: Path | None = None
     analysed: tuple[Result, ...] = ()
+    overrides: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -76,7 +78,7 @@ def entries(
     `overrides` are those with which runs under `outputs` were made. ValueError or OSError as `pages.read`.
     """
     chosen = [tables.load(name) for name in names or tables.names()]
-    folders = list(kept_folders(results)) if results.is_dir() else []
+    folders = pages.kept_folders(results) if results.is_dir() else []
     found = []
     for table in chosen:
         own = [folder for folder in folders if pages.about(folder)[0].name == source_of(table)]
@@ -84,10 +86,6 @@ def entries(
         made += from_outputs(table, outputs, overrides) if outputs else []
         found += settle(table, made)
     return found
-
-
-def kept_folders(results: Path) -> Iterator[Path]:
-    yield from (path.parent for path in sorted(results.rglob(pages.TABLE)))
 
 
 def source_of(table: Table) -> str:
@@ -107,7 +105,7 @@ def of_source(table: Table, overrides: Sequence[str], source: Source, place: str
     """The table's page, and of an analysis the rows that it analyses."""
     page = collect(table, overrides, source)
     analysed = collect(tables.load(table.analysis), overrides, source).results if table.analysis else ()
-    return Entry(page, (place,), None, analysed)
+    return Entry(page, (place,), None, analysed, tuple(overrides))
 
 
 def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
@@ -135,9 +133,9 @@ def settle(table: Table, made: Iterable[Entry]) -> list[Entry]:
     """One entry for each choice of settings, the paper's first; that one also where nothing was measured."""
     of_settings: dict[tuple[str, ...], Entry] = {(): Entry(Page(table, unmeasured(table)))}
     for entry in made:
-        key = entry.page.deviations
+        key = tuple(sorted(entry.page.deviations))
         of_settings[key] = merged(of_settings[key], entry) if key in of_settings else entry
-    return [entry for key, entry in of_settings.items() if not key or measured(entry)]
+    return [entry for key, entry in of_settings.items() if not key or known(entry)]
 
 
 def unmeasured(table: Table) -> tuple[Result, ...]:
@@ -148,24 +146,40 @@ def measured(entry: Entry) -> bool:
     return bool(entry.runs) or any(result.scores for result in entry.page.results)
 
 
+def known(entry: Entry) -> bool:
+    """Whether there are runs of it, though they may not count."""
+    return measured(entry) or any(result.missing for result in entry.page.results)
+
+
 def merged(first: Entry, second: Entry) -> Entry:
-    """Row by row the runs of both; a run's own folder takes the place of what is kept of it."""
+    """Row by row the runs of both; a run's own folder takes the place of what is kept of it.
+
+    An analysis is made again from these. What a command measured is of one place: the second.
+    """
     if not measured(first):
-        return second if measured(second) else first
+        return second if known(second) else first
     if not measured(second):
         return first
-    results = tuple(map(both, first.page.results, second.page.results))
-    page = Page(first.page.table, results, first.page.deviations)
+    table = first.page.table
+    if table.command:
+        return second
+    analysed = tuple(map(both, first.analysed, second.analysed))
+    if table.analysis:
+        runs = {result.row.label: result.runs for result in analysed}
+        results = collect(table, second.overrides, lambda experiment: runs[experiment.row.label]).results
+    else:
+        results = tuple(map(both, first.page.results, second.page.results))
+    page = Page(table, results, first.page.deviations)
     places = tuple(dict.fromkeys([*first.places, *second.places]))
-    return Entry(page, places, second.xor or first.xor, tuple(map(both, first.analysed, second.analysed)))
+    return Entry(page, places, None, analysed, second.overrides)
 
 
 def both(first: Result, second: Result) -> Result:
     """Runs of other files are not mixed: then those of the second alone."""
-    same = {run.metrics["checksum"] for run in (*first.runs.values(), *second.runs.values())}
-    if not first.scores or len(same) > 1:
-        return second if second.scores else first
+    if not first.scores:
+        return second if second.scores or second.missing else first
+    if len({run.metrics["checksum"] for run in (*first.runs.values(), *second.runs.values())}) > 1:
+        return second
     scores = dict(sorted({**first.scores, **second.scores}.items()))
     runs = dict(sorted({**first.runs, **second.runs}.items()))
-    missing = "" if scores else first.missing or second.missing
-    return Result(second.row, scores, runs, second.comparable, missing)
+    return Result(second.row, scores, runs, second.comparable)

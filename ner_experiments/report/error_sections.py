@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ner_experiments.analysis.dimensions import FREQUENCY, SEEN, SENTENCE_LENGTH
 from ner_experiments.analysis.measure import LENGTH, TYPE
@@ -36,6 +36,11 @@ HEADINGS = {
     SENTENCE_LENGTH: "length of the sentence, tokens",
 }
 NOT_KEPT = "These runs were kept without their errors: no kinds, no confusion, no calibration."
+OVER = {
+    "seeds": "Of several runs: means over seeds; intervals are Student's, of other seeds on these sentences.",
+    "sentences": "Of one run: intervals are the bootstrap's, of other sentences for this trained model.",
+}
+"""What the intervals of means are, by `Mean.over`."""
 
 
 def of_row(row: RowErrors) -> list[Section]:
@@ -44,10 +49,9 @@ def of_row(row: RowErrors) -> list[Section]:
     return [section for section in found if section is not None]
 
 
-def over(mean: Mean) -> str:
-    if mean.over == "seeds":
-        return "Means over seeds; intervals are Student's, of other seeds on these sentences."
-    return "One run; intervals are the bootstrap's, of other sentences for this trained model."
+def over(means: Iterable[Mean]) -> str:
+    kinds = {mean.over for mean in means}
+    return " ".join(text for kind, text in OVER.items() if kind in kinds)
 
 
 def bar(name: str, mean: Mean) -> Bar:
@@ -60,7 +64,7 @@ def by_kind(found: Mapping[str, Mean]) -> Section | None:
     bars = [bar(name, mean) for name, mean in found.items()]
     grid = Grid(("error", "% of gold mentions", "95 %"), [cells(it) for it in bars])
     plot = plot_bars.bars(bars, "kinds", "% of gold mentions", "Errors by kind", grid)
-    return Section("kinds", "Errors by kind", [KINDS, over(next(iter(found.values())))], plots=[plot])
+    return Section("kinds", "Errors by kind", [KINDS, over(found.values())], plots=[plot])
 
 
 def cells(it: Bar) -> list[str]:
@@ -71,10 +75,12 @@ def by_group(row: RowErrors) -> list[Section | None]:
     """F1 of the mentions of each group; kept runs from before have types and lengths alone."""
     found = {name: groups for name, groups in row.breakdown().items() if groups}
     if not found:
-        return [by_type(row.runs), by_length(row.runs), Section("kept", "Errors", [NOT_KEPT])]
+        kept = any(run.outcomes() is None for run in row.runs.values())
+        why = Section("kept", "Errors", [NOT_KEPT]) if kept else None
+        return [by_type(row.runs), by_length(row.runs), why]
     plots = [group_plot(name, groups) for name, groups in found.items()]
-    first = next(iter(next(iter(found.values())).values())).f1
-    return [Section("groups", "By what is mentioned", [f"{over(first)} {IN_TRAIN}"], plots=plots)]
+    means = [it.f1 for groups in found.values() for it in groups.values()]
+    return [Section("groups", "By what is mentioned", [f"{over(means)} {IN_TRAIN}"], plots=plots)]
 
 
 def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
@@ -125,4 +131,4 @@ def calibrated(found: MeanCalibration | None) -> Section | None:
     error = bar("", found.error)
     text = f"Expected calibration error {error.value:.2f} % ({interval(error.low, error.high)})."
     plot = plot_bars.reliability(bars, means, "calibration", "Calibration on test", grid)
-    return Section("calibration", "Calibration", [CALIBRATED, f"{text} {over(found.error)}"], plots=[plot])
+    return Section("calibration", "Calibration", [CALIBRATED, f"{text} {over([found.error])}"], plots=[plot])

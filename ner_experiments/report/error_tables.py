@@ -22,8 +22,8 @@ def section(rows: Rows, reference: str, number: int) -> Section | None:
     """Of two rows or more on one test set; the others are held against the one labelled `reference`."""
     found = {label: row.breakdown() for label, row in rows.items()}
     names = [name for name in found[reference] if all(groups.get(name) for groups in found.values())]
-    kinds = [next(iter(of_row.values())) for row in rows.values() if (of_row := row.kinds())]
-    means = kinds + [next(iter(found[reference][name].values())).f1 for name in names]
+    kinds = [mean for row in rows.values() for mean in row.kinds().values()]
+    means = kinds + [it.f1 for groups in found.values() for name in names for it in groups[name].values()]
     if len(rows) < 2 or not means:
         return None
     less = f"F1 minus that of {reference}, by"
@@ -31,7 +31,7 @@ def section(rows: Rows, reference: str, number: int) -> Section | None:
     grids += [Shown(gaps(rows, name, reference), f"{less} {heading(name)}") for name in names]
     plots = [drawn(name, {label: groups[name] for label, groups in found.items()}, number) for name in names]
     run = next(iter(rows[reference].runs.values()))
-    texts = [f"{over(means[0])} {DIFFERENCES}"]
+    texts = [f"{over(means)} {DIFFERENCES}"]
     return Section(f"errors-{number}", f"Errors on {run.metrics['data']['name']}", texts, grids, plots)
 
 

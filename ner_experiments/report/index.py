@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,13 +21,15 @@ STATES = {
     "off": "rows off",
     "deviating": "not the paper's settings",
 }
+AFTER_YEAR = re.compile(r"(?<=\(\d{4}\)).*")
+NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
 
 
 def write(site: Site, entries: Sequence[Entry], results: Path) -> None:
-    runs = {str(run.folder): run for entry in entries for run in entry.runs}
+    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in entries for run in entry.runs}
     tables = {entry.page.table.name for entry in entries}
     begun = {entry.page.table.name for entry in entries if any(it.scores for it in entry.page.results)}
-    papers = {paper(entry): entry.page.table.source.partition(", ")[0] for entry in entries}
+    papers = {paper(entry): AFTER_YEAR.sub("", entry.page.table.source) for entry in entries}
     site.write(
         "index.html",
         "index.html",
@@ -38,7 +41,7 @@ def write(site: Site, entries: Sequence[Entry], results: Path) -> None:
                 ("finished runs", len(runs)),
                 ("hours of training", f"{hours(runs.values()):.1f}"),
             ],
-            "papers": [(key, name if key != "xor" else "The XOR limit") for key, name in papers.items()],
+            "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
             "states": list(STATES.items()),
             "lines": [line(entry) for entry in sorted(entries, key=nothing_measured)],
             "others": single_runs(results),

@@ -9,11 +9,22 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from ner_experiments.report.svg import MARKERS, MUTED, SERIES, Plot, drawing, inline, legend_above
+from ner_experiments.report.svg import (
+    MARKERS,
+    MUTED,
+    ROW,
+    SERIES,
+    Plot,
+    drawing,
+    inline,
+    label_rows,
+    legend_above,
+    width_of,
+)
 from ner_experiments.table_page import Grid
 
-ROW, LETTER, LONGEST = 24, 6.6, 30
-"""Pixels of a row and of a letter, and letters of a label."""
+LONGEST = 30
+"""Letters of a label."""
 POINTS: dict[str, Any] = {"linestyle": "", "marker": "o", "capsize": 3, "elinewidth": 1.4}
 
 
@@ -28,12 +39,13 @@ class Bar(NamedTuple):
 
 def bars(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """A bar for each, from 0; the axis ends at 100, or before if the figures are small."""
-    with drawing(420 + LETTER * widest([bar.label for bar in rows]), 56 + ROW * len(rows)) as figure:
+    labels = [bar.label for bar in rows]
+    with drawing(420 + width_of(labels, LONGEST), 56 + ROW * len(rows)) as figure:
         axes = figure.subplots()
         values = [bar.value for bar in rows]
         axes.barh(range(len(rows)), values, height=0.62, color=SERIES[0], alpha=0.55)
         axes.errorbar(values, range(len(rows)), xerr=reaches(rows), color=SERIES[0], **POINTS)
-        label_rows(axes, [bar.label for bar in rows])
+        label_values(axes, labels)
         most = max(bar.value if bar.high is None else bar.high for bar in rows)
         axes.set_xlim(0, 100 if most > 50 else max(1.0, 1.05 * most))
         axes.set_xlabel(unit)
@@ -44,7 +56,7 @@ def bars(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> P
 def points(of_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """For each label a point of each row, with its interval."""
     labels = list(dict.fromkeys(bar.label for bars in of_row.values() for bar in bars))
-    with drawing(480 + LETTER * widest(labels), 80 + len(labels) * (14 + 11 * len(of_row))) as figure:
+    with drawing(480 + width_of(labels, LONGEST), 80 + len(labels) * (14 + 11 * len(of_row))) as figure:
         axes = figure.subplots()
         for number, (row, bars) in enumerate(of_row.items()):
             apart = 0.7 * ((number + 0.5) / len(of_row) - 0.5)
@@ -52,7 +64,7 @@ def points(of_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str
             look = POINTS | {"marker": MARKERS[number % len(MARKERS)], "color": SERIES[number % len(SERIES)]}
             values = [bar.value for bar in bars]
             axes.errorbar(values, places, xerr=reaches(bars), label=row, **look)
-        label_rows(axes, labels)
+        label_values(axes, labels)
         low, high = axes.get_xlim()
         axes.set_xlim(max(0.0, low), min(100.0, high))
         axes.set_xlabel(unit)
@@ -78,17 +90,10 @@ def reaches(bars: Sequence[Bar]) -> Any:
     return [[max(0.0, side) or math.nan for side in sides] for sides in zip(*pairs, strict=True)]
 
 
-def label_rows(axes: Axes, labels: Sequence[str]) -> None:
-    shown = [text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…" for text in labels]
-    axes.set_yticks(range(len(shown)), shown)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
-    axes.tick_params(axis="y", length=0)
+def label_values(axes: Axes, labels: Sequence[str]) -> None:
+    label_rows(axes, labels, LONGEST)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.grid(axis="x")
-
-
-def widest(labels: Sequence[str]) -> int:
-    return min(LONGEST, max(map(len, labels)))
 
 
 def reliability(rows: Sequence[Bar], mean: Sequence[float], name: str, title: str, grid: Grid) -> Plot:

@@ -10,7 +10,18 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from ner_experiments.analysis.measure import CHUNK
-from ner_experiments.report.svg import MARKERS, MUTED, SERIES, Plot, drawing, inline, legend_above
+from ner_experiments.report.svg import (
+    MARKERS,
+    MUTED,
+    ROW,
+    SERIES,
+    Plot,
+    drawing,
+    inline,
+    label_rows,
+    legend_above,
+    width_of,
+)
 from ner_experiments.report.varied import Axis, Panel, Point
 from ner_experiments.table_page import Grid, deviation, interval, printed
 from ner_experiments.table_scores import Result
@@ -19,9 +30,8 @@ from ner_experiments.tables import Table
 PAPER, OURS = "published", "ours"
 RATIO = 16
 """From here on, largest over smallest, an axis is logarithmic."""
-ROW, LETTER = 24, 6.6
-"""Pixels of a row, and of a letter of its label."""
 LONGEST = 46
+"""Letters of a label."""
 DESCRIPTION = (
     "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
     "deviation where it states one. The numbers are in the table below the picture."
@@ -122,17 +132,15 @@ def scale(axes: Axes, values: Sequence[float]) -> None:
 def by_row(panel: Panel, name: str, unit: str) -> Plot:
     """A line of the picture for each row, the first on top; beside each other where they do not compare."""
     comparable = all(result.comparable for result in panel.results)
-    labels = [shortened(result.row.label) for result in panel.results]
+    labels = [result.row.label for result in panel.results]
     shown = tuple(kind for kind in (PAPER, OURS) if any(centre(it, kind) is not None for it in panel.results))
     sides = [shown] if comparable else [(kind,) for kind in shown]
-    width = 340 * len(sides) + 60 + LETTER * max(map(len, labels))
+    width = 340 * len(sides) + 60 + width_of(labels, LONGEST)
     with drawing(width, 90 + ROW * len(labels)) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for kind in kinds:
                 draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 else 0)
-            axes.set_yticks(range(len(labels)), labels)
-            axes.set_ylim(len(labels) - 0.5, -0.5)
-            axes.tick_params(axis="y", length=0)
+            label_rows(axes, labels, LONGEST)
             axes.grid(axis="both")
             axes.xaxis.set_major_locator(MaxNLocator(6))
             axes.set_xlabel(unit if comparable else f"{unit}, {kinds[0]}")
@@ -164,10 +172,6 @@ def draw_rows(axes: Axes, kind: str, results: Sequence[Result], apart: float) ->
             marker="o" if kind == OURS else "D", color=color, capsize=3, elinewidth=1.4, label=label,
             markerfacecolor=color if kind == OURS else "none",
         )  # fmt: skip
-
-
-def shortened(label: str) -> str:
-    return label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…"
 
 
 def grid(results: Sequence[Result]) -> Grid:

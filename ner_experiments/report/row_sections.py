@@ -35,9 +35,13 @@ def seeds(runs: Runs) -> Section:
         "tokens per s",
     ]
     lines = [seed_line(seed, run, names) for seed, run in runs.items()]
-    return Section(
-        "seeds", "Seeds", grids=[Shown(Grid(headings, lines), "Each run; the test set was scored once")]
-    )
+    return Section("seeds", "Seeds", grids=[Shown(Grid(headings, lines), f"Each run; {scored(runs)}")])
+
+
+def scored(runs: Runs) -> str:
+    if any(run.peeked() for run in runs.values()):
+        return "the test set was scored after each epoch too (audit.peek=true)"
+    return "the test set was scored once"
 
 
 def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
@@ -49,7 +53,7 @@ def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
         f"{its['best_epoch']}",
         f"{its['epochs']}",
         f"{its['seconds'] / 60:.1f}",
-        f"{its.get('tokens_per_second', 0):,.0f}",
+        f"{its['tokens_per_second']:,.0f}" if "tokens_per_second" in its else "",
     ]
 
 
@@ -93,6 +97,8 @@ def by_length(runs: Runs) -> Section | None:
         return None
     figures = {seed: run.figures("length") for seed, run in runs.items()}
     names = list(dict.fromkeys(name for found in figures.values() for name in found))
+    if not names:
+        return None
     means = [summarise(found[name] for found in figures.values() if name in found) for name in names]
     bars = [Bar(name, it.mean, it.low, it.high) for name, it in zip(names, means, strict=True)]
     lines = [[it.label, f"{it.value:.2f}", interval(it.low, it.high)] for it in bars]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +25,8 @@ INK, MUTED, FAINT = "#000000", "#696969", "#ebebeb"
 VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], start=1)}
 VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
 """What the page calls a colour; light and dark pages have different ones."""
+ROW, LETTER = 24, 6.6
+"""Pixels of a row, and of a letter of its label."""
 COLOR = re.compile("|".join(VARIABLES))
 REFERENCE = re.compile(r"(url\()?#([A-Za-z_][\w.-]*)")
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
@@ -90,7 +92,7 @@ def clean(root: Tree.Element, name: str) -> None:
     """Own identifiers, colours of the page, its font; and no rule that would reach the page around it."""
     for parent in list(root.iter()):
         for child in list(parent):
-            if child.tag in (f"{SVG}style", f"{SVG}metadata") or child.tag.endswith("}metadata"):
+            if child.tag.endswith(("}style", "}metadata")):
                 parent.remove(child)
     for node in root.iter():
         if "id" in node.attrib:
@@ -127,6 +129,19 @@ def describe(root: Tree.Element, name: str, title: str, description: str) -> Non
 def legend_above(axes: Axes, columns: int = 2) -> None:
     """Outside the axes, where it hides no point."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, handletextpad=0.3)
+
+
+def label_rows(axes: Axes, labels: Sequence[str], longest: int) -> None:
+    """A line of the picture for each label, the first on top; of a long one so many letters."""
+    shown = [text if len(text) <= longest else f"{text[: longest - 1]}…" for text in labels]
+    axes.set_yticks(range(len(shown)), shown)
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+
+
+def width_of(labels: Sequence[str], longest: int) -> float:
+    """Of the widest that `label_rows` writes, in pixels."""
+    return LETTER * min(longest, max(map(len, labels)))
 
 
 def standalone(plot: Plot) -> str:

@@ -10,7 +10,7 @@ from ner_experiments.pages import described, devices, hours, listed, short_commi
 from ner_experiments.report import plot_curves, plot_scores
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section, Shown
-from ner_experiments.report.varied import axes, panels
+from ner_experiments.report.varied import axis, panels
 from ner_experiments.statistics import summarise
 from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Result
@@ -31,7 +31,7 @@ def results(entry: Entry, links: Links) -> Section:
     cited = frozenset(number for number, it in enumerate(page.results) if it.row.cited)
     filled = [number for line in grid.lines for number, cell in enumerate(line, start=1) if cell]
     grid = Grid(grid.headings[: max(filled)], [line[: max(filled)] for line in grid.lines])
-    texts = [legend(entry)] if any(it.scores for it in page.results) else []
+    texts = [table_page.legend(page)] if any(it.scores for it in page.results) else []
     texts += [table_page.PEEKED] if grid.headings == table_page.HEADINGS else []
     return Section(
         "results",
@@ -42,23 +42,17 @@ def results(entry: Entry, links: Links) -> Section:
     )
 
 
-def legend(entry: Entry) -> str:
-    if entry.page.table.command:
-        return table_page.TRIALS
-    return table_page.ANALYSED if entry.page.table.analysis else table_page.LEGEND
-
-
 def in_words(entry: Entry) -> bool:
     """Whether what is published are sentences."""
     return any(isinstance(row.published, str | list) for row in entry.page.table.rows)
 
 
 def varied(entry: Entry) -> Section | None:
-    """Each number that the table varies as an axis; without one, the rows below each other."""
-    unit = plot_scores.unit_of(entry.page.table)
-    found = axes(entry.page)
-    plots = [plot_scores.along(axis, f"axis-{number}", unit) for number, axis in enumerate(found)]
-    if not plots:
+    """Along the number that the table varies; without one, the rows below each other."""
+    unit, along = plot_scores.unit_of(entry.page.table), axis(entry.page)
+    if along:
+        plots = [plot_scores.along(along, "axis", unit)]
+    else:
         plots = [
             plot_scores.by_row(it, f"rows-{number}", unit) for number, it in enumerate(panels(entry.page))
         ]
@@ -77,13 +71,13 @@ def compared(entry: Entry) -> Section | None:
 
 
 def curves(entry: Entry) -> Section | None:
-    """Only of rows whose runs say what happened epoch by epoch, as all do."""
+    """Of the rows with runs."""
     measured = [result for result in entry.page.results if result.runs]
     if not measured:
         return None
     of_scale = {
-        run.headline: plot_curves.limits([it.runs for it in measured if headline(it) == run.headline])
-        for run in entry.runs
+        kind: plot_curves.limits([it.runs for it in measured if headline(it) == kind])
+        for kind in {headline(it) for it in measured}
     }
     plots = [
         plot_curves.dev(it.runs, f"curve-{number}", it.row.label, of_scale[headline(it)])
@@ -109,7 +103,7 @@ def cost(entry: Entry, links: Links) -> Section | None:
         "minutes a run",
         "s per epoch",
         "tokens per s",
-        "memory, MB",
+        "most memory, MB",
     )
     text = (
         f"On {devices(entry.runs)}. Means over runs ± standard deviation; "
@@ -124,13 +118,14 @@ def cost_line(result: Result) -> list[str]:
     runs = [run.metrics for run in result.runs.values()]
     memory = [sum(run["peak_memory_bytes"].values()) / 1e6 for run in runs if "peak_memory_bytes" in run]
     speed = [run["tokens_per_second"] for run in runs if "tokens_per_second" in run]
+    per_epoch = [run["seconds"] / run["epochs"] for run in runs]
     return [
         result.row.label,
         f"{runs[0]['parameters']:,}",
         f"{runs[0]['parameters_of'].get('model', 0):,}" if "parameters_of" in runs[0] else "",
         f"{fmean(run['epochs'] for run in runs):.1f}",
         spread([run["seconds"] / 60 for run in runs], 1),
-        spread([run["seconds"] / run["epochs"] for run in runs], 1),
+        around(result.cost()["seconds_per_epoch"], summarise(per_epoch).sd, 1),
         spread(speed, 0),
         f"{max(memory):,.0f}" if memory else "",
     ]
@@ -140,7 +135,11 @@ def spread(values: Sequence[float], digits: int) -> str:
     if not values:
         return ""
     found = summarise(values)
-    return f"{found.mean:,.{digits}f}" + ("" if found.sd is None else f" ± {found.sd:,.{digits}f}")
+    return around(found.mean, found.sd, digits)
+
+
+def around(mean: float, sd: float | None, digits: int) -> str:
+    return f"{mean:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}")
 
 
 def made(entry: Entry) -> Section | None:
@@ -179,8 +178,8 @@ def stands_on(entry: Entry) -> str:
             else "Nothing was measured yet."
         )
     if not entry.runs:
-        if entry.page.table.analysis and any(it.scores for it in entry.page.results):
-            return f"Stands on the runs of {entry.page.table.analysis} in {listed(entry.places)}."
+        if any(it.missing for it in entry.page.results):
+            return "No run of this table counts; below are the published numbers, and why."
         return "No run of this table is finished; below are the published numbers."
     count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
     text = f"Stands on {count} in {listed(entry.places)}."

@@ -14,7 +14,6 @@ from ner_experiments.tables import Table
 FEWEST = 3
 """Values that make an axis of a setting."""
 NAMES = {
-    "layers": "layers",
     "model.num_units": "parallel units",
     "model.unit_size": "size of a unit",
     "model.hidden_size": "hidden size",
@@ -69,11 +68,11 @@ def split(override: str) -> tuple[str, str]:
     return key, value
 
 
-def axes(page: Page) -> list[Axis]:
-    """Each number that the table varies along which there are at least three rows alike in all else.
+def axis(page: Page) -> Axis | None:
+    """The first number that the table varies along which there are at least three rows alike in all else.
 
     A setting that has another value in each of them, and is no number, is what the rows are about; the number
-    is then no axis. Numbers that change with an axis are named with it.
+    is then no axis. Further such numbers are named with it.
     """
     rows = [(settings(page.table, it), it) for it in page.results if it.row.run is not None]
     keys = varying([row for row, _ in rows])
@@ -86,7 +85,9 @@ def axes(page: Page) -> list[Axis]:
         distinct = len({(point.x, point.series) for point in points}) == len(points)
         if distinct and max(lines.values()) >= FEWEST:
             found.append(Axis(key, tuple(sorted(points, key=lambda point: point.x))))
-    return [] if not found else [replace(found[0], coupled=tuple(axis.key for axis in found[1:]))]
+    if not found:
+        return None
+    return replace(found[0], coupled=tuple(other.key for other in found[1:]))
 
 
 def varying(rows: Sequence[Mapping[str, str]]) -> list[str]:

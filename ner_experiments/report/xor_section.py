@@ -11,7 +11,7 @@ from ner_experiments.table_page import Grid
 from ner_experiments.xor.certificate import certificates, render
 from ner_experiments.xor.picture import drawn
 from ner_experiments.xor.report import cases
-from ner_experiments.xor.suite import DECODERS, Found
+from ner_experiments.xor.suite import HEADINGS, Found, lines
 
 DESCRIPTION = (
     "Left: how many of four phrases a sum of past and future can tag, by certificate. Middle: the largest "
@@ -26,24 +26,8 @@ def picture(path: Path) -> Section:
     proved = certificates()
     title = "The XOR limit: proved, measured and trained"
     svg = inline(drawn(cases(proved), found), "xor", title, DESCRIPTION)
+    plot = Plot(svg, title, Grid(HEADINGS, lines(found)))
     folded = [
         (f"Proof of section {it.program.section}: {it.program.name}", render(it)) for it in cases(proved)
     ]
-    return Section("xor", "Proved, measured, trained", plots=[Plot(svg, title, grid(found))], folded=folded)
-
-
-def grid(found: dict[str, Found]) -> Grid:
-    lines = [
-        [
-            name,
-            "" if model.layers is None else f"{model.layers}",
-            f"{model.interaction:.1e}",
-            *(f"{model.best(decoder)} of 4" for decoder in DECODERS),
-            *(f"{model.right(decoder).count(4)} of {len(model.right(decoder))}" for decoder in DECODERS),
-            "yes" if model.limited else "no",
-        ]
-        for name, model in found.items()
-    ]
-    best = [f"best, {decoder}" for decoder in DECODERS]
-    learned = [f"seeds with 4, {decoder}" for decoder in DECODERS]
-    return Grid(["model", "layers", "largest interaction", *best, *learned, "limited"], lines)
+    return Section("xor", "Proved, measured, trained", plots=[plot], folded=folded)

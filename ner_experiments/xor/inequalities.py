@@ -75,12 +75,16 @@ class Inequality:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The inequalities that must all hold for every phrase to get its wanted tags."""
+    """The inequalities that must all hold for every phrase to get its wanted tags.
+
+    left_out: the phrase of a case that the program is without.
+    """
 
     name: str
     section: str
     phrases: tuple[Phrase, ...]
     inequalities: tuple[Inequality, ...]
+    left_out: Phrase | None = None
 
     def without(self, phrase: Phrase) -> Program:
         """The program of the other phrases."""
@@ -89,6 +93,7 @@ class Program:
             name=f"{self.name}, without phrase {phrase.number}",
             phrases=tuple(other for other in self.phrases if other != phrase),
             inequalities=tuple(row for row in self.inequalities if row.phrase != phrase),
+            left_out=phrase,
         )
 
 
@@ -100,18 +105,26 @@ def programs() -> list[Program]:
     decided alone, and 'and' is section 3.3 again.
     """
     token = _phrases("Key You", "and", "Peele I", ("I",), ("O",), first=1)
-    letters = _phrases("a b", "m", "c d", ("O", "S", "O"), ("O", "O", "O"))
-    titles = _phrases("Key You", "and", "Peele I", ("B", "I", "E"), ("O", "O", "O"))
     every = list(product(TAGS, repeat=3))
     valid = [tags for tags in every if well_formed(tags)]
     return [
         _program("one token, softmax", "3.3", token, list(product(TAGS)), transitions=False),
-        _program("O S O or O O O, softmax", "3.4", letters, every, transitions=False),
-        _program("O S O or O O O, CRF", "3.4", letters, every, transitions=True),
-        _program("B I E or O O O, softmax", "3.4", titles, every, transitions=False),
-        _program("B I E or O O O, softmax, well-formed only", "3.4", titles, valid, transitions=False),
-        _program("B I E or O O O, CRF", "3.4", titles, every, transitions=True),
+        _program("O S O or O O O, softmax", "3.4", letters(), every, transitions=False),
+        _program("O S O or O O O, CRF", "3.4", letters(), every, transitions=True),
+        _program("B I E or O O O, softmax", "3.4", titles(), every, transitions=False),
+        _program("B I E or O O O, softmax, well-formed only", "3.4", titles(), valid, transitions=False),
+        _program("B I E or O O O, CRF", "3.4", titles(), every, transitions=True),
     ]
+
+
+def letters() -> tuple[Phrase, ...]:
+    """O S O or O O O."""
+    return _phrases("a b", "m", "c d", ("O", "S", "O"), ("O", "O", "O"))
+
+
+def titles() -> tuple[Phrase, ...]:
+    """B I E or O O O."""
+    return _phrases("Key You", "and", "Peele I", ("B", "I", "E"), ("O", "O", "O"))
 
 
 def well_formed(tags: Tags) -> bool:

@@ -75,7 +75,7 @@ def at_least_one(**numbers: int) -> None:
 
 def cases(proved: Sequence[Certificate]) -> list[Certificate]:
     """Without those that only leave a phrase of a case out."""
-    return [certificate for certificate in proved if "without phrase" not in certificate.program.name]
+    return [certificate for certificate in proved if certificate.program.left_out is None]
 
 
 def show_certificates(proved: Sequence[Certificate], *, everything: bool) -> None:
@@ -99,16 +99,12 @@ def show_models(found: dict[str, Found]) -> None:
     title = (
         f"Measured with {suite.DRAWS} draws of random weights; trained on four phrases with {num_seeds} seeds"
     )
-    table = new_table(title, "model")
-    for heading in ("layers", "interaction", "best softmax", "best CRF", "seeds with 4", "limited?"):
+    first, *others = suite.HEADINGS
+    table = new_table(title, first)
+    for heading in others:
         table.add_column(heading, justify="right", no_wrap=True)
-    for name, model in found.items():
-        full = (f"{model.right(decoder).count(4)}" for decoder in suite.DECODERS)
-        best = (f"{model.best(decoder)} of 4" for decoder in suite.DECODERS)
-        layers = "" if model.layers is None else str(model.layers)
-        table.add_row(
-            name, layers, f"{model.interaction:.1e}", *best, ", ".join(full), "yes" if model.limited else "no"
-        )
+    for line in suite.lines(found):
+        table.add_row(*line)
     console().print(table)
     broken, missed = suite.disagreements(found)
     if broken:
@@ -132,7 +128,7 @@ def show_run(measured: Measured) -> None:
             shares = (f"{100 * row[key]:.2f} %" for key in ("decided", "xor"))
             table.add_row(name, f"{row['tokens']:,}", f"{100 * row['same_word']:.0f} %", *middle, *shares)
     console().print(table)
-    print("decided: tokens whose best tag a sum of past and future would not give; see xor/trained.py.")
+    print("decided: tokens whose best tag a sum of past and future would not give; see xor/measurement.py.")
 
 
 def new_table(title: str, first: str) -> Table:

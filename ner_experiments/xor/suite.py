@@ -19,7 +19,9 @@ from ner_experiments.xor.experiment import Outcome
 from ner_experiments.xor.measurement import ROUNDING
 
 DRAWS = 20
-DECODERS = tuple(architectures.PROGRAMS)
+DECODERS = tuple(architectures.TRAINED)
+HEADINGS = ("model", "layers", "interaction", "best softmax", "best CRF", "seeds with 4", "limited?")
+"""Of `lines`; the seeds are those of softmax, then those of the CRF."""
 Task = partial[Any]
 
 
@@ -118,6 +120,21 @@ def finished(tasks: Sequence[Task], num_processes: int) -> Iterator[tuple[Task, 
 def progress_bar() -> Progress:
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     return Progress(*columns, console=Console(file=sys.stderr), transient=True)
+
+
+def lines(found: Mapping[str, Found]) -> list[list[str]]:
+    """A line of a table for each architecture."""
+    return [
+        [
+            name,
+            "" if model.layers is None else f"{model.layers}",
+            f"{model.interaction:.1e}",
+            *(f"{model.best(decoder)} of 4" for decoder in DECODERS),
+            ", ".join(f"{model.right(decoder).count(4)}" for decoder in DECODERS),
+            "yes" if model.limited else "no",
+        ]
+        for name, model in found.items()
+    ]
 
 
 def disagreements(found: dict[str, Found]) -> tuple[list[str], list[str]]:

@@ -1,8 +1,8 @@
 """A trained tagger on its own corpus: how much of each tag is due to past and future together.
 
-For a token (past p1, future f1) another token lends past p2 and future f2, both unlike the first ones:
-another occurrence of the same word where the corpus part has one, else a token of the same gold tag. The four
-sentences p1 w f1, p1 w f2, p2 w f1 and p2 w f2, of which only the first need be real, give the measures of
+For a token (past p1, future f1) another token lends past p2 and future f2, both unlike the first ones: one
+of 20 drawn occurrences of the same word, else one of 20 drawn tokens of the same gold tag. The four sentences
+p1 w f1, p1 w f2, p2 w f1 and p2 w f2, of which only the first need be real, give the measures of
 `measurement`. They are of one other token each; yet another one may show more. A token for which none was
 found is left out, and counted.
 

@@ -1,0 +1,100 @@
+"""Runs of one table in several places: which of them a page is made of, and what it says of others."""
+
+from pathlib import Path
+from typing import Any
+
+from ner_experiments import tables
+from ner_experiments.report import build, entries, index, table_sections
+from ner_experiments.report.entries import Entry
+from ner_experiments.runs import Run
+from ner_experiments.table_scores import Page, Result
+
+ROWS = ("OntoNotes, Cross", "OntoNotes, Baseline")
+
+
+class OfLength(Run):
+    """A run of which F1 of each length of mention is the same."""
+
+    def figures(self, name: str) -> dict[str, float]:
+        return dict.fromkeys(("1", "2", "3", "more than 3"), self.metrics["f1"])
+
+
+def analysed(place: str, **f1: tuple[float, float]) -> Entry:
+    """Table 4 of runs of Cross and Baseline whose files are those of the place, by seed."""
+    rows = {row.label: row for row in tables.load("li2020_table1").rows}
+    found = []
+    for label, row in rows.items():
+        scores = {int(seed[1:]): pair[ROWS.index(label)] for seed, pair in f1.items() if label in ROWS}
+        same = {"checksum": place, "identity": label, "test": {}}
+        runs = {
+            seed: OfLength(Path(place), {**same, "seed": seed, "f1": score}) for seed, score in scores.items()
+        }
+        found.append(Result(row, scores, runs))
+    page = Page(tables.load("li2020_table4"), (Result(rows[ROWS[0]], {0: 99.0}),))
+    return Entry(page, (place,), None, tuple(found))
+
+
+def test_an_analysis_of_two_places_is_made_of_the_runs_that_count() -> None:
+    one, same, other = (
+        analysed("a", s1=(3, 1), s2=(5, 1)),
+        analysed("a", s2=(7, 1), s3=(9, 1)),
+        analysed("b", s3=(9, 1)),
+    )
+    first = entries.merged(one, same).page.results[0]
+    assert first.row.label == "Cross, OntoNotes, 1"
+    assert first.scores == {1: 2.0, 2: 6.0, 3: 8.0}
+    assert entries.merged(one, other).page.results[0].scores == {3: 8.0}  # of other files
+
+
+def test_what_a_command_measured_is_of_one_place() -> None:
+    table = tables.load("xor")
+    one, other = (
+        Entry(Page(table, tuple(Result(row, scores) for row in table.rows)), (place,), Path(place))
+        for place, scores in (("a", {0: 3.0, 1: 4.0}), ("b", {0: 4.0}))
+    )
+    assert entries.merged(one, other) == other
+
+
+def test_why_runs_do_not_count_is_said() -> None:
+    table = tables.load("yang2020_table13")
+    reason = "outputs/run read other files"
+    refused = Entry(Page(table, tuple(Result(row, missing=reason) for row in table.rows)), ("outputs",))
+    (found,) = entries.settle(table, [refused])
+    assert reason in str(table_sections.results(found, {}).points)
+    assert "No run of this table counts" in table_sections.stands_on(found)
+    kept = Entry(Page(table, (Result(table.rows[0], {1: 50.0}), *refused.page.results[1:])), ("results",))
+    assert entries.settle(table, [kept, refused]) == [kept]
+    assert entries.both(Result(table.rows[0]), refused.page.results[0]).missing == reason
+
+
+def of_settings(*deviations: str) -> Entry:
+    table = tables.load("yang2020_table13")
+    metrics = {"identity": "abc", "seed": 1, "checksum": "a", "seconds": 60}
+    runs = {1: Run(Path("/".join(deviations)), metrics)}
+    results = (Result(table.rows[0], {1: 50.0}, runs), *map(Result, table.rows[1:]))
+    return Entry(Page(table, results, deviations), ("somewhere",))
+
+
+def test_settings_are_the_same_in_any_order() -> None:
+    found = [of_settings("data=weibo", "layers=3"), of_settings("layers=3", "data=weibo")]
+    _, both = entries.settle(found[0].page.table, found)
+    assert both.page.deviations == ("data=weibo", "layers=3")
+
+
+def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_path: Path) -> None:
+    class Caught:
+        def write(self, name: str, template: str, context: dict[str, Any]) -> None:
+            self.context = context
+
+    caught: Any = Caught()
+    index.write(caught, [of_settings(), of_settings("layers=3"), analysed("a")], tmp_path)
+    assert ("finished runs", 1) in caught.context["facts"]
+    assert caught.context["papers"] == [
+        ("yang2020", "Yang & Xu (2020)"),
+        ("li2020", "Li, Fu & Ma (2020)"),
+    ]
+
+
+def test_rows_that_an_analysis_alone_speaks_of_have_their_page() -> None:
+    rows = build.row_pages([analysed("a", s1=(3, 1))])
+    assert [places[0].label for _, places in rows.values()] == ["OntoNotes, Baseline", "OntoNotes, Cross"]
