@@ -110,11 +110,13 @@ class Measured:
         """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
         had = Page(self.page.table, tuple(it for it in self.page.results if it.scores), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
-        unit = plot_scores.unit_of(self.page.table)
         if axis := varied.axis(had):
-            drawn = [plot_scores.along(axis, stem, unit)]
+            drawn = [plot_scores.along(axis, stem, plot_scores.unit_of(had.table, had.results))]
         else:
-            drawn = [plot_scores.by_row(panel, stem, unit) for panel in varied.panels(had)]
+            drawn = [
+                plot_scores.by_row(panel, stem, plot_scores.unit_of(had.table, panel.results))
+                for panel in varied.panels(had)
+            ]
         return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(drawn, start=1))
 
     def shown(self, plot: Plot, name: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from ner_experiments.analysis.measure import CHUNK
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.report.svg import (
     MARKERS,
     MUTED,
@@ -38,15 +39,17 @@ DESCRIPTION = (
 )
 
 
-def unit_of(table: Table) -> str:
-    """What the table's scores are, by its title."""
+def unit_of(table: Table, results: Iterable[Result]) -> str:
+    """What the results' scores are: by their runs, or where they have none by the table's title."""
     if table.command:
         return "phrases of 4"
     if table.analysis:
         chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
         return "points of recall" if chunks else "points of F1"
-    kinds = [kind for kind in ("accuracy", "F1") if kind in table.title]
-    return f"test {kinds[0]}" if len(kinds) == 1 else "test score"
+    names = dict(HEADLINES.values())
+    kinds = {names[run.headline] for result in results for run in result.runs.values()}
+    kinds = kinds or {name for name in names.values() if name in table.title}
+    return f"test {kinds.pop()}" if len(kinds) == 1 else "test score"
 
 
 def along(axis: Axis, name: str, unit: str) -> Plot:

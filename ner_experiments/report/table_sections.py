@@ -49,12 +49,13 @@ def in_words(entry: Entry) -> bool:
 
 def varied(entry: Entry) -> Section | None:
     """Along the number that the table varies; without one, the rows below each other."""
-    unit, along = plot_scores.unit_of(entry.page.table), axis(entry.page)
-    if along:
-        plots = [plot_scores.along(along, "axis", unit)]
+    page = entry.page
+    if along := axis(page):
+        plots = [plot_scores.along(along, "axis", plot_scores.unit_of(page.table, page.results))]
     else:
         plots = [
-            plot_scores.by_row(it, f"rows-{number}", unit) for number, it in enumerate(panels(entry.page))
+            plot_scores.by_row(it, f"rows-{number}", plot_scores.unit_of(page.table, it.results))
+            for number, it in enumerate(panels(page))
         ]
     return Section("varied", "What the table varies", plots=plots) if plots else None
 
