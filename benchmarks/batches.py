@@ -76,7 +76,7 @@ def measure(split: Encoded, rounds: int) -> dict[str, Any]:
 def kinds() -> dict[str, Batching]:
     names = sorted(path.stem for path in Path(CONF, "batches").glob("*.yaml"))
     of_conf = {f"batches={name}": instantiate(composed([f"batches={name}"]).batches) for name in names}
-    return of_conf | {"64 random sentences": SentenceCount(64)}
+    return of_conf | {"64 random sentences": SentenceCount(64, pool=1)}
 
 
 def epoch(split: Encoded, kind: Batching) -> Callable[[], int]:

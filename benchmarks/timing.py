@@ -3,6 +3,7 @@
 import argparse
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import resource
@@ -26,6 +27,8 @@ RESULTS = FOLDER / "results"
 PACKAGES = ("torch", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
 SOURCES = (":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py")
 CLOCK = "BENCHMARK_CLOCK"
+TURN = 0.02
+"""Seconds."""
 PEERS = ("pytorch-crf", "torch-struct", "flair", "seqeval", "gensim")
 
 
@@ -69,17 +72,31 @@ def measure(
 ) -> dict[str, Times]:
     """Seconds of each run, all in turn, round after round, so that a noisy minute meets them all.
 
-    Who takes more than `slow` seconds is run once. Nothing is warmed up: that, and to see that all give the
-    same, is for the caller.
+    A run that is over before `TURN` is repeated for as long, and counts with its mean without the first: what
+    the others have left in the caches, and their threads that spin on, would count more than itself.
+
+    Who takes more than `slow` seconds is run once. Nothing else is warmed up: that, and to see that all give
+    the same, is for the caller.
     """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
             if not (seconds[name] and seconds[name][0] > slow):
-                start = now()
-                run()
-                seconds[name].append(now() - start)
+                seconds[name].append(turn(run))
     return {name: summary(times) for name, times in seconds.items()}
+
+
+def turn(run: Callable[[], object]) -> float:
+    once = repeated(run, 1)
+    return once if once >= TURN else repeated(run, math.ceil(TURN / once))
+
+
+def repeated(run: Callable[[], object], times: int) -> float:
+    """Seconds of one of so many runs."""
+    start = now()
+    for _ in range(times):
+        run()
+    return (now() - start) / times
 
 
 def derived(

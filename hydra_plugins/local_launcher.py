@@ -65,13 +65,19 @@ class LocalLauncher(Launcher):
     """
 
     def __init__(self, jobs: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float) -> None:
-        if jobs < 0 or gpus_per_job < 1 or minutes < 0:
-            raise ValueError("hydra.launcher: jobs and minutes must be at least 0, gpus_per_job at least 1")
+        checked = {"jobs": (jobs, 0), "gpus_per_job": (gpus_per_job, 1), "minutes": (minutes, 0)}
+        for name, (value, lowest) in checked.items():
+            if value < lowest:
+                raise ValueError(f"hydra.launcher.{name} must be at least {lowest}, got {value}")
         self.jobs, self.minutes = jobs, minutes
         self.slots = slots(gpus, gpus_per_job)
+        self.for_hydra: list[str] = []
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Nothing is needed: a job's process composes its config by itself."""
+        """A job's process composes its config by itself."""
+        from ner_experiments.job import for_hydra
+
+        self.for_hydra = for_hydra(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         waiting = list(enumerate(job_overrides))[::-1]
@@ -82,7 +88,9 @@ class LocalLauncher(Launcher):
                 while waiting and len(running) < self.at_a_time:
                     running.append(self.start(*waiting.pop(), Path(folder), running))
                 time.sleep(0.1)
-                for job in [job for job in running if self.has_ended(job)]:
+                for job in running:
+                    self.stop_if_late(job)
+                for job in [job for job in running if job.process.poll() is not None]:
                     running.remove(job)
                     results[job.number] = self.result(job)
                     self.report(results, len(job_overrides), len(running))
@@ -101,24 +109,25 @@ class LocalLauncher(Launcher):
         load = {slot: sum(job.slot == slot for job in running) for slot in self.slots}
         slot = min(load, key=load.__getitem__) if load else None
         outcome = folder / f"{number}.json"
-        command = [sys.executable, "-m", "ner_experiments.launched", str(outcome), *overrides]
+        program = [sys.executable, "-m", "ner_experiments.launched", str(outcome)]
         shown = {} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}
         process = subprocess.Popen(
-            command,
+            [*program, *self.for_hydra, *overrides],
             stdin=subprocess.PIPE,  # tells the job when this process is gone
             env={**os.environ, "PYTHONPATH": python_path(), **shown},
             start_new_session=True,
         )
         return Running(number, overrides, process, outcome, slot)
 
-    def has_ended(self, job: Running) -> bool:
+    def stop_if_late(self, job: Running) -> None:
         seconds = time.monotonic() - job.started
-        if self.minutes and seconds > 60 * self.minutes:
-            job.stop(signal.SIGTERM if not job.late else signal.SIGCONT)
+        if not self.minutes or seconds <= 60 * self.minutes:
+            return
+        if not job.late:
+            job.stop(signal.SIGTERM)
             job.late = True
-            if seconds > 60 * self.minutes + GRACE:
-                job.stop(signal.SIGKILL)
-        return job.process.poll() is not None
+        elif seconds > 60 * self.minutes + GRACE:
+            job.stop(signal.SIGKILL)
 
     def result(self, job: Running) -> JobReturn:
         from ner_experiments import launched
@@ -141,6 +150,8 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
     import torch
 
     count = torch.cuda.device_count()
+    if gpus is not None and not gpus:
+        raise ValueError("hydra.launcher.gpus must name a GPU, got []; without GPUs: runtime.accelerator=cpu")
     chosen = list(range(count)) if gpus is None else list(gpus)
     if wrong := [gpu for gpu in chosen if not 0 <= gpu < count]:
         raise ValueError(f"hydra.launcher.gpus: there is no GPU {wrong[0]}; this machine has {count}")

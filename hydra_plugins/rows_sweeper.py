@@ -7,7 +7,6 @@ from pathlib import Path
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn
 
 
@@ -51,9 +50,9 @@ class RowsSweeper(BasicSweeper):
         return results
 
     def product(self, arguments: list[str]) -> list[list[str]]:
-        assert self.hydra_context is not None
-        parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        (jobs,) = self.split_arguments(parser.parse_overrides(arguments), max_batch_size=None)
+        from ner_experiments import settings
+
+        jobs = settings.split(arguments)
         self.validate_batch_is_legal(jobs)
         return jobs
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from textwrap import shorten
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +75,12 @@ class SlurmLauncher(Launcher):
     def __init__(self, **settings: Any) -> None:
         self.settings = SlurmLauncherConfig(**settings)
         self.name = ""
+        self.for_hydra: list[str] = []
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        from ner_experiments.job import for_hydra
+
+        self.for_hydra = for_hydra(config)
         table = OmegaConf.select(config, "hydra.sweeper.table")
         self.name = table or "ner_experiments"  # of which squeue shows eight letters
 
@@ -113,7 +116,7 @@ class SlurmLauncher(Launcher):
         executor.update_parameters(**self.parameters())
         try:
             with environment_of_jobs():
-                submitted = executor.submit_array([ArrayTask(overrides) for overrides in jobs])
+                submitted = executor.submit_array([ArrayTask([*self.for_hydra, *job]) for job in jobs])
         except (FailedJobError, FailedSubmissionError) as error:
             said = " ".join(str(error).split())
             raise SlurmError(f"hydra/launcher=slurm: SLURM does not take these jobs: {said}") from error
@@ -204,7 +207,7 @@ class ArrayTask:
         try:
             leave(environment, {"result": job.run(self.overrides)})
         except Exception as error:
-            reason = shorten(job.reason(error), 600, placeholder=" ...")
+            reason = job.reason(error)
             leave(environment, {"failed": reason})
             raise job.RefusedError(reason) from error
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ner_experiments.tagging import load as load
 
-__version__ = "0.1.0"
-
 
 def __getattr__(name: str) -> Any:
     """Imports PyTorch for `load` only when that is asked for."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 from hydra.utils import instantiate
@@ -16,8 +15,8 @@ from ner_experiments import run_config
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.tags import allowed_transitions
-from ner_experiments.identity import experiment, kind
 from ner_experiments.metrics import SpanF1, TagAccuracy
+from ner_experiments.processes import num_processes
 from ner_experiments.sealed import ENCODER, WEIGHTS
 from ner_experiments.tagger import Tagger
 
@@ -68,23 +67,6 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
     return plain_sgd and not cfg.trainer.gradient_clip and num_processes(cfg) == 1
 
 
-def num_processes(cfg: DictConfig) -> int:
-    """That train one model together, each with its share of the batches."""
-    return cfg.trainer.devices * cfg.trainer.num_nodes
-
-
-def is_first_process(cfg: DictConfig) -> bool:
-    """Of those that train one model together, whoever started them: Lightning, torchrun or SLURM."""
-    ranks = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
-    return num_processes(cfg) == 1 or all(int(os.environ.get(rank, 0)) == 0 for rank in ranks)
-
-
-def tags(cfg: DictConfig) -> list[str]:
-    """What a logger can find a run by. The last is the same for all that a row of a table counts."""
-    parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
-    return [*dict.fromkeys(parts), experiment(cfg)]
-
-
 def source(cfg: DictConfig) -> Source:
     """The corpus that the config describes, of which nothing is read yet."""
     return instantiate(cfg.data)
@@ -97,9 +79,16 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     """
     cfg = run_config.read(folder)
     encoder = make_encoder(cfg)
-    encoder.restore(json.loads((folder / ENCODER).read_text(encoding="utf-8")))
-    tagger = build(cfg, encoder)
-    tagger.load_state_dict(read_weights(folder))
+    path = folder / ENCODER
+    try:
+        encoder.restore(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: expected what the inputs have learned: {error!r}") from error
+    tagger, weights = build(cfg, encoder), read_weights(folder)
+    try:
+        tagger.load_state_dict(weights)
+    except RuntimeError as error:
+        raise ValueError(f"{folder / WEIGHTS}: {' '.join(str(error).split())}") from error
     return tagger.eval(), encoder
 
 

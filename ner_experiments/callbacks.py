@@ -1,8 +1,7 @@
-"""What happens around training: log.csv, random numbers, predictions kept."""
+"""What happens around training: log.csv, a look at the losses, random numbers, predictions kept, peek.csv."""
 
 from __future__ import annotations
 
-import csv
 import time
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from ner_experiments.atomic import replacing
 from ner_experiments.data.encoder import Batch
+from ner_experiments.results import write_csv
 from ner_experiments.sealed import LOG, PEEK
 
 
@@ -26,6 +25,7 @@ class EpochLog(Callback):
         self.path = folder / LOG
         self.rows: list[dict[str, Any]] = []
         self.loss: torch.Tensor | float = 0.0
+        self.penalty: torch.Tensor | float = 0.0
         self.sentences = 0
         self.before = {"seconds": 0.0, "train_seconds": 0.0}
 
@@ -34,13 +34,14 @@ class EpochLog(Callback):
         return {
             "rows": self.rows,
             "loss": float(self.loss),
+            "penalty": float(self.penalty),
             "sentences": self.sentences,
             "before": {name: self.before[name] + spent[name] for name in spent},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.rows, self.before = list(state["rows"]), state["before"]
-        self.loss, self.sentences = state["loss"], state["sentences"]
+        self.loss, self.penalty, self.sentences = state["loss"], state["penalty"], state["sentences"]
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Of an epoch that goes on there is no other start."""
@@ -49,12 +50,14 @@ class EpochLog(Callback):
     def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
         self.started = self.trained = time.perf_counter()
         self.before = dict.fromkeys(self.before, 0.0)
-        self.loss, self.sentences = 0.0, 0
+        self.loss, self.penalty, self.sentences = 0.0, 0.0, 0
 
     def on_train_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int
     ) -> None:
         self.loss = self.loss + outputs["loss"].double() * len(batch.lengths)
+        if module.penalty is not None:
+            self.penalty = self.penalty + module.last_penalty.double() * len(batch.lengths)
         self.sentences += len(batch.lengths)
         self.trained = time.perf_counter()
 
@@ -88,10 +91,7 @@ class EpochLog(Callback):
             self._write()
 
     def _write(self) -> None:
-        with replacing(self.path) as part, part.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=list(self.rows[0]))
-            writer.writeheader()
-            writer.writerows(self.rows)
+        write_csv(self.path, list(self.rows[0]), self.rows)
 
 
 class FiniteLoss(Callback):
@@ -200,15 +200,16 @@ class Peek(Callback):
         """Leaves the modules in the modes in which they were."""
         modes = {part: part.training for part in module.modules()}
         module.eval()
-        module.metric.reset()
+        module.on_test_epoch_start()
         with torch.no_grad(), trainer.precision_plugin.forward_context():
             for batch in trainer.datamodule.test_dataloader():
                 module.test_step(batch, 0)
+        module.shared.clear()
         headline = module.metric.headline
         self.scores.append(module.metric.compute()[headline])
         for part, training in modes.items():
             part.training = training
         if trainer.is_global_zero:
-            rows = [f"{epoch},{score}" for epoch, score in enumerate(self.scores, start=1)]
-            with replacing(self.path) as part:
-                part.write_text("\n".join([f"epoch,test_{headline}", *rows]) + "\n", encoding="utf-8")
+            scores = enumerate(self.scores, start=1)
+            rows = [{"epoch": epoch, f"test_{headline}": score} for epoch, score in scores]
+            write_csv(self.path, list(rows[0]), rows)

@@ -40,13 +40,9 @@ def claim(folder: Path, *, wait: bool) -> Iterator[bool]:
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:
     """Those of the folders that nobody claims, as soon as there is one; looks so often."""
-    while not (free := [folder for folder in folders if is_free(folder)]):
+    while not (free := [folder for folder in folders if not is_held(folder)]):
         time.sleep(seconds)
     return free
-
-
-def is_free(folder: Path) -> bool:
-    return not is_held(folder)
 
 
 def is_held(folder: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.callbacks import EpochLog
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.gradients import Gradients
 from ner_experiments.loggers import Logger
 
@@ -38,8 +39,8 @@ class Curves(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
         row = scalars(self.epochs.rows, module.report)
-        if (penalty := trainer.callback_metrics.get("train/penalty")) is not None:
-            row["train/penalty"] = float(penalty)
+        if module.penalty is not None:
+            row["train/penalty"] = float(self.epochs.penalty) / self.epochs.sentences
         for each in self.gradients:
             row |= each.scalars(trainer.current_epoch + 1)
         self.rows.append(row)
@@ -63,7 +64,7 @@ def scalars(rows: Sequence[Mapping[str, float]], report: Mapping[str, Any]) -> d
 
 def scores(prefix: str, report: Mapping[str, Any]) -> dict[str, float]:
     """dev/f1, dev/precision, ..., and of each type of mention, or tag, its own: dev_types/PER."""
-    headline = "f1" if "f1" in report else "accuracy"
+    headline = next(name for name, _ in HEADLINES.values() if name in report)
     overall = {name: value for name, value in report.items() if name not in ("types", *COUNTS)}
     by_type = {kind: of_type[headline] for kind, of_type in report["types"].items()}
     return {

@@ -9,8 +9,8 @@ import wandb_workspaces.reports.v2 as panels
 import wandb_workspaces.workspaces as workspaces
 
 from ner_experiments.build import source
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.identity import counted, experiment, flat
-from ner_experiments.summary import HEADLINES
 from ner_experiments.table_runs import Experiment
 from ner_experiments.tables import Table
 

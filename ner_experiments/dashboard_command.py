@@ -35,7 +35,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--project", default="ner_experiments", help="(ner_experiments)")
     parser.add_argument("--entity", default="", help="a user or team (yourself)")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write it as JSON, whether W&B answers or not"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write it as JSON, whether W&B answers or not; of xor a folder for the run (outputs/xor)",
     )
     return parser
 
@@ -50,14 +53,14 @@ def save(arguments: argparse.Namespace, table: tables.Table) -> str:
     except ImportError as error:
         raise ValueError("a dashboard needs wandb-workspaces: pip install -e '.[dashboard]'") from error
     rows = table_runs.experiments(table, arguments.overrides)
-    online = arguments.output is None and is_reachable()
-    entity = arguments.entity or (default_entity() if online else "")
-    made = workspace(table, rows, entity=entity, project=arguments.project)
-    if online:
+    if arguments.output is None and is_reachable():
         try:
+            entity = arguments.entity or default_entity()
+            made = workspace(table, rows, entity=entity, project=arguments.project)
             return f"saved: {made.save().url}"
         except Exception as error:  # whatever W&B's server and client make of it
             raise ValueError(f"W&B does not take the workspace: {error}") from error
+    made = workspace(table, rows, entity=arguments.entity, project=arguments.project)
     path = arguments.output or Path(f"{table.name}.workspace.json")
     write_json(path, made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
     return f"{path}: the workspace as W&B is sent it; where there is a key and a network it is saved on W&B"
@@ -73,9 +76,11 @@ def show_xor(arguments: argparse.Namespace) -> str:
     """What `ner-experiments xor` has drawn is of no run of ours, and gets one of W&B's."""
     from ner_experiments.loggers import About, wandb
 
+    if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:
+        raise ValueError(f"xor: its dashboard takes no overrides and no --entity, got {refused[0]}")
     if not XOR_PICTURE.is_file():
         raise ValueError(
-            f"{XOR_PICTURE}: expected the picture that `ner-experiments xor` draws, there is none"
+            f"{XOR_PICTURE}: there is no such picture; `ner-experiments xor --output results/xor` draws it"
         )
     folder = arguments.output or Path("outputs/xor")
     folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from ner_experiments.atomic import replacing
-from ner_experiments.build import build, is_first_process, read_weights, tags
+from ner_experiments.build import build, read_weights
 from ner_experiments.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
 from ner_experiments.checkpoints import STEPS, BestWeights, LastCheckpoint, Patience, resumable
 from ner_experiments.curves import Curves
@@ -23,7 +23,9 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.leakage import audit
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.gradients import Gradients
+from ner_experiments.identity import tags
 from ner_experiments.loggers import About, Logger, csv
+from ner_experiments.processes import is_first_process
 from ner_experiments.progress import Progress
 from ner_experiments.results import (
     commit,
@@ -53,7 +55,7 @@ def run(
     start: dict[str, Any] | None,
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Trains, from the folder's checkpoint if there is one, and writes all but metrics.json.
+    """Trains, from the folder's checkpoint if there is one, and writes all but config.yaml and metrics.json.
 
     `start`: the result of the run whose weights this one starts from. On SIGTERM the process ends with
     status 143, when a checkpoint is written.
@@ -77,7 +79,10 @@ def run(
     checkpoint = resumable(folder)
     with open_logger(cfg, folder, goes_on=checkpoint is not None) as logger:
         watching = watchers(cfg, folder, epochs, logger)
-        trainer, scores = fit(cfg, folder, tagger, data, watching, sigterm, checkpoint)
+        trainer, epoch, predictions = fit(cfg, folder, tagger, data, watching, sigterm, checkpoint)
+        scores = {"best_epoch": epoch} | score(trainer, tagger, data, predictions, folder, sigterm)
+        if trainer.is_global_zero:
+            keep_tagger(folder, tagger, encoder)
         result = told(trainer, corpus, notes, scores, epochs, counts) | {"commit": made_by_commit}
         if trainer.is_global_zero:
             show(logger, folder, result, tagger, data)
@@ -147,8 +152,8 @@ def fit(
     watching: list[Callback],
     sigterm: Sigterm,
     checkpoint: Path | None,
-) -> tuple[Trainer, dict[str, Any]]:
-    """Trains, takes the epoch that dev chooses, scores it, and keeps it with what it predicts in the folder.
+) -> tuple[Trainer, int, Predictions]:
+    """Trains, and gives the tagger the weights of the epoch that dev chooses, whose number is returned.
 
     `watching` are called in that order, and before the best weights are kept.
     """
@@ -169,10 +174,7 @@ def fit(
         trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
     sigterm.obey()
     tagger.load_state_dict(best.weights)
-    scores = score(trainer, tagger, data, predictions, folder, sigterm)
-    if trainer.is_global_zero:
-        keep_tagger(folder, tagger, data.encoder)
-    return trainer, {"best_epoch": best.epoch, **scores}
+    return trainer, best.epoch, predictions
 
 
 def score(

@@ -9,7 +9,6 @@ one addition above. The highest layer has no block above, and no such sum.
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -18,8 +17,8 @@ import torch
 from lightning.pytorch import Callback, Trainer
 from torch import Tensor, nn
 
-from ner_experiments.atomic import replacing
 from ner_experiments.modules.recurrent import Block
+from ner_experiments.results import part_of, write_csv
 from ner_experiments.sealed import GRADIENTS
 
 COLUMNS = ("epoch", "steps", "kind", "part", "norm", "by_shortcut", "through_block", "share")
@@ -122,7 +121,8 @@ class Gradients(Callback):
         """On the device: nothing waits for it within an epoch."""
         sums = self.sums[kind, part]
         for name, norm in norms.items():
-            sums[name] = norm.double().to(sums[name].device) + sums[name] if name in sums else norm.double()
+            before = sums[name].to(norm.device) if name in sums else 0
+            sums[name] = norm.double() + before
 
     def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
         epoch = trainer.current_epoch + 1
@@ -132,13 +132,7 @@ class Gradients(Callback):
         self.sums.clear()
         self.steps = 0
         if trainer.is_global_zero and self.rows:
-            self.write()
-
-    def write(self) -> None:
-        with replacing(self.path) as part, part.open("w", newline="") as file:
-            writer = csv.DictWriter(file, fieldnames=COLUMNS)
-            writer.writeheader()
-            writer.writerows(self.rows)
+            write_csv(self.path, COLUMNS, self.rows)
 
     def scalars(self, epoch: int) -> dict[str, float]:
         """As a logger shows them: gradient/model.blocks.0, gradient_layer/1, shortcut/1."""
@@ -162,19 +156,15 @@ def weight_norms(tagger: nn.Module) -> dict[str, Tensor]:
     for name, parameter in tagger.named_parameters():
         if (gradient := parameter.grad) is not None:
             numbers = gradient.coalesce().values() if gradient.is_sparse else gradient
-            part = part_of(name)
+            part = place_of(name)
             squares[part] = squares.get(part, 0) + numbers.detach().float().square().sum()
     return {part: square.sqrt() for part, square in squares.items()}
 
 
-def part_of(name: str) -> str:
-    """words, direct.spelling, output, decoder; of the model its parts, and each layer of a list by itself."""
-    places = name.split(".")[:-1] or [name]
-    if places[0] == "inputs":
-        return places[1]
-    if places[0] == "direct":
-        return ".".join(places[:2])
-    if places[0] != "model":
-        return places[0]
+def place_of(name: str) -> str:
+    """The part; of the model its own parts, and each layer of a list by itself."""
+    places = name.split(".")[:-1]
+    if places[:1] != ["model"]:
+        return part_of(name)
     numbers = [place for place, word in enumerate(places) if word.isdigit()]
     return ".".join(places[: numbers[0] + 1 if numbers else 2])

@@ -81,3 +81,9 @@ def run_folder(cfg: DictConfig, name: str) -> Path:
 
 def kind(part: DictConfig) -> str:
     return part._target_.rsplit(".", 1)[-1].lower()
+
+
+def tags(cfg: DictConfig) -> list[str]:
+    """What a logger can find a run by. The last is the same for all that a row of a table counts."""
+    parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
+    return [*dict.fromkeys(parts), experiment(cfg)]

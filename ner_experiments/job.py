@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import hydra
 from hydra.core.utils import JobReturn, JobStatus, configure_log
+from hydra.errors import CompactHydraException
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments import settings
 
 
-class RefusedError(Exception):
-    """Why a job failed, in a line."""
+class RefusedError(CompactHydraException):
+    """Why a job failed, in a line. Hydra prints these without a traceback."""
+
+
+def for_hydra(config: DictConfig) -> list[str]:
+    """The overrides of Hydra itself that a sweep was given: each job composes them, as in a sweep in turn."""
+    given: Any = OmegaConf.to_container(config.hydra.overrides.hydra)
+    return [str(item) for item in given]
 
 
 def python_path() -> str:
@@ -32,7 +40,7 @@ def run(overrides: Sequence[str]) -> dict[str, Any]:
 
 
 def compose(overrides: Sequence[str]) -> DictConfig:
-    """The job's config; sets up the log as Hydra does."""
+    """The job's config; sets up the log as Hydra does. Overrides of Hydra itself may stand among them."""
     with settings.conf():
         cfg = hydra.compose(settings.ROOT, overrides=list(overrides), return_hydra_config=True)
     configure_log(cfg.hydra.job_logging, cfg.hydra.verbose)
@@ -48,9 +56,11 @@ def failed(overrides: Sequence[str], reason: str) -> JobReturn:
 
 
 def reason(error: BaseException) -> str:
-    """An error in one line, and where its traceback lies."""
-    text = str(error) if isinstance(error, RefusedError) else f"{type(error).__name__}: {error}"
-    return " ".join([text, *getattr(error, "__notes__", [])])
+    """An error in a line of moderate length, and where its traceback lies; what users cause without class."""
+    if isinstance(error, RefusedError):
+        return str(error)
+    text = str(error) if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {error}"
+    return " ".join([shorten(text, 600, placeholder=" ..."), *getattr(error, "__notes__", [])])
 
 
 def busy(job: JobReturn) -> str | None:

@@ -21,9 +21,8 @@ FOLDER = "tensorboard"
 class Board:
     """The step is the epoch. Of a run that goes on, the new file takes the place of the old one."""
 
-    sentences = 0
-
-    def __init__(self, about: About) -> None:
+    def __init__(self, about: About, sentences: int) -> None:
+        self.sentences = sentences
         folder = about.folder / FOLDER
         for old in folder.glob("events.out.tfevents.*"):
             old.unlink()

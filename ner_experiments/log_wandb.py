@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 BEGIN, END = 30.0, 60.0
 """Seconds that W&B may hold up a run, at its begin and at its end."""
 FOLDER, EARLIER, ID = "wandb", "earlier", "id"
+MODE = "WANDB_MODE"
 STAGING = "WANDB_DATA_DIR"
 """Where W&B keeps tables that wait to be sent; by default in the home folder, of which nodes have others."""
 
@@ -35,10 +36,8 @@ STAGING = "WANDB_DATA_DIR"
 class Run:
     """A run of W&B, whose step is the epoch."""
 
-    sentences = 0
-
-    def __init__(self, run: Any, staging: str | None) -> None:
-        self.run, self.staging = run, staging
+    def __init__(self, run: Any, sentences: int, staging: str | None) -> None:
+        self.run, self.sentences, self.staging = run, sentences, staging
         self.epoch = 0
         run.define_metric("epoch")
         run.define_metric("*", step_metric="epoch")
@@ -70,10 +69,10 @@ class Run:
         try:
             self.run.finish(exit_code=int(failed))
         finally:
-            restore(STAGING, self.staging)
+            restore_staging(self.staging)
 
 
-def begin(about: About, project: str) -> Run:
+def begin(about: About, project: str, sentences: int) -> Run:
     """A new run, or the one of the folder.
 
     Every run has an id of its own, which lies in its folder: two people who make the same experiment do not
@@ -91,9 +90,9 @@ def begin(about: About, project: str) -> Run:
     before = os.environ.get(STAGING)
     os.environ[STAGING] = str((folder / "data").absolute())
     try:
-        return Run(started(arguments, goes_on=about.goes_on), before)
+        return Run(started(arguments, goes_on=about.goes_on), sentences, before)
     except BaseException:
-        restore(STAGING, before)
+        restore_staging(before)
         raise
 
 
@@ -123,20 +122,24 @@ def started(arguments: Mapping[str, Any], *, goes_on: bool) -> Any:
         disable_git=True,
         disable_code=True,
     )
+    mode: Any = os.environ.get(MODE, "offline")
     if is_reachable():
         resume: Literal["allow"] | None = "allow" if goes_on else None
         try:
             return client.init(mode="online", settings=settings, resume=resume, **arguments)
         except client.Error as error:
-            log.warning("W&B cannot be reached (%s); the run is kept offline", error)
-    return client.init(mode="offline", settings=settings, **arguments)
+            log.warning("W&B does not take the run (%s)", error)
+            mode = "offline"
+    if mode == "offline":
+        log.info("the run is kept offline; `wandb sync` sends it later")
+    return client.init(mode=mode, settings=settings, **arguments)
 
 
 def is_reachable(seconds: float = 3.0) -> bool:
-    """Whether there is a key, and a server that answers; WANDB_MODE decides where it is set."""
+    """Whether there is a key, not tried here, and a server that answers; WANDB_MODE decides if it is set."""
     import wandb as client
 
-    mode = os.environ.get("WANDB_MODE")
+    mode = os.environ.get(MODE)
     if mode is not None:
         return mode == "online"
     if not client.login(prompt=False, verify=False):
@@ -146,14 +149,14 @@ def is_reachable(seconds: float = 3.0) -> bool:
     except urllib.error.HTTPError as answer:
         answer.close()
     except OSError as error:
-        log.warning("W&B does not answer (%s); the run is kept offline", error)
+        log.warning("W&B does not answer (%s)", error)
         return False
     return True
 
 
-def restore(name: str, value: str | None) -> None:
-    """Of the environment."""
+def restore_staging(value: str | None) -> None:
+    """In the environment."""
     if value is None:
-        os.environ.pop(name, None)
+        os.environ.pop(STAGING, None)
     else:
-        os.environ[name] = value
+        os.environ[STAGING] = value

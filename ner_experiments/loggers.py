@@ -25,7 +25,7 @@ Rows = Iterable[Sequence[str | float]]
 class About:
     """What a logger knows of a run when it begins.
 
-    group: of all seeds of an experiment; name: of the seed; tags: see `build.tags`; config: as config.yaml.
+    group: of all seeds of an experiment; name: of the seed; tags: see identity.py; config: as config.yaml.
     goes_on: whether the run goes on from a checkpoint. Its epochs so far are given once more, all of them.
     """
 
@@ -43,7 +43,8 @@ class Logger(Protocol):
     sentences: of how many sentences of dev, and of test, it may have the words.
     """
 
-    sentences: int
+    @property
+    def sentences(self) -> int: ...
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
         """Of an epoch, counted from 1; each epoch once, in order."""
@@ -80,11 +81,15 @@ class Unfailing:
     An error of a service, of the network or in a picture ends no run, and changes none.
     """
 
-    def __init__(self, name: str, begin: Callable[[], Logger], sentences: int) -> None:
-        self.name, self.sentences = name, sentences
+    def __init__(self, name: str, begin: Callable[[], Logger]) -> None:
+        self.name = name
         self.logger: Logger = Silent()
         with self.told():
             self.logger = begin()
+
+    @property
+    def sentences(self) -> int:
+        return self.logger.sentences
 
     @contextmanager
     def told(self) -> Iterator[None]:
@@ -124,7 +129,7 @@ def opened(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[L
     """Closed when the run ends, however that is."""
     if sentences < 0:
         raise ValueError(f"logger.sentences must be at least 0, got {sentences}")
-    logger = Unfailing(name, begin, sentences)
+    logger = Unfailing(name, begin)
     failed = True
     try:
         yield logger
@@ -146,7 +151,7 @@ def tensorboard(about: About, *, sentences: int) -> Iterator[Logger]:
     def begin() -> Logger:
         from ner_experiments.log_tensorboard import Board
 
-        return Board(about)
+        return Board(about, sentences)
 
     with opened("TensorBoard", begin, sentences) as logger:
         yield logger
@@ -159,7 +164,7 @@ def wandb(about: About, *, project: str, sentences: int) -> Iterator[Logger]:
     def begin() -> Logger:
         from ner_experiments.log_wandb import begin
 
-        return begin(about, project)
+        return begin(about, project, sentences)
 
     with opened("W&B", begin, sentences) as logger:
         yield logger

@@ -10,7 +10,6 @@ from typing import Any, cast
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import CompactHydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
@@ -109,26 +108,25 @@ def train(arguments: list[str]) -> int:
 
 def job(cfg: DictConfig) -> dict[str, Any]:
     """One experiment. What the user caused is reported in a line, all else with its traceback."""
-    from ner_experiments.build import is_first_process, num_processes
+    from ner_experiments.job import RefusedError, reason
+    from ner_experiments.processes import is_first_process, num_processes
     from ner_experiments.summary import show_run
     from ner_experiments.train import train
 
     single = HydraConfig.get().mode is RunMode.RUN
     try:
         if num_processes(cfg) > 1 and not single:
+            devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
             raise ValueError(
-                f"{num_processes(cfg)} processes for each job: a sweep of these takes hydra/launcher=local"
+                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs are of several "
+                "processes takes hydra/launcher=local or slurm"
             )
         result = train(cfg, wait=single)
     except (ValueError, OSError) as error:
-        raise RefusedError(" ".join([str(error), *getattr(error, "__notes__", [])])) from error
+        raise RefusedError(reason(error)) from error
     if single and is_first_process(cfg):
         show_run(result)
     return result
-
-
-class RefusedError(CompactHydraException):
-    """Hydra prints these without a traceback."""
 
 
 def data(arguments: list[str]) -> int:

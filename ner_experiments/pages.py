@@ -10,6 +10,7 @@ from typing import Any
 from ner_experiments import tables
 from ner_experiments.results import write_json
 from ner_experiments.runs import KeptRun, Run, finished_once, keep, kept
+from ner_experiments.table_command import as_value
 from ner_experiments.table_page import markdown
 from ner_experiments.table_runs import Experiment
 from ner_experiments.table_scores import Page, Source, collect
@@ -23,6 +24,8 @@ def add(page: Page, results: Path) -> Path:
 
     Returns its folder: results/TABLE, or with deviations from the paper results/TABLE/DEVIATIONS.
     """
+    if source := page.table.analysis:
+        raise ValueError(f"{page.table.name} is made from the runs of {source}; keep those")
     runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]
     if not runs:
         made = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
@@ -55,18 +58,17 @@ def write_all(results: Path) -> list[Path]:
 
 def write(folder: Path) -> Page:
     """The page of the runs that a folder keeps, or of what a table's command left there, written there."""
-    page, runs = read(folder)
-    text = "\n".join([markdown(page), *(origin(page, runs) if runs else [])])
+    page = read(folder)
+    text = "\n".join([markdown(page), *(origin(page) if page.runs else [])])
     (folder / PAGE).write_text(text, encoding="utf-8")
     return page
 
 
-def read(folder: Path) -> tuple[Page, list[KeptRun]]:
-    """What a folder of results/ keeps of a table, and the runs."""
+def read(folder: Path) -> Page:
+    """The page of what a folder of results/ keeps of a table."""
     table, overrides = about(folder)
-    runs = list(kept(folder / RUNS))
-    further = [f"output_dir={folder.parent}"] if table.command else overrides
-    return collect(table, further, among(runs)), runs
+    further = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
+    return collect(table, further, among(list(kept(folder / RUNS))))
 
 
 def about(folder: Path) -> tuple[Table, list[str]]:
@@ -95,8 +97,9 @@ def index_line(page: Page, place: Path) -> str:
     )
 
 
-def origin(page: Page, runs: Sequence[Run]) -> list[str]:
+def origin(page: Page) -> list[str]:
     """How the numbers were made: the command, the code, the machine, the data, and what it cost."""
+    runs = page.runs
     command = " ".join(["python run.py -m", f"table={page.table.name}", *page.deviations])
     versions = listed({f"torch {run.metrics['versions']['torch']}" for run in runs})
     lines = [
@@ -106,7 +109,7 @@ def origin(page: Page, runs: Sequence[Run]) -> list[str]:
         "",
         f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
         f"- Code: checksum {listed({run.metrics['code'][:12] for run in runs})},"
-        f" commit {listed({str(run.metrics['commit'])[:12] for run in runs})}.",
+        f" commit {listed({short_commit(run) for run in runs})}.",
     ]
     for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
         lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]
@@ -118,6 +121,12 @@ def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in data.get("leakage", {}).items()]
     audit = [f"sentences with the words of one in another part: {', '.join(counts)}"] if counts else []
     return data["name"], data["checksum"], (*data["notes"], *audit)
+
+
+def short_commit(run: Run) -> str:
+    """With "+" where the source was changed since; a run made outside a checkout has none."""
+    commit = run.metrics["commit"] or "unknown"
+    return commit[:12] + ("+" if commit.endswith("+") else "")
 
 
 def devices(runs: Iterable[Run]) -> str:

@@ -36,7 +36,7 @@ def write(template: Path) -> Path:
     environment.globals["table"] = cache(partial(measured, results))
     try:
         text = environment.from_string(template.read_text(encoding="utf-8")).render()
-    except (TemplateError, ValueError) as error:
+    except (TemplateError, TypeError, ValueError) as error:
         raise ValueError(f"{template}: {error}") from error
     path.write_text(text, encoding="utf-8")
     return path
@@ -46,7 +46,7 @@ def measured(results: Path, name: str, *overrides: str) -> Measured:
     folder = pages.folder_of(results, name, overrides)
     if not (folder / pages.TABLE).is_file():
         raise ValueError(f"no runs of {name} {' '.join(overrides)}".rstrip() + " are kept")
-    return Measured(pages.read(folder)[0], results, folder.relative_to(results).as_posix())
+    return Measured(pages.read(folder), results, folder.relative_to(results).as_posix())
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,15 @@ class Measured:
         return f"{found.mean:.2f}{deviation(found.sd, found.n)}"
 
     def published(self, label: str) -> str:
-        return f"{self.of(label).row.published:.2f}"
+        return f"{self.number(label):.2f}"
+
+    def number(self, label: str) -> float:
+        """The published one. ValueError where the paper has none, or words."""
+        published = self.of(label).row.published
+        if not isinstance(published, int | float):
+            place = f"{self.page.table.name}, row {quoted(label)}"
+            raise ValueError(f"{place}: expected a published number, got {quoted(published)}")
+        return published
 
     def gap(self, a: str, b: str) -> str:
         """Ours of row a minus ours of row b, with its interval and p where there are seeds enough."""
@@ -85,7 +93,7 @@ class Measured:
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
 
     def published_gap(self, a: str, b: str) -> str:
-        return f"{float(self.published(a)) - float(self.published(b)):+.2f}"
+        return f"{self.number(a) - self.number(b):+.2f}"
 
     def rows(self) -> str:
         """A table of the rows with runs."""
@@ -102,8 +110,9 @@ class Measured:
         """A picture for each axis of the table or, where it has none, for each corpus: rows with runs."""
         had = Page(self.page.table, tuple(it for it in self.page.results if it.scores), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
-        drawn = [plot_scores.along(axis, stem, "F1") for axis in varied.axes(had)]
-        drawn = drawn or [plot_scores.by_row(panel, stem, "F1") for panel in varied.panels(had)]
+        unit = plot_scores.unit_of(self.page.table)
+        drawn = [plot_scores.along(axis, stem, unit) for axis in varied.axes(had)]
+        drawn = drawn or [plot_scores.by_row(panel, stem, unit) for panel in varied.panels(had)]
         return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(drawn, start=1))
 
     def shown(self, plot: Plot, name: str) -> str:

@@ -12,12 +12,13 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.callbacks import EpochLog
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.results import write_json
 from ner_experiments.signs import LIFE, NAME, in_words, left, slurm_task
 
 
 class Progress(Callback):
-    """Written by the first of several processes, whole or not at all; nothing reads it while training."""
+    """Written by the first of several processes, whole or not at all; training itself never reads it."""
 
     def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
         self.path, self.epochs, self.patience, self.show = folder / NAME, epochs, patience, show
@@ -51,8 +52,8 @@ class Progress(Callback):
         rows, limit = self.epochs.rows, trainer.max_epochs or 0
         content: dict[str, Any] = {
             **{"stage": stage, "epoch": len(rows), "part": round(part, 4), "max_epochs": limit},
-            **{"headline": self.headline, "seconds_left": left(rows, self.headline, limit, self.patience)},
-            **{"host": platform.node(), "process": os.getpid(), "slurm": slurm_task(os.environ)},
+            "seconds_left": left(rows, self.headline, limit, self.patience),
+            **{"host": platform.node(), "slurm": slurm_task(os.environ)},
         }
         if rows:
             best = self.epochs.best_epoch(self.headline)
@@ -64,7 +65,7 @@ class Progress(Callback):
         rows = self.epochs.rows
         row, best = rows[-1], self.epochs.best_epoch(self.headline)
         score, top = row[f"dev_{self.headline}"], rows[best - 1][f"dev_{self.headline}"]
-        name = {"f1": "F1"}.get(self.headline, self.headline)
+        name = dict(HEADLINES.values())[self.headline]
         remaining = left(rows, self.headline, limit, self.patience)
         print(
             f"{self.title} | epoch {row['epoch']:>3}/{limit} | loss {row['train_loss']:8.4f}"

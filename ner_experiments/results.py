@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import platform
@@ -9,7 +10,7 @@ import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
@@ -31,6 +32,13 @@ LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
 def write_json(path: Path, content: Any) -> None:
     with replacing(path) as part:
         part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=columns)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def write_predictions(
@@ -80,11 +88,19 @@ def count_parameters(tagger: nn.Module) -> dict[str, Any]:
     parts: Counter[str] = Counter()
     weights = 0
     for name, parameter in tagger.named_parameters():
-        part = ".".join(name.split(".")[: 2 if name.startswith(("inputs.", "direct.")) else 1])
+        part = part_of(name)
         if parameter.requires_grad:
-            parts[part.removeprefix("inputs.")] += parameter.numel()
+            parts[part] += parameter.numel()
             weights += parameter.numel() * (part == "model" and "bias" not in name)
     return {"parameters": parts.total(), "parameters_of": dict(parts), "model_weights": weights}
+
+
+def part_of(name: str) -> str:
+    """Of a parameter: words, direct.spelling, model, output, decoder."""
+    places = name.split(".")
+    if places[0] == "inputs":
+        return places[1]
+    return ".".join(places[: 2 if places[0] == "direct" else 1])
 
 
 def describe(counts: dict[str, Any]) -> str:

@@ -18,9 +18,9 @@ from ner_experiments.analysis import predictions
 from ner_experiments.analysis.measure import LENGTH, TYPE
 from ner_experiments.analysis.mentions import by_length, by_type
 from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.data.tags import spans
 from ner_experiments.identity import counted, identity, run_folder
-from ner_experiments.summary import HEADLINES
 
 if TYPE_CHECKING:  # they need SciPy, which a run that is trained does not
     from ner_experiments.analysis.breakdown import Bucket

@@ -19,7 +19,7 @@ from omegaconf import OmegaConf
 
 from ner_experiments import smoke_data, table_page, table_records, tables
 from ner_experiments.results import write_json
-from ner_experiments.table_command import quoted
+from ner_experiments.table_command import as_value
 from ner_experiments.table_runs import Experiment, experiments
 from ner_experiments.table_scores import collect
 from ner_experiments.tables import Table
@@ -56,7 +56,7 @@ def try_table(table: Table, place: Path) -> int:
     """The number of rows that failed, or that are not in the printed table afterwards."""
     started = time.perf_counter()
     if table.command:
-        further = [f"output_dir={quoted(str(place / 'runs'))}"]
+        further = [f"output_dir={as_value(str(place / 'runs'))}"]
         try_trials(table, place / "runs")
         failed = 0
     else:
@@ -80,9 +80,9 @@ def replaced(table: Table, place: Path) -> list[str]:
     further = [
         *SHORT,
         *QUIET,
-        f"data_dir={quoted(str(data_dir))}",
-        f"output_dir={quoted(str(place / 'runs'))}",
-        f"cache_dir={quoted(str(place / 'cache'))}",
+        f"data_dir={as_value(str(data_dir))}",
+        f"output_dir={as_value(str(place / 'runs'))}",
+        f"cache_dir={as_value(str(place / 'cache'))}",
     ]
     if not (data_dir / "gazetteer").exists():
         smoke_data.write_vectors(data_dir)
@@ -94,9 +94,9 @@ def replaced(table: Table, place: Path) -> list[str]:
         smoke_data.write_corpus({str(key): value for key, value in data.items()})
     if any(experiment.cfg.first for experiment in found):
         if find_spec("transformers") is None:
-            raise ValueError(f"{table.name}: needs transformers: pip install 'transformers>=5,<6'")
+            raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
         smoke_data.write_bert(place / "bert")
-        further += [f"first.{item}" for item in SHORT] + [f"words.input.path={quoted(str(place / 'bert'))}"]
+        further += [f"first.{item}" for item in SHORT] + [f"words.input.path={as_value(str(place / 'bert'))}"]
     return further
 
 

@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.job import reason
-
-HEADLINES = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 
 
 def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:

@@ -71,7 +71,7 @@ def page(arguments: argparse.Namespace) -> Page:
 
     further = list(arguments.overrides)
     if arguments.output is not None:
-        further.append(f"output_dir={quoted(arguments.output)}")
+        further.append(f"output_dir={as_value(arguments.output)}")
     return collect(tables.load(arguments.name), further)
 
 
@@ -109,7 +109,7 @@ def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | Non
     return [
         f"hydra.sweeper.table={table.name}",
         *([f"hydra.sweeper.seeds={seeds}"] if seeds else []),
-        f"hydra.sweeper.overrides=[{','.join(map(quoted, further))}]",
+        f"hydra.sweeper.overrides=[{','.join(map(as_value, further))}]",
         *(str(item.input_line) for item in others if settings.is_for_hydra(item)),
     ]
 
@@ -157,6 +157,6 @@ def seeds_of(override: str) -> list[int]:
     return [*seeds]
 
 
-def quoted(text: str) -> str:
+def as_value(text: str) -> str:
     """As one value in Hydra's grammar; what `${...}` stands for is left to whom it reaches."""
     return QuotedString(text.replace("${", "\\${"), Quote.double).with_quotes()

@@ -72,11 +72,15 @@ def composed(overrides: tuple[str, ...]) -> DictConfig:
 
 
 def deviations(table: Table, further: Sequence[str]) -> list[str]:
-    """The overrides that make other experiments of the rows, and not only another place or machine."""
+    """The overrides that make other experiments of the rows, and not only another place or machine.
+
+    What words are read from counts as another experiment: the name of a model on a hub is no place.
+    """
+    others = [item for item in further if root(item) not in NOT_THE_EXPERIMENT]
     pairs = zip(experiments(table), experiments(table, further), strict=True)
     if all(identity(own.cfg, "") == identity(other.cfg, "") for own, other in pairs):
-        return []
-    return [item for item in further if root(item) not in NOT_THE_EXPERIMENT]
+        return [item for item in others if item.partition("=")[0].endswith("input.path")]
+    return others
 
 
 def key(override: str) -> str:

@@ -114,7 +114,7 @@ class Tagger(LightningModule):
         loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
         if self.penalty is not None:
             penalty = self.penalty(self.model)
-            self.log("train/penalty", penalty, on_step=False, on_epoch=True, batch_size=len(batch.lengths))
+            self.last_penalty = penalty.detach()
             loss = loss + penalty
         return loss
 

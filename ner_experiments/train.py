@@ -17,13 +17,14 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments import sealed, signs
 from ner_experiments.atomic import clear, replacing
-from ner_experiments.build import is_first_process, make_encoder, readers
+from ner_experiments.build import make_encoder, readers
 from ner_experiments.claims import claim
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment import run
 from ner_experiments.identity import identity, run_folder
+from ner_experiments.processes import is_first_process
 from ner_experiments.results import write_json
 from ner_experiments.sealed import CONFIG, METRICS
 from ner_experiments.sigterm import noted

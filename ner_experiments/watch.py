@@ -13,10 +13,10 @@ from typing import Any
 
 from ner_experiments import sealed, signs
 from ner_experiments.claims import is_held
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.identity import experiment
 from ner_experiments.run_config import read
 from ner_experiments.sealed import CONFIG, METRICS
-from ner_experiments.summary import HEADLINES
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
 ALIVE = 6 * signs.LIFE

@@ -71,7 +71,7 @@ def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
 
     overrides = list(arguments.overrides)
     if arguments.output is not None:
-        overrides.append(f"output_dir={table_command.quoted(arguments.output)}")
+        overrides.append(f"output_dir={table_command.as_value(arguments.output)}")
     if all(item.startswith("output_dir=") for item in overrides):
         output = table_runs.output_dir(overrides)
         if not output.is_dir():

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ner_experiments.data.context import Context
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -26,6 +27,10 @@ def fitted(train: Sequence[Sentence], others: Sequence[Sentence] = (), **inputs:
     encoder = Encoder(inputs)
     encoder.fit(Corpus("mine", "mentions", {"train": list(train), "dev": list(others)}, checksum=""))
     return encoder
+
+
+def context(**settings: Any) -> Context:
+    return Context(**({"columns": [], "window": 2, "lowercase": False, "min_count": 1} | settings))
 
 
 def assert_equal(sizes: dict[str, Any], others: dict[str, Any]) -> None:

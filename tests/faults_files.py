@@ -76,7 +76,7 @@ def same(found: Any, right: Any) -> bool:
     return (
         np.array_equal(found.matrix, right.matrix)
         and np.array_equal(found.rows, right.rows)
-        and (found.steps, found.checksum) == (right.steps, right.checksum)
+        and (found.keys, found.steps, found.checksum) == (right.keys, right.steps, right.checksum)
     )
 
 
@@ -122,7 +122,7 @@ def text_of_bert() -> Any:
 def encode(bert: Path, cache: Path) -> np.ndarray:
     text = text_of_bert()
     input = FrozenPieces(path=str(bert), max_length=16, overlap=4, cache=str(cache))
-    return fitted(input, text).encode(text).table
+    return fitted(input, text).encode(text).to(torch.device("cpu")).table
 
 
 def encode_only(bert: Path, cache: Path) -> None:

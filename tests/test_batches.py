@@ -102,13 +102,13 @@ def test_a_pool_is_sorted_and_pools_are_random() -> None:
         (lengths[batch].min(), lengths[batch].max()) for batch in plan(SentenceCount(10, 100), lengths)
     )
     assert all(longest <= shortest for (_, longest), (shortest, _) in pairwise(spans))
-    unsorted = plan(SentenceCount(10), lengths)
+    unsorted = plan(SentenceCount(10, 1), lengths)
     chance = np.split(np.random.default_rng(1).permutation(1000), 100)
     assert padding(unsorted, lengths) == pytest.approx(padding(chance, lengths), abs=0.02)
     assert padding(unsorted, lengths) > 0.4 > 0.1 > padding(plan(SentenceCount(10, 10), lengths), lengths)
 
 
-@pytest.mark.parametrize("batching", [TokenBudget(512), SentenceCount(32), SentenceCount(32, 20)])
+@pytest.mark.parametrize("batching", [TokenBudget(512), SentenceCount(32, 1), SentenceCount(32, 20)])
 def test_seed_and_epoch_alone_decide(batching: Batching) -> None:
     lengths = like_conll2003()[::10]
     plans = {
@@ -211,7 +211,7 @@ def test_lightning_asks_for_a_new_plan_in_each_epoch(tmp_path: Path) -> None:
     ("make", "message"),
     [
         (lambda: TokenBudget(0), "tokens per batch must be at least 1, got 0"),
-        (lambda: SentenceCount(0), "sentences per batch and pool must be at least 1, got 0, 1"),
+        (lambda: SentenceCount(0, 1), "sentences per batch and pool must be at least 1, got 0, 1"),
         (lambda: SentenceCount(4, 0), "sentences per batch and pool must be at least 1, got 4, 0"),
     ],
 )

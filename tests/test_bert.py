@@ -1,4 +1,4 @@
-"""Pieces, windows, and BERT's vectors tuned, frozen and cached, against loops over words and windows."""
+"""Pieces, windows, and BERT's vectors, tuned and frozen, against loops over words and windows."""
 
 import json
 import shutil
@@ -14,11 +14,9 @@ from tiny_bert import VOCABULARY, WORDS, batch, fitted, random_text, save, sente
 from tokenizers import Tokenizer
 from transformers import BertModel, BertTokenizer
 
-from ner_experiments.data import bert_files
-from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.modules import bert as bert_module
-from ner_experiments.modules.bert import Bert, FrozenBert, GivenVectors
+from ner_experiments.modules.bert import Bert, FrozenBert
 
 UNKNOWN = VOCABULARY.index("[UNK]")
 
@@ -30,10 +28,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def pieces(folder: Path, max_length: int = 40, overlap: int = 10) -> Pieces:
     return Pieces(path=str(folder), max_length=max_length, overlap=overlap)
-
-
-def frozen(folder: Path, cache: Path, **settings: int) -> FrozenPieces:
-    return FrozenPieces(path=str(folder), **({"max_length": 16, "overlap": 4} | settings), cache=str(cache))
 
 
 def word_by_word(folder: Path, words: tuple[str, ...]) -> list[list[int]]:
@@ -156,51 +150,6 @@ def test_bert_drops_in_training_and_learns_and_frozen_bert_does_neither(folder: 
     assert tuned.output_size == still.output_size == 32
 
 
-def test_the_cache_equals_the_frozen_model_and_is_used(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = random_text(3, 30, 8, 1)
-    live = fitted(pieces(folder, 16, 4), text)
-    expected = vectors(FrozenBert(**live.sizes()), batch(live, text, 3, 1, 0))
-    cached = fitted(frozen(folder, tmp_path), text)
-    module = GivenVectors(**cached.sizes())
-    together = batch(cached, text, 3, 1, 0)
-    torch.testing.assert_close(vectors(module, together), expected, rtol=0, atol=1e-6)
-    assert together.inputs["words"].shape == (34, 32)
-    monkeypatch.delattr(bert_files, "read_model")
-    assert torch.equal(vectors(module, batch(cached, text, 3, 1, 0)), vectors(module, together))
-    (file,) = tmp_path.iterdir()
-    assert file.name.endswith(".bert.npy")
-
-
-def test_each_text_model_and_setting_has_its_own_file(folder: Path, tmp_path: Path) -> None:
-    text, other = random_text(5, 6), random_text(6, 5)
-    assert text.forms == other.forms
-    other_bert = save(tmp_path / "other", seed=1)
-    cache = tmp_path / "cache"
-    inputs = [frozen(folder, cache), frozen(folder, cache, overlap=3), frozen(folder, cache, max_length=15)]
-    for input in [*inputs, frozen(other_bert, cache)]:
-        batch(fitted(input, text), text)
-    batch(fitted(inputs[0], text), other)
-    assert len(list(cache.iterdir())) == 5
-
-
-@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "text"])
-def test_a_damaged_cache_is_made_again(
-    folder: Path, tmp_path: Path, harm: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    text = random_text(4, 2)
-    input = fitted(frozen(folder, tmp_path), text)
-    expected = batch(input, text).inputs["words"]
-    (file,) = tmp_path.iterdir()
-    content = file.read_bytes()
-    flipped = content[:300] + bytes([content[300] ^ 1]) + content[301:]
-    file.write_bytes({"flipped": flipped, "cut": content[:-40], "empty": b"", "text": b"x" * 900}[harm])
-    assert torch.equal(batch(input, text).inputs["words"], expected)
-    assert caplog.messages == [f"{file}: damaged cache of BERT's vectors, made again"]
-    assert file.read_bytes() == content
-
-
 def test_a_finished_run_needs_the_folder_no_more(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "bert"
     shutil.copytree(folder, place)
@@ -213,25 +162,6 @@ def test_a_finished_run_needs_the_folder_no_more(folder: Path, tmp_path: Path) -
     empty = Bert(**again.sizes()).eval()
     empty.load_state_dict(module.state_dict())
     assert torch.equal(vectors(empty, batch(again, new)), vectors(module, batch(input, new)))
-
-
-def test_a_finished_run_on_frozen_vectors_needs_its_own_bert_for_a_new_text(
-    folder: Path, tmp_path: Path
-) -> None:
-    place = save(tmp_path / "bert", seed=0)
-    text, new = random_text(9, 20), random_text(5, 30, seed=1)
-    input = fitted(frozen(place, tmp_path / "cache"), text)
-    old = batch(input, text).inputs["words"]
-    again = frozen(place, tmp_path / "cache")
-    again.restore(json.loads(json.dumps(input.state())))
-    assert again.sizes() == input.sizes() == {"dim": 32}
-    assert torch.equal(batch(again, new).inputs["words"], batch(input, new).inputs["words"])
-    save(place, seed=1)
-    assert torch.equal(batch(again, text).inputs["words"], old)
-    with pytest.raises(
-        ValueError, match=r"bert: not the BERT that the run was trained on, whose checksum is \w{12}"
-    ):
-        batch(again, random_text(3))
 
 
 @pytest.mark.parametrize(

@@ -76,10 +76,6 @@ def test_bad_conllu_is_refused_with_its_place(file, text, message):
     assert message_of(read_conllu, file(text)) == message
 
 
-def test_a_bad_option_for_conllu_is_refused(file):
-    assert message_of(read_conllu, file(""), tag="pos") == "tag must be one of upos, xpos, got 'pos'"
-
-
 # CoNLL-2012
 
 

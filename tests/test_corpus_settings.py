@@ -83,6 +83,22 @@ def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
         ),
         ({"train": TRAIN}, {"tokens": "chars"}, "mine: tokens must be one of words, characters, got 'chars'"),
         ({"train": TRAIN}, {"task": "ner"}, "mine: task must be one of mentions, tags, got 'ner'"),
+        (
+            {"train": TRAIN},
+            {"columns": {"word": 0}},
+            "mine: columns must name at least word and tag, got word",
+        ),
+        ({"train": TRAIN}, {"columns": {}}, "mine: columns must name at least word and tag, got none"),
+        (
+            {"train": TRAIN, "valid": DEV},
+            {"held_out": 0.1},
+            "mine: a split must be one of train, dev, test, got 'valid'",
+        ),
+        (
+            {"train": TRAIN, "dev": DEV, "tets": TEST},
+            {},
+            "mine: a split must be one of train, dev, test, got 'tets'",
+        ),
     ],
 )
 def test_settings_out_of_range(

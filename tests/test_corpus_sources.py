@@ -11,6 +11,7 @@ from corpus_files import DEV, TEST, TRAIN, columns, tags
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from ner_experiments.data.checksum import sha256
 from ner_experiments.data.corpus import Source, ToyCorpus, load
 from ner_experiments.data.files import ColumnFiles, GoldConllFiles
 
@@ -77,6 +78,12 @@ def test_docstart_lines_are_counted_apart(tmp_path: Path) -> None:
     source = columns(tmp_path, {"train": "\ufeff" + docstart + TRAIN + "\n" + docstart + DEV, "dev": DEV})
     assert source.docstarts() == {"train": 2}
     assert {split: len(sentences) for split, sentences in source.read().items()} == {"train": 3, "dev": 1}
+
+
+def test_sha256_of_a_file(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 5000
+    (tmp_path / "file").write_bytes(content)
+    assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
 def test_the_checksum_is_of_split_name_and_content(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ner_experiments import dashboard_command, table_runs, tables
+from ner_experiments import dashboard_command, log_wandb, table_runs, tables
 from ner_experiments.identity import counted, experiment
 from ner_experiments.main import cli
 from ner_experiments.train import train
@@ -166,3 +166,29 @@ def test_the_picture_of_xor_is_a_run_of_its_own(tmp_path: Path, capsys: Any) -> 
     assert dashboard_command.main(["xor", "--output", str(tmp_path)]) == 0
     assert "a run with results/xor/xor.png" in capsys.readouterr().out
     assert len(list(tmp_path.glob("wandb/offline-run-*/files/media/images/xor_*.png"))) == 1
+
+
+def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def refused() -> str:
+        raise RuntimeError("the key is not valid")
+
+    monkeypatch.setattr(log_wandb, "is_reachable", lambda: True)
+    monkeypatch.setattr(dashboard_command, "default_entity", refused)
+    assert cli(["dashboard", "yang2020_table12"]) == 1
+    assert capsys.readouterr().err == "W&B does not take the workspace: the key is not valid\n"
+
+
+@pytest.mark.parametrize("given", ["data=weibo", "--entity=me"])
+def test_xor_takes_neither_overrides_nor_an_entity(given: str, capsys: Any) -> None:
+    assert cli(["dashboard", "xor", given]) == 1
+    assert "xor: its dashboard takes no overrides and no --entity" in capsys.readouterr().err
+
+
+def test_without_its_picture_xor_says_how_to_draw_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli(["dashboard", "xor"]) == 1
+    assert "`ner-experiments xor --output results/xor` draws it" in capsys.readouterr().err

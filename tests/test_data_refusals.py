@@ -49,7 +49,7 @@ def test_a_malformed_file_gets_one_line(
         (["check", "--format", "conll", "/absent/a.conll"], "conll: not found in {here}: /absent/a.conll\n"),
         (
             ["check", "--format", "conllu", "--tag", "pos", __file__],
-            "tag must be one of upos, xpos, got 'pos'\n",
+            "conllu: tag must be one of upos, xpos, got 'pos'\n",
         ),
     ],
 )

@@ -52,7 +52,7 @@ texts = st.lists(sentences, min_size=1, max_size=6)
 
 def inputs() -> dict[str, Input]:
     return {
-        "words": RandomWords(),
+        "words": RandomWords(lowercase=False),
         "lower": RandomWords(lowercase=True),
         "chars": Characters(max_length=LONGEST),
         "lengths": WordLengths(),

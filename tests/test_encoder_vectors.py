@@ -43,6 +43,19 @@ def test_pretrained_words_are_looked_up_with_back_off(pretrained: PretrainedWord
     assert note.startswith("8 of 12 words (66.7%) have a pre-trained vector: 2 (16.7%) as they are")
 
 
+def test_new_words_are_looked_up_with_the_same_back_off(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("apple 1 2\n0000 3 4\nab 5 6\nmk0 7 8\n", encoding="utf-8")
+    words = PretrainedWords(path=str(tmp_path / "vectors.txt"), cache=str(tmp_path / "cache"))
+    encoder = fitted([sentence("Apple 1815 zork")], [sentence("AB MK7")], words=words)
+    restored = Encoder({"words": PretrainedWords(path="gone", cache="gone")})
+    restored.restore(json.loads(json.dumps(encoder.state())))
+    new = [sentence("apple APPLE 1999 ab Ab mk0 mk8 Zork pear")]
+    for each in (encoder, restored):
+        batch = each.encode(new, CPU).batch(np.array([0]))
+        ids = batch.spread("words", batch.inputs["words"])[0]
+        assert ids.tolist() == [1, 1, 2, 3, 3, 4, 4, 5, 0]
+
+
 def test_restored_pretrained_words_need_no_file(pretrained: PretrainedWords, tmp_path: Path) -> None:
     train = [sentence("The zork 1815 Ada"), sentence("THE the twice twice")]
     encoder = fitted(train, words=pretrained)
@@ -61,5 +74,6 @@ def test_the_checksum_is_of_the_vectors_that_are_used(pretrained: PretrainedWord
     file, checksums = Path(pretrained.path), []
     for old, new in (("", ""), ("unused 0.0", "unused 1.0"), ("the 1.0", "the 1.5")):
         file.write_text(file.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-        checksums += fitted([sentence("the zork")], chars=Characters(), words=pretrained).checksums()
+        inputs = {"chars": Characters(max_length=50), "words": pretrained}
+        checksums += fitted([sentence("the zork")], **inputs).checksums()
     assert checksums[0] == checksums[1] != checksums[2]

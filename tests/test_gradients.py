@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.gradients import COLUMNS, Layers, part_of, weight_norms
+from ner_experiments.gradients import COLUMNS, Layers, place_of, weight_norms
 from ner_experiments.job import compose
 from ner_experiments.models.residual import ResidualBiLSTM
 from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
@@ -133,7 +133,7 @@ def test_weights_are_taken_together_by_part() -> None:
         "output.weight": "output",
         "decoder.transitions": "decoder",
     }
-    assert {name: part_of(name) for name in names} == names
+    assert {name: place_of(name) for name in names} == names
     module = nn.ModuleDict(
         {"output": nn.Linear(2, 1), "decoder": nn.EmbeddingBag(5, 2, mode="sum", sparse=True)}
     )

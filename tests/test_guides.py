@@ -29,7 +29,7 @@ def checkout(tmp_path: Path, page: Path) -> Path:
     """A copy with the guide's files, and with corpora and texts such as its reader has."""
     folder = page_commands.copy_to(tmp_path / "copy")
     given = page_commands.files(page) | {
-        **{f"data/mine/{split}.txt": columns("zh", split) for split in toy.SIZES},
+        **{f"data/mine/{split}.txt": columns("zh", split) for split in toy.SPLITS},
         "products.conll": columns("en", "train"),
         "products-test.conll": columns("en", "test"),
         "posts.txt": "Vera Stavsen lives in Vantora.\nHugo Lornsen left Dalmia.\n",

@@ -24,7 +24,7 @@ WIRING = {f"xor/{name}.py" for name in ("architectures", "crossing", "trained")}
 """What puts the suite's parts together to measure and train them; proofs and formulas do not know it."""
 CONFIGURED = {"main", "build", "train", "experiment", "job", "launched", "identity", "settings", "summary"}
 CONFIGURED |= {"tables", "table_runs", "table_scores", "table_command", "runs", "smoke"}
-CONFIGURED |= {"architectures", "trained", "run_config", "trainer"}
+CONFIGURED |= {"architectures", "trained", "run_config", "trainer", "processes"}
 CALLBACKS = {"callbacks", "curves", "progress", "gradients"}
 ONLY_IN = {
     "hydra": CONFIGURED,

@@ -6,12 +6,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from encoders import text
+from encoders import context, text
 from huang2015_oracles import assert_same_up_to_numbering, longest_names, ngrams
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ner_experiments.data.context import Context
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
@@ -38,7 +37,7 @@ SENTENCES = st.lists(a_sentence(), min_size=1, max_size=6)
 def test_context_is_every_ngram_of_the_window_that_train_has_there(
     train: list[Sentence], other: list[Sentence], window: int, columns: list[str], min_count: int
 ):
-    reader = Context(columns=columns, window=window, min_count=min_count)
+    reader = context(columns=columns, window=window, min_count=min_count)
     texts = Text.of(train), Text.of(other)
     reader.fit(texts[0], [texts[1]])
     extracted = [
@@ -58,7 +57,7 @@ def test_context_is_every_ngram_of_the_window_that_train_has_there(
 
 
 def test_context_of_a_written_sentence():
-    reader = Context(window=1)
+    reader = context(window=1)
     reader.fit(text("EU rejects German call"), [])
     number_of = {
         form: (reader.encode(text(form)).table > 0).sum(1).tolist() for form in ("German", "EU", "lamb")
@@ -68,7 +67,7 @@ def test_context_of_a_written_sentence():
 
 
 def test_lower_cased_context_knows_no_case():
-    reader = Context(lowercase=True)
+    reader = context(lowercase=True)
     reader.fit(text("The EU rejects"), [])
     assert torch.equal(
         reader.encode(text("the eu REJECTS")).table, reader.encode(text("The EU rejects")).table
@@ -113,16 +112,21 @@ def test_gazetteer_marks_the_longest_names_of_each_list(
 
 
 def test_gazetteer_says_what_it_read_and_its_checksum_is_of_that(tmp_path: Path):
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
     lists = {"PER": [("Ada",), ("Ada", "Lovelace"), ("Ada",)], "LOC": [("St.", "John", "'s")]}
-    one, two = gazetteer(tmp_path / "one", lists), gazetteer(tmp_path / "two", lists)
-    one.fit(text("Ada"), [])
+    renamed = {"ORG": lists["PER"], "LOC": lists["LOC"]}
+    shortened = lists | {"PER": [("Ada",)]}
+
+    def read(folder: str, lists: dict[str, Sequence[tuple[str, ...]]]) -> Gazetteer:
+        (tmp_path / folder).mkdir()
+        reader = gazetteer(tmp_path / folder, lists)
+        reader.fit(text("Ada"), [])
+        return reader
+
+    one = read("one", lists)
+    checksum = one.checksum()
     assert one.notes() == ["gazetteer: names by list: 1 LOC, 2 PER"]
-    assert one.checksum() == two.checksum()
-    (tmp_path / "two" / "PER.txt").rename(tmp_path / "two" / "ORG.txt")
-    assert one.checksum() != two.checksum()
-    (tmp_path / "two" / "ORG.txt").rename(tmp_path / "two" / "PER.txt")
-    assert one.checksum() == two.checksum()
-    (tmp_path / "two" / "PER.txt").write_text("Ada\n", encoding="utf-8")
-    assert one.checksum() != two.checksum()
+    assert read("same", lists).checksum() == checksum
+    assert read("renamed", renamed).checksum() != checksum
+    assert read("shortened", shortened).checksum() != checksum
+    (tmp_path / "one" / "PER.txt").write_text("Ada\n", encoding="utf-8")
+    assert one.checksum() == checksum  # of what `fit` read

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from encoders import text
+from encoders import context, text
 from huang2015_oracles import assert_same_up_to_numbering
 
 from ner_experiments.data.columns import read_columns
@@ -123,8 +123,8 @@ def test_what_was_learned_is_put_down_as_json_and_taken_up_without_corpus_and_fi
 ):
     readers: dict[str, Callable[[Path], Spelling | Context | Gazetteer]] = {
         "spelling": lambda _: Spelling(min_count=2),
-        "context": lambda _: Context(window=1),
-        "gazetteer": lambda folder: Gazetteer(folder=str(folder)),
+        "context": lambda _: context(window=1),
+        "gazetteer": lambda folder: Gazetteer(folder=str(folder), lowercase=False),
     }
     (tmp_path / "PER.txt").write_text("Ada\n", encoding="utf-8")
     (tmp_path / "LOC.txt").write_text("New York\nYork\n", encoding="utf-8")
@@ -145,25 +145,25 @@ def with_pos_and_without() -> Text:
 
 def empty_list(folder: Path) -> Gazetteer:
     (folder / "PER.txt").write_text("\n \n", encoding="utf-8")
-    return Gazetteer(folder=str(folder))
+    return Gazetteer(folder=str(folder), lowercase=False)
 
 
 @pytest.mark.parametrize(
     ("build", "message"),
     [
         (lambda _: Spelling(min_count=0), "spelling: min_count must be at least 1, got 0"),
-        (lambda _: Context(min_count=0), "context: min_count must be at least 1, got 0"),
-        (lambda _: Context(window=-1), "context: window must be at least 0, got -1"),
+        (lambda _: context(min_count=0), "context: min_count must be at least 1, got 0"),
+        (lambda _: context(window=-1), "context: window must be at least 0, got -1"),
         (
-            lambda _: Context(columns=["pos", "x"]).fit(with_pos_and_without(), []),
+            lambda _: context(columns=["pos", "x"]).fit(with_pos_and_without(), []),
             "context: the corpus has no column 'x'; it has: pos; see direct.context.input.columns",
         ),
         (
-            lambda _: Context(columns=["pos"]).fit(text("a b"), []),
+            lambda _: context(columns=["pos"]).fit(text("a b"), []),
             "context: the corpus has no column 'pos'; it has: none; see direct.context.input.columns",
         ),
         (
-            lambda folder: Gazetteer(folder=f"{folder}/none").fit(text("a"), []),
+            lambda folder: Gazetteer(folder=f"{folder}/none", lowercase=False).fit(text("a"), []),
             "gazetteer: no list in {folder}/none; put a file there for each type of name, such as PER.txt, "
             "with one name a line, or set direct.gazetteer.input.folder",
         ),
@@ -183,7 +183,7 @@ def test_an_error_says_what_to_do(build: Callable[[Path], object], message: str,
 def test_conll2003_has_features_on_the_paper_s_scale():
     path = Path(str(DATA)) / "conll2003" / "eng.train"
     train = Text.of(list(read_columns(path, columns={"word": 0, "pos": 1, "chunk": 2, "tag": 3})))
-    readers = Spelling(), Context(columns=["pos", "chunk"])
+    readers = Spelling(min_count=1), context(columns=["pos", "chunk"])
     for reader in readers:
         reader.fit(train, [])
     total = sum(reader.sizes()["num_features"] for reader in readers)

@@ -1,5 +1,6 @@
 """The inputs of Li, Fu & Ma (2020): words with case, and typed characters."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -96,12 +97,18 @@ def test_words_come_back_from_their_state_and_the_weights(tmp_path: Path):
 def test_a_missing_file_of_vectors_says_what_to_do():
     read = WordsWithCase(path="no/such/file.txt", back_off=False)
     message = (
-        r"^no/such/file\.txt: no such file of word vectors; give the path of one that you have "
-        r"\(words\.input\.path=\.\.\.\), or set NER_DATA_DIR to the folder that holds your copies$"
+        r"^no/such/file\.txt: no such file of word vectors; give the path of yours "
+        r"\(words\.input\.path=\.\.\.\) or set NER_DATA_DIR to the folder that holds your copies$"
     )
-    for ask in (read.checksum, lambda: read.fit(TRAIN, [])):
-        with pytest.raises(ValueError, match=message):
-            ask()
+    with pytest.raises(ValueError, match=message):
+        read.fit(TRAIN, [])
+
+
+def test_the_checksum_is_of_the_file_that_was_read(tmp_path: Path):
+    read = words(tmp_path, back_off=True)
+    expected = hashlib.sha256((tmp_path / "vectors.txt").read_bytes()).hexdigest()
+    (tmp_path / "vectors.txt").write_text("the 1 2\n", encoding="utf-8")
+    assert read.checksum() == expected
 
 
 def char_cnn(**changes) -> TypedCharCNN:

@@ -43,7 +43,7 @@ def test_one_that_cannot_begin_ends_no_run(caplog: pytest.LogCaptureFixture) -> 
     def begin() -> Silent:
         raise ImportError("no module")
 
-    Unfailing("A logger", begin, 3).summary({})
+    Unfailing("A logger", begin).summary({})
     assert "A logger failed (ImportError: no module); the run goes on without" in caplog.text
 
 

@@ -2,13 +2,16 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
 from xml.etree import ElementTree
 
 import pytest
 
-from ner_experiments import paper_pages
+from ner_experiments import paper_pages, tables
+from ner_experiments.table_scores import Page, Result
+from ner_experiments.tables import Row
 
 RESULTS = Path(__file__).parent.parent / "results"
 TABLE = "yang2020_table12"
@@ -66,6 +69,7 @@ def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
         ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are kept"),
         (f'{{{{ {CALL}.ours("residual, 9 layers") }}}}', "has no row 'residual, 9 layers'; did you mean"),
         ("{{ tabel }}", "'tabel' is undefined"),
+        (f"{{{{ {CALL}.ours() }}}}", "missing 1 required positional argument"),
         ("{% if", "unexpected 'end of template'"),
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
     ],
@@ -89,3 +93,14 @@ def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, t
     assert page.read_text(encoding="utf-8") == (RESULTS / page.name).read_text(encoding="utf-8")
     for plot in (tmp_path / paper_pages.PLOTS).iterdir():
         assert plot.read_bytes() == (RESULTS / paper_pages.PLOTS / plot.name).read_bytes()
+
+
+@pytest.mark.parametrize("published", [None, "relied on", ["a", "b"]])
+def test_what_is_no_published_number_is_refused_with_its_row(published: object) -> None:
+    table = replace(tables.load(TABLE), name="a_table")
+    results = (Result(Row(label="one", published=published), {1: 90.0}),)  # type: ignore[arg-type]
+    measured = paper_pages.Measured(Page(table, results), Path(), "")
+    message = re.escape(f"a_table, row 'one': expected a published number, got {published!r}")
+    for call in (measured.published, lambda label: measured.published_gap(label, label)):
+        with pytest.raises(ValueError, match=message):
+            call("one")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -108,7 +109,8 @@ def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None
     process = start("-m", "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "2 processes for each job: a sweep of these takes hydra/launcher=local" in printed
+    assert "trainer.devices=2, trainer.num_nodes=1: a sweep whose jobs are of several processes" in printed
+    assert "RefusedError" not in printed
 
 
 def test_the_local_launcher_runs_jobs_of_several_processes(tmp_path: Path) -> None:
@@ -116,6 +118,15 @@ def test_the_local_launcher_runs_jobs_of_several_processes(tmp_path: Path) -> No
     assert "2 of 2 jobs done, 0 running" in printed
     found = [json.loads(path.read_text()) for path in tmp_path.glob("*/seed-*/metrics.json")]
     assert [metrics["processes"] for metrics in found] == [2, 2]
+
+
+def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> None:
+    """As in a sweep in turn; here: what a line of a job's log looks like."""
+    look = "hydra.job_logging.formatters.simple.format='JOB: %(message)s'"
+    printed = run("-m", "hydra/launcher=local", look, "seed=1,2", f"output_dir={tmp_path}")
+    assert "2 of 2 jobs done, 0 running" in printed
+    assert len(re.findall("^JOB: .* parameters", printed, re.MULTILINE)) == 2
+    assert "hydra.job_logging" not in printed
 
 
 def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
@@ -185,7 +196,8 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("hydra.launcher.jobs=-1", "hydra.launcher: jobs and minutes must be at least 0"),
+        ("hydra.launcher.jobs=-1", "hydra.launcher.jobs must be at least 0, got -1"),
+        ("hydra.launcher.gpus=[]", "hydra.launcher.gpus must name a GPU, got []"),
         ("hydra.launcher.gpus=[7]", "hydra.launcher.gpus: there is no GPU 7; this machine has 0"),
     ],
 )

@@ -10,6 +10,7 @@ from typing import Any
 import killed
 import pytest
 from safetensors.torch import load_file
+from test_loggers import scalars
 
 from ner_experiments import checkpoints
 from ner_experiments.checkpoints import resumable
@@ -132,3 +133,22 @@ def test_a_checkpoint_of_other_code_is_named_and_not_used(
     monkeypatch.setattr(checkpoints, "made_by", lambda: "other code")
     assert resumable(checkpoint.parent) is None
     assert "was made by other code" in caplog.text
+
+
+def test_the_penalty_of_an_epoch_that_goes_on_is_that_of_all_its_batches(tmp_path: Path) -> None:
+    run = ["train", "data.max_sentences=80", "model=parallel", "model.num_units=2", "model.unit_size=4"]
+    run += ["penalty=orthogonality", "batches.tokens=30", "trainer.max_epochs=2", "runtime.accelerator=cpu"]
+    run += ["runtime.checkpoint_seconds=1000", "logger=tensorboard"]
+    whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
+    assert killed.run([*run, f"output_dir={whole}"], log) == 0
+    lines = lines_of(log)
+    assert killed.run([*run, f"output_dir={broken}"], log, lines // 4, SIGTERM) == 143
+    assert killed.run([*run, f"output_dir={broken}"], log) == 0
+    assert "goes on from last.ckpt" in log.read_text()
+    curves = [
+        [event.value for event in scalars(folder).Scalars("train/penalty")]
+        for output in (whole, broken)
+        for folder in output.glob("*/seed-1")
+    ]
+    assert curves[0] == curves[1]
+    assert len(curves[0]) == 2

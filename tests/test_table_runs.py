@@ -122,6 +122,12 @@ def test_an_override_that_is_forced_is_of_the_same_setting(tmp_path: Path) -> No
     assert joined(["layers=2", "seed=1"], ["++layers=3"]) == ("++layers=3", "seed=1")
 
 
+def test_another_model_under_the_words_makes_other_experiments() -> None:
+    """Its name on a hub is no place, and its checksum is not known before it is read."""
+    override = "words.input.path=google-bert/bert-large-cased"
+    assert deviations(tables.load("yang2020_table6"), [override, "data_dir=y"]) == [override]
+
+
 def test_overrides_that_make_two_rows_one_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"'stacked, 2 layers' and 'stacked, 3 layers' are one experiment with layers=3"

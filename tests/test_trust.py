@@ -12,6 +12,7 @@ import pytest
 import torch
 from attack import Attack, configure, unmarked
 from omegaconf import OmegaConf
+from safetensors.torch import save_file
 
 from ner_experiments import build, pages, run_config, runs, train
 from ner_experiments.analysis import figures, measure, trained
@@ -212,4 +213,17 @@ def test_a_kept_table_has_nothing_called_and_looks_nothing_up(tmp_path: Path, ma
 def test_weights_are_never_unpickled(run: Path, mark: Path) -> None:
     torch.save({"model": Attack(mark)}, run / "model.safetensors")
     with pytest.raises(ValueError, match=r"model.safetensors: expected weights as safetensors: "):
+        build.load(run)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"task": "mentions", "labels": ["O"]}', '{"task": 1}'])
+def test_what_no_encoder_has_learned_is_refused_with_its_file(content: str, run: Path) -> None:
+    (run / "encoder.json").write_text(content)
+    with pytest.raises(ValueError, match=f"^{run}/encoder.json: expected what the inputs have learned: "):
+        build.load(run)
+
+
+def test_weights_of_another_model_are_refused_with_their_file(run: Path) -> None:
+    save_file({"output.bias": torch.zeros(2)}, run / "model.safetensors")
+    with pytest.raises(ValueError, match=f"^{run}/model.safetensors: .*size mismatch for output.bias"):
         build.load(run)

@@ -1,6 +1,5 @@
 """Pre-trained vectors: the back-off, what is kept, the cache, and real vectors."""
 
-import hashlib
 import json
 import logging
 import os
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from ner_experiments.data import vectors as vectors_module
-from ner_experiments.data.checksum import sha256
 from ner_experiments.data.vectors import Vectors, coverage_line, load_vectors
 
 DATA = os.environ.get("NER_DATA_DIR")
@@ -62,6 +60,7 @@ def test_words_share_rows_and_only_used_vectors_are_kept(tmp_path):
     table = {"THE": [1.0, 1.0], "the": [2.0, 2.0], "00": [3.0, 3.0], "x": [4.0, 4.0], "unused": [5.0, 5.0]}
     vectors = load(tmp_path, text(table), ["x", "12", "The", "THE", "the", "34", "tHE", "?", "x"])
     assert vectors.rows.tolist() == [0, 1, 2, 3, 2, 1, 2, -1, 0]
+    assert vectors.keys == ["x", "00", "the", "THE"]
     assert vectors.matrix.tolist() == [[4.0, 4.0], [3.0, 3.0], [2.0, 2.0], [1.0, 1.0]]
     assert (vectors.matrix.dtype, vectors.rows.dtype) == (np.float32, np.int64)
 
@@ -164,12 +163,14 @@ def test_a_damaged_cache_is_made_again(tmp_path, damage, index, caplog):
         assert messages == [f"{entry}.*: damaged cache of word vectors, made again"]
 
 
-def test_a_count_that_was_changed_in_the_summary_is_noticed(tmp_path):
+def test_a_summary_that_was_changed_is_noticed(tmp_path):
     first = load(tmp_path, text({"a": [1.0, 2.0]}), ["a"])
     summary = cached_files(tmp_path)[0]
     content = json.loads(summary.read_bytes())
-    summary.write_text(json.dumps(content | {"steps": content["steps"] | {"exact": 7}}))
-    assert load_vectors(tmp_path / "vectors", ["a"], cache=tmp_path / "cache").steps == first.steps
+    for change in ({"steps": content["steps"] | {"exact": 7}}, {"keys": ["b"]}):
+        summary.write_text(json.dumps(content | change))
+        again = load_vectors(tmp_path / "vectors", ["a"], cache=tmp_path / "cache")
+        assert (again.steps, again.keys) == (first.steps, ["a"])
 
 
 def test_many_writers_at_once_leave_one_whole_cache(tmp_path):
@@ -219,12 +220,6 @@ def test_a_missing_file_says_how_to_give_one(tmp_path):
         f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
         "or set NER_DATA_DIR to the folder that holds your copies"
     )
-
-
-def test_sha256_of_a_file(tmp_path):
-    content = bytes(range(256)) * 5000
-    (tmp_path / "file").write_bytes(content)
-    assert sha256(tmp_path / "file") == hashlib.sha256(content).hexdigest()
 
 
 @pytest.mark.skipif(DATA is None, reason="NER_DATA_DIR is not set")

@@ -27,8 +27,7 @@ class TokenBudget:
     tokens: int
 
     def __post_init__(self) -> None:
-        if self.tokens < 1:
-            raise ValueError(f"tokens per batch must be at least 1, got {self.tokens}")
+        check_tokens(self.tokens)
 
     def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
         order = np.lexsort((rng.random(len(lengths)), lengths))
@@ -53,7 +52,7 @@ class SentenceCount:
     """`sentences` a batch, sorted by length within pools of `pool` batches; a pool of 1 is purely random."""
 
     sentences: int
-    pool: int = 1
+    pool: int
 
     def __post_init__(self) -> None:
         if self.sentences < 1 or self.pool < 1:
@@ -82,8 +81,7 @@ class TokenTotal:
     tokens: int
 
     def __post_init__(self) -> None:
-        if self.tokens < 1:
-            raise ValueError(f"tokens per batch must be at least 1, got {self.tokens}")
+        check_tokens(self.tokens)
 
     def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
         order = rng.permutation(len(lengths))
@@ -95,6 +93,11 @@ class TokenTotal:
                 first, total = place, 0
             total += length
         return [*batches, order[first:]]
+
+
+def check_tokens(tokens: int) -> None:
+    if tokens < 1:
+        raise ValueError(f"tokens per batch must be at least 1, got {tokens}")
 
 
 def shuffled(batches: Plan, rng: np.random.Generator) -> Plan:

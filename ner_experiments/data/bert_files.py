@@ -6,7 +6,6 @@ Needs the extra `bert`: transformers is imported only when one of these function
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from safetensors import SafetensorError
 from torch import nn
 
 from ner_experiments.data.checksum import sha256
+from ner_experiments.data.given import parsed
 
 Config = dict[str, Any]
 """What config.json holds."""
@@ -39,6 +39,8 @@ SETTINGS = (
     *("task_type_vocab_size", "use_task_id"),
 )
 """All that makes the model. Others can name code that transformers would fetch: attn_implementation does."""
+SIZES = ("vocab_size", "hidden_size", "max_position_embeddings")
+"""Of the settings those that are looked at here."""
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -65,10 +67,13 @@ def checksum(folder: Path) -> str:
 def read_config(folder: Path) -> Config:
     """ValueError if it is no BERT's. Old folders do not say what they are, and are BERTs."""
     file = _first(folder, CONFIGS)
-    config = json.loads(file.read_text(encoding="utf-8"))
+    config = _read_json(file)
     kind = config.setdefault("model_type", "bert")
     if kind not in CLASSES:
         raise ValueError(f"{file}: model_type must be {' or '.join(CLASSES)}, got {kind!r}")
+    for name in SIZES:
+        if type(size := config.get(name)) is not int or size < 1:
+            raise ValueError(f"{file}: {name} must be a whole number from 1, got {size!r}")
     return config
 
 
@@ -79,11 +84,10 @@ def read_tokenizer(folder: Path) -> str:
     that of Google's Chinese BERT, whose copy on the hub says otherwise, so that "A" would be [UNK].
     """
     _transformers()
-    from tokenizers import Tokenizer
     from tokenizers.normalizers import BertNormalizer
 
     file = _first(folder, VOCABULARIES)
-    tokenizer = Tokenizer.from_file(str(file)) if file.suffix == ".json" else _from_vocabulary(file)
+    tokenizer = _from_json(file) if file.suffix == ".json" else _from_vocabulary(file)
     vocabulary = tokenizer.get_vocab()
     if missing := [piece for piece in SPECIAL if piece not in vocabulary]:
         raise ValueError(
@@ -97,6 +101,14 @@ def read_tokenizer(folder: Path) -> str:
     if _is_small(vocabulary) and isinstance(tokenizer.normalizer, BertNormalizer):
         tokenizer.normalizer.lowercase = True
     return tokenizer.to_str()
+
+
+def make_tokenizer(content: str) -> Any:
+    """The tokenizer that `read_tokenizer` returned as JSON."""
+    _transformers()
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_str(content)
 
 
 def read_model(folder: Path) -> nn.Module:
@@ -145,7 +157,7 @@ def _transformers() -> ModuleType:
     try:
         import transformers
     except ModuleNotFoundError as error:
-        raise ValueError("BERT needs the package transformers: pip install 'transformers>=5,<6'") from error
+        raise ValueError("BERT needs transformers: pip install -e '.[bert]'") from error
     return transformers
 
 
@@ -175,18 +187,41 @@ def _from_hub(name: str) -> Path:
     return folder
 
 
+def _from_json(file: Path) -> Any:
+    content = _read_text(file)
+    try:
+        return make_tokenizer(content)
+    except Exception as error:  # the library raises no narrower one
+        raise ValueError(f"{file}: expected a tokenizer as JSON: {error}") from None
+
+
 def _from_vocabulary(file: Path) -> Any:
     """BERT's tokenizer for a vocabulary of one piece per line."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-    with open(file, encoding="utf-8") as lines:
-        vocabulary = {line.rstrip("\n"): number for number, line in enumerate(lines)}
+    lines = _read_text(file).removesuffix("\n").split("\n")
+    vocabulary = {line: number for number, line in enumerate(lines)}
     settings = file.with_name("tokenizer_config.json")
-    said = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+    said = _read_json(settings) if settings.is_file() else {}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=said.get("do_lower_case", False))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
+
+
+def _read_json(file: Path) -> Config:
+    text = _read_text(file)
+    try:
+        return parsed(text)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{file}: not UTF-8 ({error.reason} at byte {error.start + 1})") from None
 
 
 def _is_small(vocabulary: Iterable[str]) -> bool:

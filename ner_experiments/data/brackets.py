@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from ner_experiments.data.columns import (
     Line,
-    Path,
+    PathOrFile,
     check_tags,
     check_width,
+    check_words,
     intern_all,
     is_blank,
     malformed,
@@ -26,7 +27,7 @@ _NAME = re.compile(r"\*\)?|\([^()*]+(\*|\*?\))")
 _DOCUMENT = ("#begin document", "#end document")
 
 
-def read_gold_conll(path: Path) -> Iterator[Sentence]:
+def read_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
     """Sentences with their names as iob2 tags, and their part-of-speech tags in `columns["pos"]`.
 
     A name is `(PERSON*`, `*`, `*)`, or `(GPE)` for a single token. Tokens stay as the file writes them:
@@ -41,13 +42,13 @@ def read_gold_conll(path: Path) -> Iterator[Sentence]:
         yield _sentence(block, rows, tags)
 
 
-def read_untagged_gold_conll(path: Path) -> Iterator[Sentence]:
+def read_untagged_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
     """As `read_gold_conll`, but names are not looked at and every token is given O."""
     for block, rows in _rows(path):
         yield _sentence(block, rows, ("O",) * len(rows))
 
 
-def _rows(path: Path) -> Iterator[tuple[list[Line], list[list[str]]]]:
+def _rows(path: PathOrFile) -> Iterator[tuple[list[Line], list[list[str]]]]:
     """The lines of each sentence, and their fields."""
     for block in read_blocks(path, _ends_sentence):
         rows = [split_fields(line) for _, line in block]
@@ -55,9 +56,7 @@ def _rows(path: Path) -> Iterator[tuple[list[Line], list[list[str]]]]:
         if width < _FEWEST_COLUMNS:
             raise malformed(path, block[0], f"expected at least {_FEWEST_COLUMNS} columns, got {width}")
         check_width(rows, width, path, block)
-        words = [row[_WORD] for row in rows]
-        if "" in words:
-            raise malformed(path, block[words.index("")], "empty word")
+        check_words([row[_WORD] for row in rows], path, block)
         yield block, rows
 
 
@@ -70,7 +69,7 @@ def _ends_sentence(line: str) -> bool:
     return is_blank(line) or line.startswith(_DOCUMENT)
 
 
-def _iob2(names: Sequence[str], path: Path, block: Sequence[Line]) -> Iterator[str]:
+def _iob2(names: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> Iterator[str]:
     inside, opened = "", block[0]
     for name, line in zip(names, block, strict=True):
         if not _NAME.fullmatch(name):

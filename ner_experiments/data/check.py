@@ -16,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ner_experiments.data import leakage
-from ner_experiments.data.corpus import Source, count_mentions, scheme_of
+from ner_experiments.data.corpus import Source, count_illegal, count_mentions, scheme_of
 from ner_experiments.data.download import download
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import Scheme, illegal
+from ner_experiments.data.tags import Scheme
 
 Report = dict[str, Any]
 
@@ -76,7 +76,7 @@ def _count_mentions(sentences: Sequence[Sentence], scheme: Scheme) -> Report:
     return {
         "mentions": by_type.total(),
         "mentions_by_type": dict(sorted(by_type.items())),
-        "illegal_tags": sum(len(illegal(sentence.tags, scheme)) for sentence in sentences),
+        "illegal_tags": count_illegal(sentences, scheme),
     }
 
 

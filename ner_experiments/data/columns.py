@@ -16,7 +16,7 @@ from typing import BinaryIO
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.quote import quoted
 
-Path = str | os.PathLike[str] | BinaryIO
+PathOrFile = str | os.PathLike[str] | BinaryIO
 """A file's, or an open file such as standard input: then its name is `file.name`."""
 Line = tuple[int, str]
 """A line's number in its file, from 1, and its text without the line end."""
@@ -26,7 +26,7 @@ _MENTION = re.compile("[BIMES]-.")
 
 
 def read_columns(
-    path: Path,
+    path: PathOrFile,
     *,
     columns: Mapping[str, int],
     first_character: bool = False,
@@ -38,7 +38,7 @@ def read_columns(
     separates (U+00A0, U+200B, U+3000 belong to tokens), and none begins a comment. A line of only spaces and
     tabs ends a sentence, and so does a `-DOCSTART-` line (`is_docstart`), which is no token.
 
-    columns: the index of "word", of "tag", and of what else goes to `Sentence.columns`; -1 is the last.
+    columns: the index of "word" and "tag", and of what else goes to `Sentence.columns`; -1 is the last.
     first_character: the word column is a character and its position in its word, of one or two digits
         (Weibo, second version: `中0`, `国1`). Its first code point is the token: a few are doubled there.
     empty_tag: what an empty tag means (MSRA: "O").
@@ -47,8 +47,6 @@ def read_columns(
     tag without `empty_tag`, a tag that `check_tags` refuses, columns that the file does not have, bytes that
     are no UTF-8 text.
     """
-    if not {"word", "tag"} <= columns.keys():
-        raise ValueError(f"columns must name at least word and tag, got {', '.join(columns) or 'none'}")
     for block, layers in _layers(path, columns, first_character=first_character):
         words, tags = layers.pop("word"), _filled(layers.pop("tag"), empty_tag, path, block)
         check_tags(tags, path, block)
@@ -61,7 +59,7 @@ def read_columns(
 
 
 def read_untagged(
-    path: Path, *, columns: Mapping[str, int], first_character: bool = False
+    path: PathOrFile, *, columns: Mapping[str, int], first_character: bool = False
 ) -> Iterator[Sentence]:
     """As `read_columns` but for the tags: `columns` names none, and every token is given O."""
     if "word" not in columns:
@@ -73,7 +71,7 @@ def read_untagged(
 
 
 def _layers(
-    path: Path, columns: Mapping[str, int], *, first_character: bool
+    path: PathOrFile, columns: Mapping[str, int], *, first_character: bool
 ) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
     """The lines of each sentence, and what its tokens have in each column."""
     columns = dict(columns)  # a config's mapping takes longer to look into than all else here
@@ -84,8 +82,7 @@ def _layers(
             width = _width_for(columns, rows[0], path, block[0])
         check_width(rows, width, path, block)
         layers = {name: [row[index] for row in rows] for name, index in columns.items()}
-        if "" in layers["word"]:
-            raise malformed(path, block[layers["word"].index("")], "empty word")
+        check_words(layers["word"], path, block)
         if first_character:
             words = zip(layers["word"], block, strict=True)
             layers["word"] = [_first_character(word, path, line) for word, line in words]
@@ -104,7 +101,7 @@ def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
     return _DOCSTART in (fields[0], word) and not _MENTION.match(tag)
 
 
-def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: Path, line: Line) -> int:
+def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: PathOrFile, line: Line) -> int:
     width = len(fields)
     for name, index in columns.items():
         if not -width <= index < width:
@@ -115,7 +112,7 @@ def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: Path, li
     return width
 
 
-def _filled(tags: list[str], empty_tag: str | None, path: Path, block: Sequence[Line]) -> list[str]:
+def _filled(tags: list[str], empty_tag: str | None, path: PathOrFile, block: Sequence[Line]) -> list[str]:
     if "" not in tags:
         return tags
     if empty_tag is None:
@@ -123,13 +120,13 @@ def _filled(tags: list[str], empty_tag: str | None, path: Path, block: Sequence[
     return [tag or empty_tag for tag in tags]
 
 
-def _first_character(word: str, path: Path, line: Line) -> str:
+def _first_character(word: str, path: PathOrFile, line: Line) -> str:
     if len(word) < 2 or word[-1] not in "0123456789":
         raise malformed(path, line, "first_character expects a character and its position, like 中0")
     return word[0]
 
 
-def read_blocks(path: Path, ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
+def read_blocks(path: PathOrFile, ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
     """Runs of lines between those that end a sentence; none is empty."""
     block: list[Line] = []
     for number, line in read_lines(path):
@@ -142,7 +139,7 @@ def read_blocks(path: Path, ends_sentence: Callable[[str], bool]) -> Iterator[li
         yield block
 
 
-def read_lines(path: Path) -> Iterator[Line]:
+def read_lines(path: PathOrFile) -> Iterator[Line]:
     """Lines that end in LF or CRLF, without a byte order mark at the file's start.
 
     ValueError as `read_text`, and for a carriage return elsewhere: a file whose lines end in CR would pass
@@ -156,7 +153,7 @@ def read_lines(path: Path) -> Iterator[Line]:
         yield number, line
 
 
-def read_text(path: Path) -> Iterator[Line]:
+def read_text(path: PathOrFile) -> Iterator[Line]:
     """Lines as they stand, with their ends, but for a byte order mark at the file's start.
 
     ValueError for bytes that are not UTF-8, and for a NUL.
@@ -175,7 +172,7 @@ def read_text(path: Path) -> Iterator[Line]:
             yield number, line
 
 
-def opened(path: Path) -> AbstractContextManager[BinaryIO]:
+def opened(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
     """An open file stays open behind it."""
     return open(path, "rb") if isinstance(path, str | os.PathLike) else nullcontext(path)
 
@@ -188,14 +185,20 @@ def split_fields(line: str) -> list[str]:
     return [field for field in fields if field] if "" in fields else fields
 
 
-def check_width(rows: Sequence[Sequence[str]], width: int, path: Path, block: Sequence[Line]) -> None:
+def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, block: Sequence[Line]) -> None:
     """ValueError at the first row that has not `width` fields; the rows are the block's, line by line."""
     for row, line in zip(rows, block, strict=True):
         if len(row) != width:
             raise malformed(path, line, f"expected {width} columns, got {len(row)}")
 
 
-def check_tags(tags: Sequence[str], path: Path, lines: Sequence[Line]) -> None:
+def check_words(words: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
+    """ValueError at the first word that is empty."""
+    if "" in words:
+        raise malformed(path, lines[words.index("")], "empty word")
+
+
+def check_tags(tags: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
     """ValueError at the first tag with a character that nobody sees, or a space at an end.
 
     Such a tag looks like another one (`B-PER`, `B-PER\u200b`), and would be a type of its own.
@@ -215,7 +218,7 @@ def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(sys.intern, strings))
 
 
-def malformed(path: Path, line: Line, rule: str) -> ValueError:
+def malformed(path: PathOrFile, line: Line, rule: str) -> ValueError:
     """The error that says where, which rule, and what stands there."""
     number, text = line
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path.name

@@ -8,9 +8,10 @@ from typing import Literal
 
 from ner_experiments.data.columns import (
     Line,
-    Path,
+    PathOrFile,
     check_tags,
     check_width,
+    check_words,
     intern_all,
     is_blank,
     malformed,
@@ -22,26 +23,23 @@ from ner_experiments.quote import quoted
 _NUM_COLUMNS = 10
 _ID, _FORM = 0, 1
 _TAGS = {"upos": 3, "xpos": 4}
+Tag = Literal["upos", "xpos"]
 _RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 
 
-def read_conllu(path: Path, *, tag: Literal["upos", "xpos"] = "xpos") -> Iterator[Sentence]:
+def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
     """Sentences of syntactic words: words 1 and 2 of a range 1-2, not the range, and no empty nodes (8.1).
 
     The word is FORM. The tag column that was not chosen goes to `Sentence.columns` under its name.
     ValueError, with file and line: not 10 columns between tabs, words not numbered 1, 2, 3 ..., an empty
     word, a word without a tag (`_`), a tag that `check_tags` refuses, bytes that are no UTF-8 text.
     """
-    if tag not in _TAGS:
-        raise ValueError(f"tag must be one of {', '.join(_TAGS)}, got {tag!r}")
     (other,) = _TAGS.keys() - {tag}
     for block in read_blocks(path, is_blank):
         lines, rows = _words(path, block)
         if not rows:
             continue
         for line, row in zip(lines, rows, strict=True):
-            if not row[_FORM]:
-                raise malformed(path, line, "empty word")
             if row[_TAGS[tag]] in ("", "_"):
                 raise malformed(path, line, f"word without {tag}")
         words, tags, others = (
@@ -51,19 +49,17 @@ def read_conllu(path: Path, *, tag: Literal["upos", "xpos"] = "xpos") -> Iterato
         yield Sentence(words, tags, {other: others}, line=lines[0][0])
 
 
-def read_untagged_conllu(path: Path) -> Iterator[Sentence]:
+def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
     """As `read_conllu`, but every token is given O, and what the file has for tags goes to the columns."""
     for block in read_blocks(path, is_blank):
         lines, rows = _words(path, block)
         words = tuple(row[_FORM] for row in rows)
-        if "" in words:
-            raise malformed(path, lines[words.index("")], "empty word")
         if words:
             columns = {name: tuple(row[column] for row in rows) for name, column in _TAGS.items()}
             yield Sentence(words, ("O",) * len(words), columns, line=lines[0][0])
 
 
-def _words(path: Path, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
+def _words(path: PathOrFile, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
     """The lines of a sentence's words, and their fields."""
     lines = [(number, line) for number, line in block if not line.startswith("#")]
     rows = [line.split("\t") for _, line in lines]
@@ -72,4 +68,6 @@ def _words(path: Path, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
     for expected, i in enumerate(kept, 1):
         if rows[i][_ID] != str(expected):
             raise malformed(path, lines[i], f"expected word {expected}, got {quoted(rows[i][_ID])}")
-    return [lines[i] for i in kept], [rows[i] for i in kept]
+    lines, rows = [lines[i] for i in kept], [rows[i] for i in kept]
+    check_words([row[_FORM] for row in rows], path, lines)
+    return lines, rows

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerToken
+from ner_experiments.data.rows import PerToken, to_the_left
 from ner_experiments.data.text import Text
 
 WORD_ORDER, COLUMN_ORDER = 2, 3
@@ -31,10 +31,10 @@ class Context(Input):
     Symbols and n-grams are numbers throughout: an n-gram is one integer in the base of its column's symbols.
     """
 
-    columns: Sequence[str] = ()
-    window: int = 2
-    lowercase: bool = False
-    min_count: int = 1
+    columns: Sequence[str]
+    window: int
+    lowercase: bool
+    min_count: int
 
     def __post_init__(self) -> None:
         for name, value, least in (("window", self.window, 0), ("min_count", self.min_count, 1)):
@@ -56,8 +56,7 @@ class Context(Input):
             seen = np.append(known, -1)[found] == ngrams
             ids[seen, place] = first + found[seen]
             first += len(known)
-        ids = -np.sort(-ids, axis=1)  # padding to the right: the order of what is summed does not matter
-        return PerToken(torch.from_numpy(ids))
+        return PerToken(torch.from_numpy(to_the_left(ids)))
 
     def needs(self) -> Sequence[str]:
         return self.columns

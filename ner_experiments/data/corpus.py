@@ -10,7 +10,7 @@ from itertools import chain
 from typing import ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
-from ner_experiments.data.columns import Path, read_untagged
+from ner_experiments.data.columns import PathOrFile, read_untagged
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, convert, illegal, spans
 
@@ -53,7 +53,7 @@ class Source(Protocol):
         """All sentences, their tags as they stand. ValueError: a file missing or malformed, a split empty."""
         ...
 
-    def untagged(self, path: Path) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         """What is in a file of its format, read as by `read` but for the tags, which are O."""
         ...
 
@@ -75,7 +75,7 @@ class ToyCorpus:
     """The toy language `language`, as many sentences of each split as `sentences` says."""
 
     name: str
-    language: Literal["en", "zh"]
+    language: toy.Language
     sentences: Mapping[toy.Split, int]
     max_sentences: int | None = None
     task: ClassVar[Task] = "mentions"
@@ -92,7 +92,7 @@ class ToyCorpus:
                 raise ValueError(f"{self.name}: sentences.{split} must be at least 1, got {count}")
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
 
-    def untagged(self, path: Path) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         return read_untagged(path, columns={"word": 0})
 
     def checksum(self) -> str:
@@ -117,18 +117,20 @@ def load(source: Source) -> Corpus:
     """
     _check_settings(source)
     splits, notes = source.read(), []
+    if unknown := [split for split in splits if split not in toy.SPLITS]:
+        raise ValueError(f"{source.name}: a split must be one of {', '.join(toy.SPLITS)}, got {unknown[0]!r}")
     if "train" not in splits:
         raise ValueError(f"{source.name}: there is no train split, only {', '.join(splits)}")
     if unofficial := source.unofficial():
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
-    if source.task == "mentions" and source.scheme == "auto":
-        notes.append(f"tags read as {scheme_of(source, splits)}, told from their letters")
+    scheme = scheme_of(source, splits) if source.task == "mentions" else None
+    if scheme and source.scheme == "auto":
+        notes.append(f"tags read as {scheme}, told from their letters")
     corpus = splits
     if "dev" not in splits:
         corpus, note = _hold_out(source, splits)
         notes.append(note)
-    if source.task == "mentions":
-        scheme = scheme_of(source, splits)
+    if scheme:
         broken = {split: count_illegal(sentences, scheme) for split, sentences in splits.items()}
         if any(broken.values()):
             counts = ", ".join(f"{number:,} in {split}" for split, number in broken.items() if number)
@@ -146,7 +148,7 @@ def scheme_of(source: Source, splits: Splits) -> Scheme:
 
     M occurs: bmes. E or S: bioes. Else iob2 or iob1, whichever fewer tags break.
     """
-    scheme = scheme_by_letters(splits) if source.scheme == "auto" else source.scheme
+    scheme = scheme_by_letters(source, splits)
     if source.scheme == "auto" and scheme == "iob2":
         sentences = list(chain.from_iterable(splits.values()))
         return "iob1" if count_illegal(sentences, "iob1") < count_illegal(sentences, "iob2") else "iob2"
@@ -158,8 +160,10 @@ def count_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> int:
     return sum(len(illegal(sentence.tags, scheme)) for sentence in sentences)
 
 
-def scheme_by_letters(splits: Splits) -> Scheme:
-    """As `scheme_of`, but iob2 stands for iob1 as well; what is no tag makes no difference."""
+def scheme_by_letters(source: Source, splits: Splits) -> Scheme:
+    """As `scheme_of`, but by letters alone: iob2 stands for iob1 too; what is no tag makes no difference."""
+    if source.scheme != "auto":
+        return source.scheme
     tags = {tag for sentences in splits.values() for sentence in sentences for tag in sentence.tags}
     letters = {tag[0] for tag in tags if tag[1:2] == "-"}
     return "bmes" if "M" in letters else "bioes" if letters & {"E", "S"} else "iob2"

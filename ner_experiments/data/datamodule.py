@@ -27,6 +27,7 @@ class Batches:
         self.split, self.plan, self.tokens, self.done, self.share = split, plan, tokens, done, share
 
     def __len__(self) -> int:
+        """The done ones too: Lightning counts on from where an epoch was cut off, and ends at this number."""
         return len(self.plan)
 
     def __iter__(self) -> Iterator[Batch]:

@@ -41,7 +41,6 @@ class Encoded:
     """A split in flat tensors, on one device: any batch is a few gathers away."""
 
     def __init__(self, text: Text, tags: Tensor, inputs: Mapping[str, Input], device: torch.device) -> None:
-        self.text = text
         self.lengths = text.lengths
         self._starts = torch.from_numpy(text.starts[:-1]).to(device)
         self._lengths = torch.from_numpy(text.lengths).to(device)
@@ -78,8 +77,8 @@ class Encoded:
 class Encoder:
     """Everything that stands between a corpus and a model, and nothing of either.
 
-    `labels` are the corpus' tags, "O" first where mentions are tagged; they are taken from all of its splits,
-    so that a mention whose type is missing from train still counts as missed.
+    `labels` are O and the four BIOES tags of each type, or the tags as they are where each is scored;
+    they are taken from all splits, so that a mention whose type is missing from train still counts as missed.
     """
 
     def __init__(self, inputs: Mapping[str, Input]) -> None:

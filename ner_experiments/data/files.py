@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 from ner_experiments.data.brackets import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.columns import Path as PathOrFile
-from ner_experiments.data.columns import is_docstart, read_columns, read_lines, read_untagged
-from ner_experiments.data.conllu import read_conllu, read_untagged_conllu
+from ner_experiments.data.columns import PathOrFile, is_docstart, read_columns, read_lines, read_untagged
+from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, illegal
@@ -108,7 +107,7 @@ class Files(ABC):
             if not sentences:
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
         if self.task == "mentions":
-            scheme = scheme_by_letters(splits) if self.scheme == "auto" else self.scheme
+            scheme = scheme_by_letters(self, splits)
             for path, sentences in chain.from_iterable(files.values()):
                 _check_tags(path, sentences, scheme)
         return splits
@@ -148,6 +147,9 @@ class ColumnFiles(Files):
         super().__post_init__()
         self._check_choice("scheme", self.scheme, ("auto", *get_args(Scheme)))
         self._check_choice("task", self.task, get_args(Task))
+        if not {"word", "tag"} <= self.columns.keys():
+            named = ", ".join(self.columns) or "none"
+            raise ValueError(f"{self.name}: columns must name at least word and tag, got {named}")
 
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_columns(
@@ -170,9 +172,13 @@ class ColumnFiles(Files):
 class ConlluFiles(Files):
     """CoNLL-U files, for their part-of-speech tags: xpos or upos."""
 
-    tag: Literal["xpos", "upos"] = "xpos"
+    tag: Tag = "xpos"
     task: ClassVar[Task] = "tags"
     scheme: ClassVar[SchemeOrAuto] = "auto"  # nobody asks: the tags are no mentions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("tag", self.tag, get_args(Tag))
 
     def sentences(self, path: Path) -> Iterator[Sentence]:
         return read_conllu(path, tag=self.tag)

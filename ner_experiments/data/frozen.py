@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from ner_experiments.data.windows import spans
 # Belongs to each file's name: to be raised when the same model and text come to give other vectors.
 _VERSION = 2
 _BATCH = TokenBudget(4096)
+_MOST = 16_384
+"""Pieces that BERT reads at once: a sentence may have any number."""
 _DIGEST = hashlib.sha256().digest_size
 
 _log = logging.getLogger(__name__)
@@ -53,13 +56,26 @@ class OnDisk(Rows):
         return rows.to(self.device), places
 
 
+@dataclass(frozen=True)
+class ToCompute(Rows):
+    """A vector per token, which `compute` makes on the device that they are to be on."""
+
+    compute: Callable[[torch.device], np.ndarray]
+
+    def to(self, device: torch.device) -> OnDisk:
+        return OnDisk(self.compute(device), device)
+
+    def select(self, where: Where) -> tuple[Tensor, Tensor]:
+        return self.to(where.tokens.device).select(where)
+
+
 @dataclass
 class FrozenPieces(Input):
     """What `FrozenBert` would make of `Pieces`, a vector per token, from a file in the folder `cache`.
 
     The file belongs to the model's and the text's content and to the two settings, and is checked when it is
     taken up; a damaged one is replaced. MSRA takes 7 GB with 768 numbers for a token. The vectors are
-    computed on the GPU if there is one. Without `cache` they stay in memory.
+    computed where the batches are to be. Without `cache` they stay in memory.
     """
 
     path: str
@@ -69,33 +85,39 @@ class FrozenPieces(Input):
 
     def __post_init__(self) -> None:
         self.pieces = Pieces(self.path, self.max_length, self.overlap)
+        self._keeps_bert = False
+        self._bert: nn.Module | None = None
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
         self.pieces.fit(train, others)
-        self.model = self.checksum()
+        self.model_checksum = self.checksum()
 
-    def encode(self, text: Text) -> OnDisk:
+    def encode(self, text: Text) -> ToCompute:
+        return ToCompute(partial(self._vectors, text))
+
+    def _vectors(self, text: Text, device: torch.device) -> np.ndarray:
         shape = (len(text.tokens), self.pieces.dim)
-        if self.cache is None:
-            table = np.empty(shape, dtype=np.float32)
-            self._compute(text, table)
-            return OnDisk(table, torch.device("cpu"))
-        return OnDisk(self._kept(text, shape, Path(self.cache)), torch.device("cpu"))
+        if self.cache is not None:
+            return self._kept(text, shape, Path(self.cache), device)
+        table = np.empty(shape, dtype=np.float32)
+        self._compute(text, table, device)
+        return table
 
-    def _kept(self, text: Text, shape: tuple[int, int], cache: Path) -> np.ndarray:
-        settings = [_VERSION, self.model, self.max_length, self.overlap, _checksum(text)]
+    def _kept(self, text: Text, shape: tuple[int, int], cache: Path, device: torch.device) -> np.ndarray:
+        settings = [_VERSION, self.model_checksum, self.max_length, self.overlap, _checksum(text)]
         name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
         file = cache / f"{name}.bert.npy"
         table = _load(file, shape)
         if table is None:
             with _new(file, shape) as empty:
-                self._compute(text, empty)
+                self._compute(text, empty, device)
             table = _load(file, shape)
             assert table is not None
         return table
 
     def keep_nothing(self) -> None:
         self.cache = None
+        self._keeps_bert = True
 
     def sizes(self) -> dict[str, Any]:
         return {"dim": self.pieces.dim}
@@ -107,15 +129,16 @@ class FrozenPieces(Input):
         return self.pieces.notes()
 
     def state(self) -> State:
-        return {"model": self.model, "pieces": self.pieces.state()}
+        return {"model": self.model_checksum, "pieces": self.pieces.state()}
 
     def restore(self, state: State) -> None:
-        self.model = state["model"]
+        self.model_checksum = state["model"]
         self.pieces.restore(state["pieces"])
 
-    def _compute(self, text: Text, table: np.ndarray) -> None:
-        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        bert = self._read_model().to(device)
+    def _compute(self, text: Text, table: np.ndarray, device: torch.device) -> None:
+        bert = (self._bert or self._read_model()).to(device)
+        if self._keeps_bert:
+            self._bert = bert
         split = Encoded(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device)
         console = Console(stderr=True)
         plan = _BATCH.in_order(text.lengths)
@@ -124,17 +147,19 @@ class FrozenPieces(Input):
             for sentences in shown:
                 batch = split.batch(sentences)
                 pieces, mask = batch.inputs["words"]
-                vectors = bert(input_ids=pieces, attention_mask=mask)[0].flatten(0, 1)
+                some = max(1, _MOST // pieces.shape[1])
+                parts = zip(pieces.split(some), mask.split(some), strict=True)
+                made = [bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
                 tokens = spans(text.starts[sentences], text.lengths[sentences])
-                table[tokens] = batch.spread("words", vectors)[batch.mask].cpu().numpy()
+                table[tokens] = batch.spread("words", torch.cat(made))[batch.mask].cpu().numpy()
 
     def _read_model(self) -> nn.Module:
         folder = bert_files.find(self.path)
         found = bert_files.checksum(folder)
-        if found != self.model:
+        if found != self.model_checksum:
             raise ValueError(
-                f"{folder}: not the BERT that the run was trained on, whose checksum is {self.model[:12]}; "
-                f"this one's is {found[:12]}"
+                f"{folder}: not the BERT that the run was trained on, whose checksum is "
+                f"{self.model_checksum[:12]}; this one's is {found[:12]}"
             )
         return bert_files.read_model(folder)
 

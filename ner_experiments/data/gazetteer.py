@@ -15,7 +15,7 @@ import torch
 from ner_experiments.data.checksum import sha256
 from ner_experiments.data.columns import read_lines
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerToken
+from ner_experiments.data.rows import PerToken, to_the_left
 from ner_experiments.data.text import Text
 
 Name = tuple[str, ...]
@@ -32,10 +32,13 @@ class Gazetteer(Input):
     """
 
     folder: str
-    lowercase: bool = False
+    lowercase: bool
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
-        self.names = {kind: set(self._read(path)) for kind, path in self._paths().items()}
+        paths = self._paths()
+        self.names = {kind: set(self._read(path)) for kind, path in paths.items()}
+        content = "".join(f"{kind} {sha256(path)}\n" for kind, path in paths.items())
+        self._checksum = hashlib.sha256(content.encode()).hexdigest()
 
     def encode(self, text: Text) -> PerToken:
         forms = [self._normal(form) for form in text.forms]
@@ -48,16 +51,13 @@ class Gazetteer(Input):
                 for start, stop in matches(tokens[begin:end], names, lengths):
                     features = [first, *[first + 1] * (stop - start - 2), first + 2]
                     ids[begin + start : begin + stop, place] = features if stop - start > 1 else first + 3
-        return PerToken(torch.from_numpy(-np.sort(-ids, axis=1)))  # padding to the right
+        return PerToken(torch.from_numpy(to_the_left(ids)))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_features": 4 * len(self.names)}
 
     def checksum(self) -> str:
-        digest = hashlib.sha256()
-        for kind, path in self._paths().items():
-            digest.update(f"{kind} {sha256(path)}\n".encode())
-        return digest.hexdigest()
+        return self._checksum
 
     def notes(self) -> list[str]:
         sizes = ", ".join(f"{len(names):,} {kind}" for kind, names in self.names.items())
@@ -68,6 +68,7 @@ class Gazetteer(Input):
 
     def restore(self, state: State) -> None:
         self.names = {kind: set(map(tuple, names)) for kind, names in state.items()}
+        self._checksum = ""
 
     def _paths(self) -> dict[str, Path]:
         """The lists by type, in alphabetical order. ValueError if there is none."""

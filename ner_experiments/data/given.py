@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any, Literal
 
 from ner_experiments.data import raw
-from ner_experiments.data.columns import Line, Path, malformed, read_lines, read_text, read_untagged
+from ner_experiments.data.columns import Line, PathOrFile, malformed, read_lines, read_text, read_untagged
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.raw import Cut
 from ner_experiments.data.sentence import Tokens
@@ -32,7 +32,7 @@ class Reading:
     lines: bool = False
     columns: Mapping[str, int] | None = None
 
-    def read(self, path: Path, form: Form) -> Iterator[Cut]:
+    def read(self, path: PathOrFile, form: Form) -> Iterator[Cut]:
         """Sentence by sentence, as they are asked for. ValueError, with file and line, for what is malformed.
 
         Raw text and JSON lines may hold any characters but NUL, in UTF-8; a byte order mark counts as none.
@@ -69,14 +69,14 @@ class Reading:
         kept = {name: tuple(columns[name]) for name in self.needs}
         return Cut(between.join(words), 0, places, line, kept)
 
-    def _columns(self, path: Path) -> Iterator[Cut]:
+    def _columns(self, path: PathOrFile) -> Iterator[Cut]:
         sentences = (
             self.source.untagged(path) if self.columns is None else read_untagged(path, columns=self.columns)
         )
         for sentence in sentences:
             yield self.of_words(sentence.words, sentence.columns, sentence.line)
 
-    def _json_lines(self, path: Path) -> Iterator[Cut]:
+    def _json_lines(self, path: PathOrFile) -> Iterator[Cut]:
         for line in read_lines(path):
             if line[1].strip(" \t"):
                 try:
@@ -90,8 +90,10 @@ class Reading:
         if ("text" in given) == ("words" in given):
             raise ValueError('expected either "text" or "words"')
         if "words" in given:
+            if given["words"] == []:
+                return []
             columns = {name: given[name] for name in self.needs if name in given}
-            return [self.of_words(given["words"], columns, number)] if given["words"] else []
+            return [self.of_words(given["words"], columns, number)]
         self.check_raw()
         check_text("text", given["text"])
         return [replace(it, line=number) for it in raw.cut(given["text"], self.tokens, lines=self.lines)]

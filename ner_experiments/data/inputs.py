@@ -43,7 +43,7 @@ class Input(Protocol):
         ...
 
     def checksum(self) -> str:
-        """SHA-256 of what `fit` read besides the corpus; empty if nothing."""
+        """SHA-256 of what `fit` read besides the corpus; empty if nothing, or after `restore`."""
         return ""
 
     def notes(self) -> list[str]:
@@ -66,7 +66,7 @@ class Input(Protocol):
 class RandomWords(Input):
     """Ids of the training text's words, for vectors that start random. 0 is the unknown word."""
 
-    lowercase: bool = False
+    lowercase: bool
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
         counts: Counter[str] = Counter()
@@ -95,9 +95,9 @@ class RandomWords(Input):
 class PretrainedWords(Input):
     """Ids of the words that have a pre-trained vector or stand in the training text. 0 is the unknown word.
 
-    Of the file's words only those that the corpus holds are kept. A word is looked up as it stands, then
-    lower-cased, then with its digits as 0; words that end at the same vector share one id. A training word
-    without a vector gets an id of its own, and a random vector.
+    Of the file's words only those are kept that one of the corpus ends at. A word is looked up as it stands,
+    then lower-cased, then with its digits as 0; words that end at the same vector share one id, new ones
+    too. A training word without a vector gets an id of its own, and a random vector.
     """
 
     path: str
@@ -108,7 +108,7 @@ class PretrainedWords(Input):
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         loaded = vectors.load_vectors(Path(self.path), forms, cache=Path(self.cache))
         found = len(loaded.matrix)
-        self.ids: dict[str, int] = {}
+        self.ids = {key: number for number, key in enumerate(loaded.keys, start=1)}
         for form, row in zip(forms, loaded.rows.tolist(), strict=True):
             if row >= 0:
                 self.ids[form] = row + 1
@@ -159,7 +159,7 @@ class Characters(Input):
     Only what the character module sees is cut: the token stays, and so does its tag.
     """
 
-    max_length: int = 50
+    max_length: int
 
     def __post_init__(self) -> None:
         if self.max_length < 1:

@@ -15,7 +15,7 @@ from ner_experiments.data.checksum import sha256
 from ner_experiments.data.inputs import UNKNOWN, Input, State, case
 from ner_experiments.data.rows import PerForm
 from ner_experiments.data.text import Text
-from ner_experiments.data.vector_files import read_vectors
+from ner_experiments.data.vector_files import check_file, read_vectors
 
 TYPES = (string.ascii_uppercase, string.ascii_lowercase, string.digits, string.punctuation)
 CHARACTERS = "".join(TYPES)
@@ -30,7 +30,7 @@ class TypedCharacters(Input):
     train already. Only what the character module sees is cut.
     """
 
-    max_length: int = 20
+    max_length: int
 
     def encode(self, text: Text) -> PerForm:
         ids = {character: number for number, character in enumerate(CHARACTERS, start=2)}
@@ -60,7 +60,9 @@ class WordsWithCase(Input):
 
     def fit(self, train: Text, others: Iterable[Text]) -> None:
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
-        found, dim = read_vectors(self._file(), {key.encode() for form in forms for key in self._keys(form)})
+        path = Path(self.path)
+        check_file(path)
+        found, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
         rows = {}
         exact = 0
         for form in forms:
@@ -75,6 +77,7 @@ class WordsWithCase(Input):
             f"vector: {exact:,} as they are, {len(rows) - exact:,} lower-cased; "
             "the others share a trained one."
         ]
+        self._checksum = sha256(path)
 
     def encode(self, text: Text) -> PerForm:
         return PerForm(torch.tensor([self.ids.get(form, UNKNOWN) for form in text.forms]))
@@ -83,7 +86,7 @@ class WordsWithCase(Input):
         return {"vectors": torch.tensor(self.table)}
 
     def checksum(self) -> str:
-        return sha256(self._file())
+        return self._checksum
 
     def notes(self) -> list[str]:
         return self._notes
@@ -95,17 +98,8 @@ class WordsWithCase(Input):
         self.ids = {form: number for number, form in enumerate(state["words"], start=1)}
         # the weights bring the rows
         self.table = np.zeros((len(self.ids) + 1, state["width"]), dtype=np.float32)
-        self._notes = []
+        self._notes, self._checksum = [], ""
 
     def _keys(self, form: str) -> list[str]:
         """What to look a form up as, in order."""
         return [form, form.lower()] if self.back_off else [form]
-
-    def _file(self) -> Path:
-        path = Path(self.path)
-        if not path.is_file():
-            raise ValueError(
-                f"{path}: no such file of word vectors; give the path of one that you have "
-                "(words.input.path=...), or set NER_DATA_DIR to the folder that holds your copies"
-            )
-        return path

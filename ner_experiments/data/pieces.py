@@ -13,7 +13,7 @@ import torch
 from ner_experiments.data import bert_files
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.text import Text
-from ner_experiments.data.windows import Cut, PerWindow, cut, spans
+from ner_experiments.data.windows import PerWindow, Windowed, cut, spans
 
 
 @dataclass
@@ -42,6 +42,7 @@ class Pieces(Input):
             raise ValueError(f"overlap must be from 0 to max_length - 3, got {self.overlap}")
         self._take(config, bert_files.read_tokenizer(folder))
         self.folder: Path | None = folder
+        self._checksum = bert_files.checksum(folder)
         self._notes = self._count([train, *others])
 
     def encode(self, text: Text) -> PerWindow:
@@ -69,7 +70,7 @@ class Pieces(Input):
         return {"bert": bert, "dim": self.dim}
 
     def checksum(self) -> str:
-        return bert_files.checksum(bert_files.find(self.path))
+        return self._checksum
 
     def notes(self) -> list[str]:
         return self._notes
@@ -80,13 +81,11 @@ class Pieces(Input):
     def restore(self, state: State) -> None:
         self.folder = None
         self._take(state["config"], state["tokenizer"])
-        self._notes = []
+        self._notes, self._checksum = [], ""
 
     def _take(self, config: bert_files.Config, tokenizer: str) -> None:
-        from tokenizers import Tokenizer
-
         self.config, self.dim = config, config["hidden_size"]
-        self.tokenizer = Tokenizer.from_str(tokenizer)
+        self.tokenizer = bert_files.make_tokenizer(tokenizer)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         self.tokenizer.encode_special_tokens = True  # a token "[SEP]" of the text is three characters or more
@@ -109,7 +108,7 @@ class Pieces(Input):
         return pieces, np.cumsum([0, *lengths[text.tokens]])
 
     def _framed(
-        self, pieces: np.ndarray, sentences: np.ndarray, windows: Cut
+        self, pieces: np.ndarray, sentences: np.ndarray, windows: Windowed
     ) -> tuple[np.ndarray, np.ndarray]:
         """Each window's pieces between [CLS] and [SEP], one window after another, and where each starts."""
         lengths = windows.lengths + 2

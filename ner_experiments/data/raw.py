@@ -18,7 +18,7 @@ from ner_experiments.data.sentence import Tokens
 _CHARACTER = re.compile(r"\S")
 _STOPS = frozenset("。！？!?…")
 _CLOSES = frozenset("”’」』）)】》\"'")
-_LOOK_BACK = 5
+_LOOK_BACK = 4
 
 
 class Token(NamedTuple):
@@ -97,10 +97,10 @@ def _characters(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _ends_characters(sentence: Sequence[Token], following: Token) -> bool:
-    """Behind the last of `。！？…` in a row, and of the quotes and brackets that close there."""
+    """Behind the last of `。！？!?…` in a row, and of the quotes and brackets that close there."""
     if following.text in _STOPS or (following.text in _CLOSES and not following.before):
         return False
-    behind = (token.text for token in sentence[-1:-_LOOK_BACK:-1])
+    behind = (token.text for token in reversed(sentence[-_LOOK_BACK:]))
     return next((text in _STOPS for text in behind if text not in _CLOSES), False)
 
 

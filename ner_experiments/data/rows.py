@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -72,6 +73,11 @@ def trimmed(rows: Tensor) -> Tensor:
     if rows.ndim == 1:
         return rows
     return rows[:, : max(1, int((rows != 0).sum(1).max()))]
+
+
+def to_the_left(ids: np.ndarray) -> np.ndarray:
+    """Of each row the ids first, then its padding. Their order is lost: what they stand for is summed."""
+    return -np.sort(-ids, axis=1)
 
 
 def in_chunks(module: Callable[[Tensor], Tensor], table: Tensor, *, size: int = 512) -> Tensor:

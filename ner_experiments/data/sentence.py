@@ -8,6 +8,9 @@ from typing import Literal
 Task = Literal["mentions", "tags"]
 """What is scored: exact mentions (names, chunks) by F1, or every token's tag (POS) by accuracy."""
 
+HEADLINES = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
+"""What each task is scored by: in a report, and as it is printed."""
+
 Tokens = Literal["words", "characters"]
 """What a corpus' tokens are, and so what text that is not in it yet is cut into."""
 

@@ -27,7 +27,7 @@ class Spelling(Input):
     Features that train does not have are left out.
     """
 
-    min_count: int = 1
+    min_count: int
 
     def __post_init__(self) -> None:
         if self.min_count < 1:
@@ -68,7 +68,7 @@ def spelling_features(form: str) -> Iterator[str]:
 
         word d56y-3
         initial capital
-        non-initial capital, all capitals, all lower: no
+        all capitals, all lower, non-initial capital: no
         letters and digits
         punctuation
         prefix D5, D56, D56y, D56y-; suffix -3, y-3, 6y-3, 56y-3

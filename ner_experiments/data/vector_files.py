@@ -27,6 +27,15 @@ _HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
 _GZIP = b"\x1f\x8b"
 
 
+def check_file(path: Path) -> None:
+    """ValueError if it is not there."""
+    if not path.is_file():
+        raise ValueError(
+            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
+            "or set NER_DATA_DIR to the folder that holds your copies"
+        )
+
+
 def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[Rows, int]:
     """The vectors of the wanted keys (words in UTF-8), and the width of the file's vectors.
 

@@ -9,15 +9,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ner_experiments.atomic import clear, replacing
 from ner_experiments.data.checksum import sha256
-from ner_experiments.data.vector_files import read_vectors
+from ner_experiments.data.vector_files import check_file, read_vectors
 
 # Belongs to each cached result's name: to be raised when the same file and words come to give another one.
-_VERSION = 1
+_VERSION = 2
 _DIGIT = re.compile(r"\d")
 
 _log = logging.getLogger(__name__)
@@ -31,10 +32,12 @@ class Vectors:
     """float32 [vectors found, width]."""
     rows: np.ndarray
     """int64 [words]: the row of each word, -1 for unknown. Words that end at the same key share a row."""
+    keys: list[str]
+    """The key that each row has in the file."""
     steps: dict[str, int]
     """How many words were found as "exact", "lower", "digits", and how many are "unknown"."""
     checksum: str
-    """SHA-256 over the above: the same wherever the file lies and whatever else it holds."""
+    """SHA-256 over the above, keys apart: the same wherever the file lies and whatever else it holds."""
 
 
 def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
@@ -47,11 +50,7 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     path, size and time of change. The file is not opened again then. Damaged ones are replaced. Several
     processes may do this at once.
     """
-    if not path.exists():
-        raise ValueError(
-            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
-            "or set NER_DATA_DIR to the folder that holds your copies"
-        )
+    check_file(path)
     entry = cache / _cache_name(path, words)
     vectors = _load(entry)
     if vectors is None:
@@ -73,7 +72,7 @@ def coverage_line(vectors: Vectors) -> str:
     )
 
 
-def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, dict[str, int]]:
+def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
     found, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
     order: dict[bytes, int] = {}
     rows = np.full(len(words), -1, dtype=np.int64)
@@ -86,7 +85,7 @@ def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, 
     matrix = np.empty((len(order), width), dtype=np.float32)
     for key, row in order.items():
         matrix[row] = found[key]
-    return matrix, rows, steps
+    return matrix, rows, [key.decode() for key in order], steps
 
 
 def back_off(word: str) -> list[tuple[str, str]]:
@@ -112,8 +111,11 @@ def _files(entry: Path) -> tuple[Path, Path, Path]:
 
 def _checksum(entry: Path, steps: dict[str, int]) -> str:
     matrix_file, rows_file, _ = _files(entry)
-    content = json.dumps([sha256(matrix_file), sha256(rows_file), steps], sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()
+    return _digest([sha256(matrix_file), sha256(rows_file), steps])
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _load(entry: Path) -> Vectors | None:
@@ -122,19 +124,21 @@ def _load(entry: Path) -> Vectors | None:
         return None
     try:
         summary = json.loads(summary_file.read_bytes())
-        steps, checksum = summary["steps"], summary["checksum"]
-        if checksum == _checksum(entry, steps):
+        keys, steps, checksum = summary["keys"], summary["steps"], summary["checksum"]
+        if checksum == _checksum(entry, steps) and summary["keys_checksum"] == _digest(keys):
             matrix, rows = (
                 np.load(file, mmap_mode="r", allow_pickle=False) for file in (matrix_file, rows_file)
             )
-            return Vectors(matrix, rows, steps, checksum)
+            return Vectors(matrix, rows, keys, steps, checksum)
     except (OSError, ValueError, KeyError, TypeError):
         pass
     _log.warning("%s.*: damaged cache of word vectors, made again", entry)
     return None
 
 
-def _store(entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, steps: dict[str, int]) -> None:
+def _store(
+    entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, keys: list[str], steps: dict[str, int]
+) -> None:
     # The summary comes last: without it the arrays do not count. All processes write the same content.
     entry.parent.mkdir(parents=True, exist_ok=True)
     clear(entry.parent)
@@ -142,6 +146,7 @@ def _store(entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, steps:
     for target, table in ((matrix_file, matrix), (rows_file, rows)):
         with replacing(target) as part, part.open("wb") as file:
             np.save(file, table)
-    summary = {"file": str(path), "steps": steps, "checksum": _checksum(entry, steps)}
+    checksums = {"keys_checksum": _digest(keys), "checksum": _checksum(entry, steps)}
+    summary = {"file": str(path), "keys": keys, "steps": steps, **checksums}
     with replacing(summary_file) as part:
         part.write_text(json.dumps(summary, ensure_ascii=False, indent=1), encoding="utf-8")

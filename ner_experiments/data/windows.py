@@ -55,7 +55,7 @@ class PerWindow(Rows):
 
 
 @dataclass(frozen=True)
-class Cut:
+class Windowed:
     """Sentences cut into windows. `starts` [windows] counts from the beginning of the sentence."""
 
     starts: np.ndarray
@@ -84,7 +84,7 @@ class Cut:
         return chosen, positions
 
 
-def cut(sentences: np.ndarray, longest: int, overlap: int) -> Cut:
+def cut(sentences: np.ndarray, longest: int, overlap: int) -> Windowed:
     """As few windows of at most `longest` pieces as the overlap allows, spread evenly; all full if several.
 
     sentences: how many pieces each has.
@@ -94,7 +94,7 @@ def cut(sentences: np.ndarray, longest: int, overlap: int) -> Cut:
     number = np.arange(counts.sum()) - np.repeat(first, counts)
     room = np.repeat(np.maximum(0, sentences - longest), counts)
     starts = number * room // np.repeat(np.maximum(1, counts - 1), counts)
-    return Cut(starts, np.repeat(np.minimum(sentences, longest), counts), first, counts)
+    return Windowed(starts, np.repeat(np.minimum(sentences, longest), counts), first, counts)
 
 
 def spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:

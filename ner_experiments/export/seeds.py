@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from ner_experiments import sealed
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.runs import Run, by_seed
 from ner_experiments.statistics import CONFIDENCE, Summary, summarise
-from ner_experiments.summary import HEADLINES
 
 
 def same_experiment(run: Run) -> dict[int, Run]:

@@ -14,17 +14,11 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.crf_kernels_arithmetic import (
-    FAST,
-    add_product,
-    called,
-    exp,
-    exp_of,
-    largest_of,
-    padded,
-    rescale,
-)
+from ner_experiments.modules.crf_kernels_arithmetic import exp_of, largest_of, padded, rescale
 from ner_experiments.modules.crf_kernels_batch import close_gradient, make_batch, score_of_tags, sum_up
+from ner_experiments.modules.crf_kernels_rows import add_product, even
+from ner_experiments.modules.lstm_kernels_tiles import add_outer
+from ner_experiments.modules.numba_kernels import FAST, called, exp
 
 LIMIT = 1e24
 """Of 1 / sum: what exp(-87) = 1.6e-38 leaves out of a larger sum is 1e-12 of it, for each tag."""
@@ -46,13 +40,17 @@ class Factors(NamedTuple):
 @no_type_check
 def make_factors(start, pairs, end):
     """Padded so that sums over padded tags are above 0, and the weights from there are 0."""
-    size = pairs.shape[0]
-    ends = np.empty((2, padded(size)), pairs.dtype)
-    forth, back = np.ones((size, padded(size)), pairs.dtype), np.zeros((size, padded(size)), pairs.dtype)
+    size, wide = pairs.shape[0], padded(pairs.shape[0])
+    ends = np.empty((2, wide), pairs.dtype)
+    forth, back = np.ones((even(size), wide), pairs.dtype), np.zeros((even(size), wide), pairs.dtype)
     largest = largest_of(pairs.reshape(-1))
+    zero = pairs.dtype.type(largest)
     for i in range(size):
+        row = forth[i]
         for j in range(size):
-            forth[i, j] = back[j, i] = exp(pairs[i, j] - largest)
+            row[j] = exp(pairs[i, j] - zero)
+        for j in range(size):
+            back[j, i] = row[j]
     of_sentence = exp_of(start, ends[0]) + exp_of(end, ends[1])
     return Factors(ends[0], forth, back, ends[1], of_sentence, largest)
 
@@ -74,7 +72,7 @@ def forward(scores, factors, alpha, inverse, last):
                 sums[j] = factors.start[j]
         else:
             sums[:] = 0
-            add_product(alpha[t - 1, : scores.shape[1]], factors.pairs, sums)
+            add_product(alpha[t - 1], factors.pairs, sums)
         inverses = total = one * 0
         for j in range(now.shape[0]):
             now[j] = sums[j] * emitted[j]
@@ -110,14 +108,29 @@ def backward(back, alpha, inverse, weight, m, by_scores, counts):
         for j in range(ratio.shape[0]):
             ratio[j] *= m[j]
         m[:] = 0
-        add_product(ratio[:size], back, m)
+        add_product(ratio, back, m)
         for j in range(ratio.shape[0]):
             ratio[j] *= weight
             m[j] *= alpha[t - 1, j]
     for j in range(size):
         by_scores[0, j] = weight * m[j]
-    for i in range(size):
-        add_product(alpha[: length - 1, i], inverse[1:length], counts[i])
+    wide, numbers = alpha.shape[1], np.arange(size)
+    before, after = alpha.reshape(-1), inverse.reshape(-1)
+    add_outer(
+        counts.reshape(-1),
+        numbers * wide,
+        0,
+        before,
+        numbers,
+        0,
+        wide,
+        after,
+        wide,
+        wide,
+        size,
+        length - 1,
+        size,
+    )
 
 
 @called

@@ -9,7 +9,7 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.crf_kernels_arithmetic import FAST, called
+from ner_experiments.modules.numba_kernels import FAST, called
 
 
 class Batch(NamedTuple):

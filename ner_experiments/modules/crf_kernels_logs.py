@@ -9,8 +9,9 @@ from typing import no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.crf_kernels_arithmetic import FAST, called, exp, largest_of
+from ner_experiments.modules.crf_kernels_arithmetic import largest_of
 from ner_experiments.modules.crf_kernels_batch import close_gradient, make_batch, score_of_tags
+from ner_experiments.modules.numba_kernels import FAST, called, exp
 
 
 @njit(**FAST)

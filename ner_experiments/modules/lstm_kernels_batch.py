@@ -11,7 +11,7 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.crf_kernels_arithmetic import FAST
+from ner_experiments.modules.numba_kernels import FAST
 
 GROUP = 16
 
@@ -28,7 +28,7 @@ class Batch(NamedTuple):
 
 class Layer(NamedTuple):
     packed: np.ndarray
-    """W of each direction and unit, all gates as one matrix where a block is one unit, else gate by gate."""
+    """W of each direction and unit, gate by gate."""
     peepholes: np.ndarray
     """[directions 3 width], to i, f and o; or of no direction."""
     masks: np.ndarray

@@ -12,7 +12,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ner_experiments.modules.crf_kernels_arithmetic import FAST, called
+from ner_experiments.modules.numba_kernels import FAST, called
 
 VECTOR = 64
 """Bytes. A processor with narrower registers takes several for one."""
@@ -51,22 +51,20 @@ class Tile:
         at, starts = (self.offsets(builder, *each, first) for each in ((at, to), (starts, begin)))
         item = signature.args[0].dtype.bitwidth // 8
         vector = ir.VectorType(out.type.pointee, VECTOR // item)
-        places = [self.places(builder, vector, out, row) for row in at]
+        outs = [places(builder, vector, out, row, self.vectors) for row in at]
         sums = [
-            [cgutils.alloca_once_value(builder, builder.load(p, align=item)) for p in row] for row in places
+            [cgutils.alloca_once_value(builder, builder.load(p, align=item)) for p in row] for row in outs
         ]
         with cgutils.for_range(builder, depth, intp=depth.type) as loop:
             line = builder.add(start, builder.mul(loop.index, stride))
-            parts = [builder.load(p, align=item) for p in self.places(builder, vector, y, line)]
+            parts = [builder.load(p, align=item) for p in places(builder, vector, y, line, self.vectors)]
             along = builder.mul(loop.index, step)
             for row, offset in zip(sums, starts, strict=True):
-                factor = self.spread(
-                    builder, vector, builder.load(builder.gep(x, [builder.add(offset, along)]))
-                )
+                factor = spread(builder, vector, builder.load(builder.gep(x, [builder.add(offset, along)])))
                 for total, part in zip(row, parts, strict=True):
                     product = builder.fmul(factor, part, flags=FUSED)
                     builder.store(builder.fadd(builder.load(total), product, flags=FUSED), total)
-        for row, totals in zip(places, sums, strict=True):
+        for row, totals in zip(outs, sums, strict=True):
             for place, total in zip(row, totals, strict=True):
                 builder.store(builder.load(total), place, align=item)
         return context.get_dummy_value()
@@ -76,17 +74,21 @@ class Tile:
         rows = [builder.add(first, first.type(r)) for r in range(self.rows)]
         return [builder.add(builder.load(builder.gep(of_rows, [row])), further) for row in rows]
 
-    @no_type_check
-    def places(self, builder, vector, pointer, offset):
-        offsets = [builder.add(offset, offset.type(v * vector.count)) for v in range(self.vectors)]
-        return [builder.bitcast(builder.gep(pointer, [o]), vector.as_pointer()) for o in offsets]
 
-    @no_type_check
-    def spread(self, builder, vector, value):
-        number = ir.IntType(32)
-        one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, number(0))
-        zeros = ir.Constant(ir.VectorType(number, vector.count), [0] * vector.count)
-        return builder.shuffle_vector(one, one, zeros)
+@no_type_check
+def places(builder, vector, pointer, offset, vectors):
+    """Of vectors one after another."""
+    offsets = [builder.add(offset, offset.type(v * vector.count)) for v in range(vectors)]
+    return [builder.bitcast(builder.gep(pointer, [o]), vector.as_pointer()) for o in offsets]
+
+
+@no_type_check
+def spread(builder, vector, value):
+    """A vector of one value."""
+    number = ir.IntType(32)
+    one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, number(0))
+    zeros = ir.Constant(ir.VectorType(number, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(one, one, zeros)
 
 
 def over_rows(vectors: int) -> Any:

@@ -163,12 +163,11 @@ def make_layer(
     kernels = compiled.kernels()
     directions, units, _, size = recurrent.shape
     blocks = -(-units * size // max(size, BLOCK)) if units > 1 else 1
-    matrices = 1 if blocks == units else 4
-    read = compiled.array(recurrent).reshape(-1, 4 // matrices * size, size)
+    read = compiled.array(recurrent).reshape(-1, size, size)
     packed = compiled.call(kernels.lstm_tiles.pack, read.transpose(0, 2, 1) if transposed else read)
     nothing = recurrent.new_empty(0, 0, units * size)
     return kernels.lstm_batch.Layer(
-        packed.reshape(directions * units, matrices, -1),
+        packed.reshape(directions * units, 4, -1),
         compiled.array(nothing if peepholes is None else peepholes),
         compiled.array(nothing if masks is None else masks),
         blocks,

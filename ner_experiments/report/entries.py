@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ner_experiments import pages, settings, table_runs, tables
 from ner_experiments.runs import KeptRun, Run, kept
-from ner_experiments.table_command import quoted
+from ner_experiments.table_command import as_value
 from ner_experiments.table_scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables import Table
 
@@ -98,7 +98,7 @@ def source_of(table: Table) -> str:
 def from_results(table: Table, folder: Path, results: Path) -> Entry:
     place = (results.name / folder.relative_to(results)).as_posix()
     if table.command:
-        return Entry(pages.read(folder)[0], (place,), folder / "xor.json")
+        return Entry(pages.read(folder), (place,), folder / "xor.json")
     _, overrides = pages.about(folder)
     return of_source(table, overrides, pages.among(list(kept(folder / pages.RUNS))), place)
 
@@ -112,7 +112,7 @@ def of_source(table: Table, overrides: Sequence[str], source: Source, place: str
 
 def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
     """The table's page of run folders. Its rows are not composed if no run is of a corpus that one names."""
-    further = [*overrides, f"output_dir={quoted(str(outputs))}"]
+    further = [*overrides, f"output_dir={as_value(str(outputs))}"]
     if table.command:
         path = outputs / "xor" / "xor.json"
         return [Entry(collect(table, further[-1:]), (f"{outputs.name}/xor",), path)] if path.exists() else []

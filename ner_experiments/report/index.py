@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.pages import hours
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Site
-from ner_experiments.summary import HEADLINES
 from ner_experiments.table_page import Grid
 
 STATES = {

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.report.svg import MARKERS, MUTED, SERIES, Plot, drawing, inline
 from ner_experiments.runs import Run
 from ner_experiments.table_page import Grid
@@ -46,7 +47,7 @@ def described(runs: Mapping[int, Run]) -> str:
 def draw_dev(axes: Axes, runs: Mapping[int, Run], *, seeds_shown: bool) -> None:
     run = next(iter(runs.values()))
     draw(axes, runs, f"dev_{run.headline}", 100.0)
-    axes.set_ylabel("dev F1" if run.headline == "f1" else f"dev {run.headline}")
+    axes.set_ylabel(f"dev {HEADLINES[run.metrics['task']][1]}")
     if seeds_shown:
         axes.legend(ncols=3, loc="best", title="seed", handlelength=1.6, columnspacing=0.8)
 

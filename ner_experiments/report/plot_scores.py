@@ -9,10 +9,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
+from ner_experiments.analysis.measure import CHUNK
 from ner_experiments.report.svg import MARKERS, MUTED, SERIES, Plot, drawing, inline, legend_above
 from ner_experiments.report.varied import Axis, Panel, Point
 from ner_experiments.table_page import Grid, deviation, interval, printed
 from ner_experiments.table_scores import Result
+from ner_experiments.tables import Table
 
 PAPER, OURS = "published", "ours"
 RATIO = 16
@@ -24,6 +26,17 @@ DESCRIPTION = (
     "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
     "deviation where it states one. The numbers are in the table below the picture."
 )
+
+
+def unit_of(table: Table) -> str:
+    """What the table's scores are, by its title."""
+    if table.command:
+        return "phrases of 4"
+    if table.analysis:
+        chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
+        return "points of recall" if chunks else "points of F1"
+    kinds = [kind for kind in ("accuracy", "F1") if kind in table.title]
+    return f"test {kinds[0]}" if len(kinds) == 1 else "test score"
 
 
 def along(axis: Axis, name: str, unit: str) -> Plot:

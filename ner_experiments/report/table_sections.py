@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from ner_experiments import table_page
-from ner_experiments.analysis.measure import CHUNK
-from ner_experiments.pages import described, devices, hours, listed
+from ner_experiments.pages import described, devices, hours, listed, short_commit
 from ner_experiments.report import plot_curves, plot_scores
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section, Shown
@@ -56,7 +55,7 @@ def in_words(entry: Entry) -> bool:
 
 def varied(entry: Entry) -> Section | None:
     """Each number that the table varies as an axis; without one, the rows below each other."""
-    unit = unit_of(entry)
+    unit = plot_scores.unit_of(entry.page.table)
     found = axes(entry.page)
     plots = [plot_scores.along(axis, f"axis-{number}", unit) for number, axis in enumerate(found)]
     if not plots:
@@ -64,18 +63,6 @@ def varied(entry: Entry) -> Section | None:
             plot_scores.by_row(it, f"rows-{number}", unit) for number, it in enumerate(panels(entry.page))
         ]
     return Section("varied", "What the table varies", plots=plots) if plots else None
-
-
-def unit_of(entry: Entry) -> str:
-    """What the table's scores are, by its title."""
-    table = entry.page.table
-    if table.command:
-        return "phrases of 4"
-    if table.analysis:
-        chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
-        return "points of recall" if chunks else "points of F1"
-    kinds = [kind for kind in ("accuracy", "F1") if kind in table.title]
-    return f"test {kinds[0]}" if len(kinds) == 1 else "test score"
 
 
 def compared(entry: Entry) -> Section | None:
@@ -175,7 +162,7 @@ def made(entry: Entry) -> Section | None:
     points = [
         f"{len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {torch}.",
         f"Code: checksum {listed({run.metrics['code'][:12] for run in runs})}, "
-        f"commit {listed({str(run.metrics['commit'])[:12] for run in runs})}.",
+        f"commit {listed({short_commit(run) for run in runs})}.",
     ]
     for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
         points.append(f"Data: {name}, checksum {checksum[:12]}.")

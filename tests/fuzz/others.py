@@ -75,7 +75,7 @@ class GazetteerLists(Reader):
         super().__init__(folder)
         self.path = folder / "PER.txt"
         self.whole_file = f"{self.path}: expected one name a line, found none"
-        self.lists = Gazetteer(folder=str(folder))
+        self.lists = Gazetteer(folder=str(folder), lowercase=False)
         draws = Random(0)
         self.sentences = [draws.choices(WORDS[:20], k=length) for length in (1, 2, 5, 12, 20)]
         self.text = Text.of([Sentence(tuple(words), ("O",) * len(words)) for words in self.sentences])

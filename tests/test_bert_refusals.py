@@ -1,0 +1,69 @@
+"""What is wrong with a BERT's folder, or with what is installed, is said: which file, and which rule."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from tiny_bert import fitted, random_text, save
+
+from ner_experiments.data.pieces import Pieces
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return save(tmp_path / "tiny")
+
+
+def read(folder: Path) -> Pieces:
+    return fitted(Pieces(path=str(folder), max_length=40, overlap=10), random_text(3))
+
+
+CUT_OFF = "not JSON (Expecting property name enclosed in double quotes at character 2)"
+DAMAGED = {
+    "config.json": {
+        b"{": CUT_OFF,
+        b"": "not JSON (Expecting value at character 1)",
+        b"[]": "expected a JSON object",
+        b"\xff": "not UTF-8 (invalid start byte at byte 1)",
+    },
+    "tokenizer_config.json": {b"{": CUT_OFF, b"[]": "expected a JSON object"},
+    "vocab.txt": {b"a\n\xe9\n": "not UTF-8 (invalid continuation byte at byte 3)"},
+    "tokenizer.json": {
+        b"{": "expected a tokenizer as JSON: EOF while parsing an object at line 1 column 1",
+        b"\xff": "not UTF-8 (invalid start byte at byte 1)",
+    },
+}
+CASES = [(name, content, rule) for name, rules in DAMAGED.items() for content, rule in rules.items()]
+
+
+@pytest.mark.parametrize(("name", "content", "rule"), CASES)
+def test_a_damaged_file_is_named(folder: Path, name: str, content: bytes, rule: str) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError) as error:  # noqa: PT011  the whole of it is compared
+        read(folder)
+    assert str(error.value) == f"{folder / name}: {rule}"
+
+
+@pytest.mark.parametrize("name", ["vocab_size", "hidden_size", "max_position_embeddings"])
+@pytest.mark.parametrize("size", [None, "many", 0, True, 1.5])
+def test_a_size_that_is_none_is_named(folder: Path, name: str, size: object) -> None:
+    file = folder / "config.json"
+    settings = {key: value for key, value in json.loads(file.read_text()).items() if key != name}
+    file.write_text(json.dumps(settings if size is None else settings | {name: size}))
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        read(folder)
+    assert str(error.value) == f"{file}: {name} must be a whole number from 1, got {size!r}"
+
+
+def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = read(folder).state()
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    message = r"^BERT needs transformers: pip install -e '\.\[bert\]'$"
+    with pytest.raises(ValueError, match=message):
+        read(folder)
+    with pytest.raises(ValueError, match=message):
+        Pieces(path="gone", max_length=40, overlap=10).restore(state)

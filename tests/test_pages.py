@@ -1,0 +1,67 @@
+"""Pages of kept runs: which runs are on them, what they say of the code, and where they may lie."""
+
+import json
+from pathlib import Path
+
+import pytest
+from toy_rows import TOY, page_of
+
+from ner_experiments import pages, sealed, tables
+from ner_experiments.runs import Run
+from ner_experiments.table_scores import Page, collect
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    return page_of(f"output_dir={tmp_path}")
+
+
+def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page, tmp_path: Path) -> None:
+    """The two runs of a row that has another name by now are in none."""
+    folder = pages.add(page, tmp_path / "results")
+    assert "- 5 runs," in (folder / pages.PAGE).read_text()
+    for path in (folder / pages.RUNS).glob("*.json"):
+        content = json.loads(path.read_text())
+        if content["label"] == "stacked, 2 layers":
+            content.pop(sealed.OWN)
+            path.write_text(json.dumps(sealed.seal(content | {"label": "stacked"})))
+    pages.write(folder)
+    text = (folder / pages.PAGE).read_text()
+    assert "- 3 runs," in text
+    assert "seeds=[1,2,3]`" in text
+
+
+def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: Path) -> None:
+    folder = pages.add(page, tmp_path / "results")
+    (folder / pages.TABLE).write_text(
+        json.dumps({"table": page.table.name, "overrides": [*TOY, "optimizer.lr=0.002"]})
+    )
+    pages.write(folder)
+    assert "How it was made" not in (folder / pages.PAGE).read_text()
+
+
+@pytest.mark.parametrize(
+    ("commit", "shown"),
+    [
+        ("0123456789abcdef", "0123456789ab"),
+        ("0123456789abcdef+", "0123456789ab+"),
+        (None, "unknown"),
+    ],
+)
+def test_a_changed_source_can_be_told_from_its_commit(commit: str | None, shown: str) -> None:
+    assert pages.short_commit(Run(Path(), {"commit": commit})) == shown
+
+
+def test_an_analysis_is_kept_by_the_runs_it_is_made_from(tmp_path: Path) -> None:
+    page = collect(tables.load("li2020_table4"))
+    with pytest.raises(ValueError, match="li2020_table4 is made from the runs of li2020_table1; keep those"):
+        pages.add(page, tmp_path)
+
+
+def test_the_folder_of_a_command_s_table_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "a,b {c}" / "xor"
+    folder.mkdir(parents=True)
+    (folder / pages.TABLE).write_text(json.dumps({"table": "xor", "overrides": []}))
+    models = {"baseline": {"right_softmax": [3, 3], "right_crf": [3, 2]}}
+    (folder / "xor.json").write_text(json.dumps({"models": models}))
+    assert pages.write(folder).results[0].scores == {0: 3, 1: 3}
