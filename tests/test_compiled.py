@@ -40,7 +40,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 def test_where_nothing_can_be_cached_kernels_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core.caching import CacheImpl
 
-    from ner_experiments.modules.crf_kernels_arithmetic import called
+    from ner_experiments.modules.numba_kernels import called
 
     def one() -> int:
         return 1
