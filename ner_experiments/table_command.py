@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Quote, QuotedString
-from hydra.errors import HydraException
+from hydra.errors import OverrideParseException
 
 from ner_experiments import settings, table_rules, tables
 from ner_experiments.table_runs import experiments
@@ -136,8 +136,8 @@ def parsed(overrides: Sequence[str]) -> list[Override]:
     """ValueError for what is not written as overrides are."""
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
-    except HydraException as error:
-        raise ValueError(str(error).splitlines()[0]) from error
+    except OverrideParseException as error:
+        raise ValueError(f"{error.override}: {error.message.splitlines()[0]}") from error
 
 
 def check_further(item: Override) -> None:

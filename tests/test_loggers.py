@@ -105,18 +105,15 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
     assert found["summary"]["best/epoch"] == metrics["best_epoch"]
     assert found["summary"]["memory/main_mib"] == metrics["peak_memory_bytes"]["main"] / 2**20
     assert found["summary"]["protocol/checksum"] == metrics["data"]["checksum"]
-    assert found["summary"]["protocol/selection"] == (
-        "dev chose the epoch; test was scored once, by that epoch's weights"
-    )
+    selection = "dev chose the epoch; test was scored once, by that epoch's weights"
+    assert found["summary"]["protocol/selection"] == selection
 
 
 def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
     assert shown.selection(tested=False, peeked=False) == "dev chose the epoch"
     once = shown.selection(tested=True, peeked=False)
-    assert (
-        shown.selection(tested=True, peeked=True)
-        == f"{once}; besides after each epoch, by which nothing chose"
-    )
+    peeked = shown.selection(tested=True, peeked=True)
+    assert peeked == f"{once}; besides after each epoch, by which nothing chose"
 
 
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:

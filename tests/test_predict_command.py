@@ -14,6 +14,7 @@ from tiny_runs import columns_of_test
 from ner_experiments.analysis.predictions import read
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
+from ner_experiments.tagged_output import visible
 
 LONG = 100_000
 GIB = 2**30

@@ -54,7 +54,7 @@ def test_every_public_module_has_a_page_that_names_it(site: ModuleType, stage: P
 def test_every_link_of_a_gathered_page_holds(stage: Path) -> None:
     checked = 0
     for page in stage.rglob("*.md"):
-        for target in re.findall(r'(?:\]\(|src=")([^)"\s#]+)', page.read_text(encoding="utf-8")):
+        for target in re.findall(r'(?:\]\(|src=")([^)"\s#]+)[^)"\s]*[)"]', page.read_text(encoding="utf-8")):
             if not re.match("[a-z]+:", target):
                 assert (page.parent / target).resolve().is_file(), f"{page}: {target}"
                 checked += 1

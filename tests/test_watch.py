@@ -162,7 +162,7 @@ def test_what_waits_in_slurms_queue_is_named(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "slurm").mkdir()
-    own = [*SMALL, 'data.licence="of its own"']
+    own = [*SMALL, 'data.name="of its own"']
     SlurmArray(tmp_path / "slurm", {"11_1": own, "11_2": own})
     SlurmArray(tmp_path / "slurm", {f"12_{seed}": [*own, f"seed={seed}"] for seed in (1, 2)})
     squeue = tmp_path / "bin" / "squeue"
