@@ -18,8 +18,8 @@ from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from omegaconf import DictConfig
 
-from ner_experiments.processes import num_processes
 from ner_experiments.checkpoints import InPlace
+from ner_experiments.processes import num_processes
 
 GRACE = 5.0
 """Seconds after an error in which the other processes of a run may tell theirs."""

@@ -96,7 +96,7 @@ def test_whatever_goes_wrong_in_a_job_is_one_line_of_moderate_length(
         raise ValueError("two\nlines " + "and more " * 500)
 
     monkeypatch.setattr(job, "run", fails)
-    with pytest.raises(job.RefusedError, match="^two lines and more and"):
+    with pytest.raises(job.RefusedError, match=r"^two lines and more and"):
         submission.process_job(task)
     line = outcome(task)["failed"]
     assert line.startswith("two lines and more and")

@@ -72,9 +72,7 @@ def coverage_line(vectors: Vectors) -> str:
     )
 
 
-def _look_up(
-    path: Path, words: Sequence[str]
-) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
+def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
     found, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
     order: dict[bytes, int] = {}
     rows = np.full(len(words), -1, dtype=np.int64)
