@@ -22,7 +22,7 @@ class RefusedError(CompactHydraException):
 
 def for_hydra(config: DictConfig) -> list[str]:
     """The overrides of Hydra itself that a sweep was given: each job composes them, as in a sweep in turn."""
-    return [str(item) for item in OmegaConf.to_container(config.hydra.overrides.hydra)]
+    return [str(item) for item in config.hydra.overrides.hydra]
 
 
 def python_path() -> str:
