@@ -15,16 +15,14 @@ from ner_experiments.runs import KeptRun, Run
 def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figures]:
     """`source` is the config of the runs' corpus, which may lie elsewhere now than when they were trained.
 
-    Of kept runs there is no figure "chunk". ValueError or OSError if there is none at all, or if the corpus
-    or a run cannot be read.
+    Of kept runs there is no figure "chunk". ValueError or OSError if all are kept ones, or if the corpus or a
+    run cannot be read.
     """
     if figure == CHUNK:
         trained = {seed: run for seed, run in runs.items() if not isinstance(run, KeptRun)}
-        if not trained:
-            raise ValueError(
-                f"{next(iter(runs.values())).folder}: parts of a model are measured on its weights,"
-                " and kept runs have none"
-            )
+        if runs and not trained:
+            kept = next(iter(runs.values())).folder
+            raise ValueError(f"{kept}: parts of a model are measured on its weights, and kept runs have none")
         dev = read_corpus(source).splits["dev"]
         return {seed: recalls(*build.load(run.folder), dev) for seed, run in trained.items()}
     return {seed: {"": run.figures(figure)} for seed, run in runs.items()}
