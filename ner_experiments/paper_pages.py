@@ -16,7 +16,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments import pages, statistics
 from ner_experiments.quote import quoted
-from ner_experiments.report import plot_scores, svg, varied
+from ner_experiments.report import plot_scores, svg
 from ner_experiments.report.svg import Plot
 from ner_experiments.settings import nearest
 from ner_experiments.table_page import as_markdown, deviation, interval, probability
@@ -110,14 +110,8 @@ class Measured:
         """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
         had = Page(self.page.table, tuple(it for it in self.page.results if it.scores), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
-        if axis := varied.axis(had):
-            drawn = [plot_scores.along(axis, stem, plot_scores.unit_of(had.table, had.results))]
-        else:
-            drawn = [
-                plot_scores.by_row(panel, stem, plot_scores.unit_of(had.table, panel.results))
-                for panel in varied.panels(had)
-            ]
-        return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(drawn, start=1))
+        plots = plot_scores.varied(had)
+        return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1))
 
     def shown(self, plot: Plot, name: str) -> str:
         path = self.results / PLOTS / f"{name}.svg"

@@ -229,7 +229,7 @@ def test_places_of_tokens_are_those_of_the_mask() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_panels_are_the_columns_of_a_matrix_in_their_order(dtype: type) -> None:
-    pack = compiled.kernels().lstm_tiles.pack
+    pack = compiled.kernels().tiles.pack
     matrices = np.random.default_rng(0).normal(size=(2, 37, 53)).astype(dtype)
     lanes = 64 // matrices.itemsize
     cuts = [*range(0, 53, 2 * lanes), -(-53 // lanes) * lanes]

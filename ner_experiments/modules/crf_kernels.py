@@ -17,8 +17,8 @@ from numba import njit
 from ner_experiments.modules.crf_kernels_arithmetic import exp_of, largest_of, padded, rescale
 from ner_experiments.modules.crf_kernels_batch import close_gradient, make_batch, score_of_tags, sum_up
 from ner_experiments.modules.crf_kernels_rows import add_product, even
-from ner_experiments.modules.lstm_kernels_tiles import add_outer
 from ner_experiments.modules.numba_kernels import FAST, called, exp
+from ner_experiments.modules.tile_kernels import add_outer
 
 LIMIT = 1e24
 """Of 1 / sum: what exp(-87) = 1.6e-38 leaves out of a larger sum is 1e-12 of it, for each tag."""

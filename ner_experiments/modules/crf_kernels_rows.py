@@ -11,8 +11,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ner_experiments.modules.lstm_kernels_tiles import FUSED, VECTOR, lanes_of, places, spread
 from ner_experiments.modules.numba_kernels import FAST
+from ner_experiments.modules.tile_kernels import FUSED, VECTOR, lanes_of, places, spread
 
 CHAINS = 2
 """A processor waits four cycles for a sum to which it is to add, and can begin two in each."""

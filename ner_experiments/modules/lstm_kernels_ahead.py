@@ -7,8 +7,8 @@ from numba import njit
 
 from ner_experiments.modules.lstm_kernels_batch import GROUP, groups_of, job_of, rows_of, token_at
 from ner_experiments.modules.lstm_kernels_gates import add_to_rows, copy, scale, squash, tanh
-from ner_experiments.modules.lstm_kernels_tiles import add_packed, lanes_of
 from ner_experiments.modules.numba_kernels import FAST, called
+from ner_experiments.modules.tile_kernels import add_packed, lanes_of
 
 
 @called

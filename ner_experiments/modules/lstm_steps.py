@@ -126,7 +126,7 @@ class Steps(torch.autograd.Function):
         layer = make_layer(recurrent, peepholes, masks, len(lengths), transposed=False)
         by_gates = by_states.new_empty(directions, tokens, 4, width)
         by_peepholes = by_states.new_zeros(layer.parts * (peepholes is not None), directions, 3, width)
-        lanes = compiled.kernels().lstm_tiles.VECTOR // by_states.element_size()
+        lanes = compiled.kernels().tiles.VECTOR // by_states.element_size()
         wide = -(-size // lanes) * lanes
         by_weights = by_states.new_zeros(directions * units * (units > 1), 4 * size, wide)
         kernels = compiled.kernels()
@@ -164,7 +164,7 @@ def make_layer(
     directions, units, _, size = recurrent.shape
     blocks = -(-units * size // max(size, BLOCK)) if units > 1 else 1
     read = compiled.array(recurrent).reshape(-1, size, size)
-    packed = compiled.call(kernels.lstm_tiles.pack, read.transpose(0, 2, 1) if transposed else read)
+    packed = compiled.call(kernels.tiles.pack, read.transpose(0, 2, 1) if transposed else read)
     nothing = recurrent.new_empty(0, 0, units * size)
     return kernels.lstm_batch.Layer(
         packed.reshape(directions * units, 4, -1),

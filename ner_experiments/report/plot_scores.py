@@ -23,9 +23,10 @@ from ner_experiments.report.svg import (
     legend_above,
     width_of,
 )
-from ner_experiments.report.varied import Axis, Panel, Point
+from ner_experiments.report.varied import Axis, Panel, Point, panels
+from ner_experiments.report.varied import axis as axis_of
 from ner_experiments.table_page import Grid, deviation, interval, printed
-from ner_experiments.table_scores import Result
+from ner_experiments.table_scores import Page, Result
 from ner_experiments.tables import Table
 
 PAPER, OURS = "published", "ours"
@@ -50,6 +51,16 @@ def unit_of(table: Table, results: Iterable[Result]) -> str:
     kinds = {names[run.headline] for result in results for run in result.runs.values()}
     kinds = kinds or {name for name in names.values() if name in table.title}
     return f"test {kinds.pop()}" if len(kinds) == 1 else "test score"
+
+
+def varied(page: Page) -> list[Plot]:
+    """Along the number that the table varies; without one, the rows below each other."""
+    if axis := axis_of(page):
+        return [along(axis, "axis", unit_of(page.table, page.results))]
+    return [
+        by_row(panel, f"rows-{number}", unit_of(page.table, panel.results))
+        for number, panel in enumerate(panels(page))
+    ]
 
 
 def along(axis: Axis, name: str, unit: str) -> Plot:

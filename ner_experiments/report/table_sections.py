@@ -10,7 +10,6 @@ from ner_experiments.pages import described, devices, hours, listed, short_commi
 from ner_experiments.report import plot_curves, plot_scores
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section, Shown
-from ner_experiments.report.varied import axis, panels
 from ner_experiments.statistics import summarise
 from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Result
@@ -48,15 +47,7 @@ def in_words(entry: Entry) -> bool:
 
 
 def varied(entry: Entry) -> Section | None:
-    """Along the number that the table varies; without one, the rows below each other."""
-    page = entry.page
-    if along := axis(page):
-        plots = [plot_scores.along(along, "axis", plot_scores.unit_of(page.table, page.results))]
-    else:
-        plots = [
-            plot_scores.by_row(it, f"rows-{number}", plot_scores.unit_of(page.table, it.results))
-            for number, it in enumerate(panels(page))
-        ]
+    plots = plot_scores.varied(entry.page)
     return Section("varied", "What the table varies", plots=plots) if plots else None
 
 
