@@ -35,6 +35,7 @@ class Kernels(NamedTuple):
     logs: Any
     viterbi: Any
     tiles: Any
+    lstm_units: Any
     lstm_batch: Any
     lstm_ahead: Any
     lstm_back: Any
@@ -53,7 +54,13 @@ def have_numba() -> bool:
 @functools.cache
 def kernels() -> Kernels:
     crf = ("crf_kernels_batch", "crf_kernels", "crf_kernels_logs", "crf_kernels_viterbi")
-    lstm = ("tile_kernels", "lstm_kernels_batch", "lstm_kernels_ahead", "lstm_kernels_back")
+    lstm = (
+        "tile_kernels",
+        "lstm_kernels_units",
+        "lstm_kernels_batch",
+        "lstm_kernels_ahead",
+        "lstm_kernels_back",
+    )
     return Kernels(*(importlib.import_module(f"ner_experiments.modules.{name}") for name in crf + lstm))
 
 

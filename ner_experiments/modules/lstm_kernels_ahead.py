@@ -5,71 +5,56 @@ from typing import no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.lstm_kernels_batch import GROUP, groups_of, job_of, rows_of, token_at
+from ner_experiments.modules.lstm_kernels_batch import GROUP, groups_of, job_of, num_active, of_group, rows_of
 from ner_experiments.modules.lstm_kernels_gates import add_to_rows, copy, scale, squash, tanh
+from ner_experiments.modules.lstm_kernels_units import add_ahead
 from ner_experiments.modules.numba_kernels import FAST, called
-from ner_experiments.modules.tile_kernels import add_packed, lanes_of
+from ner_experiments.modules.tile_kernels import lanes_of
 
 
 @called
 @no_type_check
-def ahead(first, last, chunks, batch, layer, gates, size, states, trace):
-    """Fills `states` [directions tokens width] from `gates` [directions tokens 4 width], and the trace."""
-    directions, units = gates.shape[0], gates.shape[3] // size
-    jobs = directions * layer.blocks * layer.parts
-    most = (units + layer.blocks - 1) // layer.blocks * size
-    z = np.zeros((4, GROUP * most + lanes_of(gates)), gates.dtype)
+def ahead(first, last, chunks, batch, layer, size, states, trace):
+    """Fills `states` [directions tokens width], and the trace."""
+    units, jobs = states.shape[2] // size, trace.gates.shape[0] * layer.parts
+    width = trace.gates.shape[3]
+    z = np.zeros((4, GROUP * width + lanes_of(states)), states.dtype)
     h, c, tanh_c = z[0].copy(), z[0].copy(), z[0].copy()
-    tokens = np.empty(GROUP, np.int64)
+    plane, flat, rows = z.shape[1], z.reshape(-1), rows_of(width)
     for number in range(first * jobs // chunks, last * jobs // chunks):
-        job = job_of(number, units, layer)
-        rows = rows_of((job.end - job.begin) * size)
+        job = job_of(number, units, size, layer)
         for group in groups_of(job, batch, layer):
-            sentences = batch.order[group * GROUP : (group + 1) * GROUP]
+            sentences, lengths = of_group(batch.order, group), of_group(batch.lengths, group)
             h[:], c[:] = 0, 0
-            active = sentences.shape[0]
-            for step in range(batch.lengths[sentences[0]]):
-                while batch.lengths[sentences[active - 1]] <= step:
-                    active -= 1
-                for r in range(active):
-                    tokens[r] = token_at(batch, sentences[r], step, batch.backwards[job.direction])
-                read(job, tokens[:active], gates, size, z, h, trace)
+            token = batch.firsts[group]
+            for step in range(lengths[0]):
+                active = num_active(lengths, step)
+                read(job, token, active, z, h, trace)
                 if step > 0:
-                    carry(job, layer, size, z, h, rows, active, units)
-                update(job, layer, active, size, z, h, c, tanh_c)
-                keep(job, layer, sentences, tokens[:active], size, z, h, c, states, trace)
+                    add_ahead(flat, plane, h, rows, layer.packed, job.first, job.units, size, active)
+                update(job, layer, active, z, h, c, tanh_c)
+                keep(job, layer, sentences[:active], token, z, h, c, states, trace)
+                token += active
 
 
 @njit(**FAST)
 @no_type_check
-def read(job, tokens, gates, size, z, h, trace):
-    """What the input gives the gates."""
-    a, b = job.begin * size, job.end * size
-    for r in range(tokens.shape[0]):
-        row = slice(r * (b - a), (r + 1) * (b - a))
+def read(job, token, active, z, h, trace):
+    """What the input gives the gates, of so many tokens from this one on."""
+    for r in range(active):
+        row = slice(r * job.width, (r + 1) * job.width)
         for gate in range(4):
-            copy(z[gate, row], gates[job.direction, tokens[r], gate, a:b])
+            copy(z[gate, row], trace.gates[job.block, token + r, gate])
         if trace.before.shape[1]:
-            copy(trace.before[job.direction, tokens[r], a:b], h[row])
+            copy(trace.before[job.block, token + r], h[row])
 
 
 @njit(**FAST)
 @no_type_check
-def carry(job, layer, size, z, h, rows, active, units):
-    """And what W gives them."""
-    for unit in range(job.begin, job.end):
-        to = (unit - job.begin) * size
-        for gate in range(4):
-            packed = layer.packed[job.direction * units + unit, gate]
-            add_packed(z[gate], rows, to, h, rows, to, packed, 0, size, size, active)
-
-
-@njit(**FAST)
-@no_type_check
-def update(job, layer, active, size, z, h, c, tanh_c):
+def update(job, layer, active, z, h, c, tanh_c):
     """The new cells and states."""
-    a, b = job.begin * size, job.end * size
-    n = active * (b - a)
+    a, b = job.begin, job.begin + job.width
+    n = active * job.width
     i, f, g, o = z[0, :n], z[1, :n], z[2, :n], z[3, :n]
     h, c, tanh_c = h[:n], c[:n], tanh_c[:n]
     if layer.peepholes.shape[0]:
@@ -91,15 +76,15 @@ def update(job, layer, active, size, z, h, c, tanh_c):
 
 @njit(**FAST)
 @no_type_check
-def keep(job, layer, sentences, tokens, size, z, h, c, states, trace):
+def keep(job, layer, sentences, token, z, h, c, states, trace):
     """Hands the states on, and what the way back needs; h becomes what W reads of it."""
-    d, a, b = job.direction, job.begin * size, job.end * size
-    for r in range(tokens.shape[0]):
-        row = slice(r * (b - a), (r + 1) * (b - a))
-        copy(states[d, tokens[r], a:b], h[row])
+    d, a, b = job.direction, job.begin, job.begin + job.width
+    for r in range(sentences.shape[0]):
+        row = slice(r * job.width, (r + 1) * job.width)
+        copy(states[d, token + r, a:b], h[row])
         if layer.masks.shape[0]:
             scale(h[row], layer.masks[d, sentences[r], a:b])
         if trace.cells.shape[1]:
-            copy(trace.cells[d, tokens[r], a:b], c[row])
+            copy(trace.cells[job.block, token + r], c[row])
             for gate in range(4):
-                copy(trace.gates[d, tokens[r], gate, a:b], z[gate, row])
+                copy(trace.gates[job.block, token + r, gate], z[gate, row])

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from ner_experiments.modules import compiled
+from ner_experiments.modules.lstm_tokens import Tokens
 
 GRAIN = 8_000_000
 """Work of a chunk, about 0.6 ms, in the unit of `num_chunks`."""
@@ -18,167 +18,144 @@ BLOCK = 128
 """States of the units that are taken together: enough for whole vectors, and little enough for the cache."""
 
 
-class Tokens:
-    """Where the tokens of a padded batch are, sentence by sentence."""
-
-    def __init__(self, lengths: Int[Tensor, " batch"], time: int):
-        self.lengths = lengths
-        self.shape = (len(lengths), time)
-        real = torch.arange(time) < lengths[:, None]
-        self.places = real.flatten().nonzero().squeeze(1)
-
-    def of(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "inputs tokens size"]:
-        if len(self.places) == x.shape[1] * x.shape[2]:
-            return x.flatten(1, 2)
-        return Gather.apply(x, self.places)  # type: ignore[no-untyped-call]
-
-    def padded(self, x: Float[Tensor, "inputs tokens size"]) -> Float[Tensor, "inputs batch time size"]:
-        """Padding is 0."""
-        batch, time = self.shape
-        if x.shape[1] == batch * time:
-            return x.view(len(x), batch, time, -1)
-        return Scatter.apply(x, self.places, batch, time)  # type: ignore[no-untyped-call]
-
-
-class Gather(torch.autograd.Function):
-    """x.flatten(1, 2)[:, places], whose gradient needs no addition since no place comes twice."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.batch, ctx.time = x.shape[1:3]
-        return x.flatten(1, 2).index_select(1, places)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, by_tokens: Tensor) -> tuple[Tensor, None]:
-        return scatter(by_tokens, ctx.saved_tensors[0], ctx.batch, ctx.time), None
-
-
-class Scatter(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor, batch: int, time: int) -> Tensor:
-        ctx.save_for_backward(places)
-        return scatter(x, places, batch, time)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, by_padded: Tensor) -> tuple[Tensor, None, None, None]:
-        return by_padded.flatten(1, 2).index_select(1, ctx.saved_tensors[0]), None, None, None
-
-
-def scatter(x: Tensor, places: Tensor, batch: int, time: int) -> Tensor:
-    padded = x.new_zeros(len(x), batch * time, x.shape[2]).index_copy_(1, places, x)
-    return padded.view(len(x), batch, time, -1)
-
-
 def serve(x: Tensor) -> bool:
     return compiled.serve(x) and x.dtype in (torch.float32, torch.float64)
 
 
+def num_blocks(units: int, size: int) -> int:
+    """How many the units of a direction are cut into, each with as many."""
+    most = max(1, BLOCK // size)
+    return next(blocks for blocks in range(-(-units // most), units + 1) if units % blocks == 0)
+
+
 def steps(
-    gates: Float[Tensor, "directions tokens 4 width"],
+    x: Float[Tensor, "directions tokens in"],
+    into: Float[Tensor, "blocks gates_of_block in"],
+    biases: Float[Tensor, "blocks gates_of_block"],
     recurrent: Float[Tensor, "directions units gates size"],
-    lengths: Int[Tensor, " batch"],
+    tokens: Tokens,
     *,
-    backwards: tuple[bool, ...],
     peepholes: Float[Tensor, "directions 3 width"] | None,
     masks: Float[Tensor, "directions batch width"] | None,
 ) -> Float[Tensor, "directions tokens width"]:
-    """The states of `lstms.read`, from what x gives the gates i f g o; `width` is all units' states."""
-    return Steps.apply(gates, recurrent, peepholes, masks, lengths, backwards)  # type: ignore[no-untyped-call]
+    """The states of `lstms.read`; `width` is all units' states.
+
+    What x is multiplied by, and the biases, are those of the directions' blocks of units: each has the gates
+    i f g o of all its units.
+    """
+    parts = (x, into, biases, recurrent, peepholes, masks, tokens.batch)
+    return Steps.apply(*parts)  # type: ignore[no-untyped-call]
 
 
 class Steps(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any,
-        gates: Tensor,
+        x: Tensor,
+        into: Tensor,
+        biases: Tensor,
         recurrent: Tensor,
         peepholes: Tensor | None,
         masks: Tensor | None,
-        lengths: Tensor,
-        backwards: tuple[bool, ...],
+        batch: Any,
     ) -> Tensor:
-        directions, tokens, _, width = gates.shape
-        batch = make_batch(lengths, backwards)
-        layer = make_layer(recurrent, peepholes, masks, len(lengths), transposed=True)
+        directions, units, _, size = recurrent.shape
+        blocks, tokens, width = len(into), x.shape[1], into.shape[1] // 4
+        gates = products(x, into, biases).to(recurrent.dtype).view(blocks, tokens, 4, width)
+        layer = make_layer(recurrent, peepholes, masks, batch, ahead=True)
         kept = tokens if any(ctx.needs_input_grad) else 0
-        states = gates.new_empty(directions, tokens, width)
-        trace = [gates.new_empty(directions, kept, *shape) for shape in ((4, width), (width,), (width,))]
-        size = recurrent.shape[-1]
+        states = gates.new_empty(directions, tokens, units * size)
+        trace = [gates, *(gates.new_empty(blocks, kept, width) for _ in range(2))]
         arrays = compiled.kernels().lstm_batch.Trace(*map(compiled.array, trace))
         chunks, per_thread = num_chunks(gates, size, layer)
         ahead = compiled.kernels().lstm_ahead.ahead
-        args = batch, layer, compiled.array(gates), size, states.numpy(), arrays
-        compiled.run(ahead, chunks, *args, per_thread=per_thread)
-        ctx.save_for_backward(recurrent, peepholes, masks, lengths, *trace)
-        ctx.backwards = backwards
+        compiled.run(ahead, chunks, batch, layer, size, states.numpy(), arrays, per_thread=per_thread)
+        ctx.save_for_backward(x, into, recurrent, peepholes, masks, *trace)
+        ctx.batch = batch
         return states
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, by_states: Tensor) -> tuple[Tensor | None, ...]:
-        recurrent, peepholes, masks, lengths, *trace = ctx.saved_tensors
+        x, into, recurrent, peepholes, masks, *trace = ctx.saved_tensors
         directions, units, _, size = recurrent.shape
-        tokens, width = by_states.shape[1:]
-        batch = make_batch(lengths, ctx.backwards)
-        layer = make_layer(recurrent, peepholes, masks, len(lengths), transposed=False)
-        by_gates = by_states.new_empty(directions, tokens, 4, width)
-        by_peepholes = by_states.new_zeros(layer.parts * (peepholes is not None), directions, 3, width)
-        lanes = compiled.kernels().tiles.VECTOR // by_states.element_size()
+        kernels = compiled.kernels()
+        layer = make_layer(recurrent, peepholes, masks, ctx.batch, ahead=False)
+        by_gates = torch.empty_like(trace[0])
+        by_peepholes = by_states.new_zeros(
+            layer.parts * (peepholes is not None), directions, 3, by_states.shape[2]
+        )
+        lanes = kernels.tiles.VECTOR // by_states.element_size()
         wide = -(-size // lanes) * lanes
         by_weights = by_states.new_zeros(directions * units * (units > 1), 4 * size, wide)
-        kernels = compiled.kernels()
         gradient = kernels.lstm_back.Gradient(by_gates.numpy(), by_peepholes.numpy(), by_weights.numpy())
         arrays = kernels.lstm_batch.Trace(*map(compiled.array, trace))
         chunks, per_thread = num_chunks(by_gates, size, layer)
-        args = batch, layer, arrays, compiled.array(by_states), size, gradient
+        args = ctx.batch, layer, arrays, compiled.array(by_states), size, gradient
         compiled.run(kernels.lstm_back.back, chunks, *args, per_thread=per_thread)
         if units > 1:
             by_recurrent = by_weights[..., :size].reshape_as(recurrent)
         else:
             by_recurrent = (by_gates.flatten(2).mT @ trace[2]).view_as(recurrent)
         return (
-            by_gates,
+            *by_factors(by_gates.flatten(2).to(x.dtype), x, into),
             by_recurrent,
             by_peepholes.sum(0) if peepholes is not None else None,
-            None,
             None,
             None,
         )
 
 
-def make_batch(lengths: Tensor, backwards: tuple[bool, ...]) -> Any:
-    numbers = compiled.array(lengths.long())
-    order = np.argsort(-numbers, kind="stable")
-    return compiled.kernels().lstm_batch.Batch(
-        numbers, order, numbers.cumsum() - numbers, np.array(backwards)
-    )
+def products(
+    x: Float[Tensor, "directions tokens in"],
+    into: Float[Tensor, "blocks gates_of_block in"],
+    biases: Float[Tensor, "blocks gates_of_block"],
+) -> Float[Tensor, "blocks tokens gates_of_block"]:
+    sums = x.new_empty(len(into), x.shape[1], into.shape[1])
+    for block, (out, weights, bias) in enumerate(zip(sums, into, biases, strict=True)):
+        torch.addmm(bias, x[block * len(x) // len(into)], weights.T, out=out)
+    return sums
+
+
+def by_factors(
+    by_sums: Float[Tensor, "blocks tokens gates_of_block"],
+    x: Float[Tensor, "directions tokens in"],
+    into: Float[Tensor, "blocks gates_of_block in"],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of `products` by x, weights and biases.
+
+    One product of all blocks would be one of matrices whose rows are powers of two apart, which takes twice
+    as long.
+    """
+    by_x, by_into = torch.zeros_like(x), torch.empty_like(into)
+    for block, (by, weights) in enumerate(zip(by_sums, into, strict=True)):
+        number = block * len(x) // len(into)
+        by_x[number].addmm_(by, weights)
+        torch.mm(by.T, x[number], out=by_into[block])
+    return by_x, by_into, by_sums.sum(1)
 
 
 def make_layer(
-    recurrent: Tensor, peepholes: Tensor | None, masks: Tensor | None, sentences: int, *, transposed: bool
+    recurrent: Tensor, peepholes: Tensor | None, masks: Tensor | None, batch: Any, *, ahead: bool
 ) -> Any:
     kernels = compiled.kernels()
     directions, units, _, size = recurrent.shape
-    blocks = -(-units * size // max(size, BLOCK)) if units > 1 else 1
-    read = compiled.array(recurrent).reshape(-1, size, size)
-    packed = compiled.call(kernels.tiles.pack, read.transpose(0, 2, 1) if transposed else read)
+    pack = kernels.lstm_units.pack_ahead if ahead else kernels.lstm_units.pack_back
+    packed = compiled.call(pack, compiled.array(recurrent).reshape(directions * units, 4, size, size))
     nothing = recurrent.new_empty(0, 0, units * size)
     return kernels.lstm_batch.Layer(
-        packed.reshape(directions * units, 4, -1),
+        packed,
         compiled.array(nothing if peepholes is None else peepholes),
         compiled.array(nothing if masks is None else masks),
-        blocks,
-        1 if units > 1 else -(-sentences // kernels.lstm_batch.GROUP),
+        num_blocks(units, size),
+        1 if units > 1 else len(batch.firsts),
     )
 
 
 def num_chunks(gates: Tensor, size: int, layer: Any) -> tuple[int, int]:
     """And how many a thread should have at least. A token takes about as long as width (size + 32)."""
-    directions, tokens, _, width = gates.shape
-    jobs = directions * layer.blocks * layer.parts
-    work = directions * tokens * width * (size + 32)
+    blocks, tokens, _, width = gates.shape
+    jobs = blocks * layer.parts
+    work = blocks * tokens * width * (size + 32)
     chunks = int(max(1, min(compiled.MOST_CHUNKS, jobs, work // GRAIN)))
     return chunks, 1 if work > LARGE * chunks else compiled.CHUNKS_PER_THREAD

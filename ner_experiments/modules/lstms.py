@@ -12,11 +12,19 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from ner_experiments.modules import lstm_cuda, lstm_steps
+from ner_experiments.modules.lstm_tokens import Tokens
 
-PACKED = 0.8
-"""Share of real tokens in a batch below which our kernels beat oneDNN's, which work on padding too."""
-LARGE = 64
-"""Size of a unit from which oneDNN's kernels, which take one at a time, beat ours, which take all."""
+
+class Bounds(NamedTuple):
+    """From where on oneDNN's kernels are faster than ours, as measured with AVX-512."""
+
+    share: float
+    """Of real tokens in a batch: theirs work on padding too."""
+    size: int
+    """Of a unit: they take one unit at a time, ours take all."""
+
+
+TRAINING, DECODING = Bounds(0.9, 256), Bounds(0.8, 64)
 
 
 class Weights(NamedTuple):
@@ -67,13 +75,17 @@ def stock_is_faster(
     x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], weights: Weights
 ) -> bool:
     """Whether oneDNN's LSTM can compute this, in the weights' precision, and sooner than the kernels here."""
-    if weights.peepholes is not None or weights.recurrent.shape[-1] < LARGE:
+    if weights.peepholes is not None or weights.recurrent.shape[-1] < bounds().size:
         return False
     return lstm_steps.serve(x) and not torch.is_autocast_enabled("cpu") and mostly_tokens(x, lengths)
 
 
 def mostly_tokens(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
-    return bool(lengths.sum() > PACKED * x.shape[-3] * x.shape[-2])
+    return bool(lengths.sum() > bounds().share * x.shape[-3] * x.shape[-2])
+
+
+def bounds() -> Bounds:
+    return TRAINING if torch.is_grad_enabled() else DECODING
 
 
 def stock_read(
@@ -106,18 +118,17 @@ def compiled_read(
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    directions, units, rows, _ = weights.input.shape
-    tokens = lstm_steps.Tokens(lengths, x.shape[2])
-    read = tokens.of(x).expand(directions, -1, -1)
-    gates = torch.baddbmm(
-        side_by_side(weights.biases[..., None]).mT, read, side_by_side(weights.input).mT
-    ).to(weights.recurrent.dtype)
-    width = units * rows // 4
+    _, units, _, size = weights.recurrent.shape
+    tokens = Tokens(lengths, x.shape[2], backwards)
+    blocks = lstm_steps.num_blocks(units, size)
+    into, biases = (in_blocks(part, blocks) for part in (weights.input, weights.biases[..., None]))
+    dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
     states = lstm_steps.steps(
-        gates.view(directions, -1, 4, width),
+        tokens.of(x).to(dtype),
+        into.to(dtype),
+        biases[..., 0].to(dtype),
         weights.recurrent,
-        lengths,
-        backwards=backwards,
+        tokens,
         peepholes=None if weights.peepholes is None else weights.peepholes.transpose(1, 2).flatten(2),
         masks=None if masks is None else masks.transpose(1, 2).flatten(2),
     )
@@ -125,13 +136,13 @@ def compiled_read(
     return padded.view(*padded.shape[:3], units, -1)
 
 
-def side_by_side(
-    weights: Float[Tensor, "directions units gates in"],
-) -> Float[Tensor, "directions width_of_gates in"]:
-    """Gate by gate, all units of each."""
+def in_blocks(
+    weights: Float[Tensor, "directions units gates in"], blocks: int
+) -> Float[Tensor, "blocks gates_of_block in"]:
+    """Gate by gate, all units of a block in each."""
     directions, units, rows, size = weights.shape
-    gates = weights.view(directions, units, 4, rows // 4, size).transpose(1, 2)
-    return gates.reshape(directions, units * rows, size)
+    gates = weights.view(directions, blocks, units // blocks, 4, rows // 4, size).transpose(2, 3)
+    return gates.reshape(directions * blocks, -1, size)
 
 
 def padded_read(

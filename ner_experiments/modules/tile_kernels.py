@@ -1,85 +1,156 @@
 """Products of a few rows with a matrix, at the speed of many: sums stay in registers, in vectors of 64 bytes.
 
-A library's product packs the matrix anew at each call, which for the few rows of a time step takes longer
-than the product. Here it is packed once, and read at every step. Arrays are flat, and nobody looks at bounds.
+Arrays are flat, and nobody looks at bounds.
 """
 
-from typing import Any, no_type_check
+from typing import Any, NamedTuple, no_type_check
 
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ner_experiments.modules.numba_kernels import FAST, called
+from ner_experiments.modules.numba_kernels import FAST
 
 VECTOR = 64
 """Bytes. A processor with narrower registers takes several for one."""
 FUSED = ("contract",)
+ITEMS = {ir.FloatType(): 4, ir.DoubleType(): 8}
+"""Bytes of a number."""
 
 
-def make_tile(rows: int, vectors: int) -> Any:
-    """out[at[r] + to + j] += sum over k < depth of x[starts[r] + begin + k step] y[start + k stride + j].
+def make_product(vectors: int, most: int) -> Any:
+    """A sum of products, whose sums stay in registers, those of so many vectors and at most so many rows.
 
-    j goes over so many vectors, r over so many rows from `first` on. Up to eight rows of two vectors stay in
-    the registers of AVX-512, and fewer than four leave a processor waiting for its own sums.
+    out[at[r] + to + v across + j] += sum over m < planes and k < depth of
+    x[starts[r] + begin + m plane + k step] y[start + (m depth + k) stride + v lanes + j],
+    where r goes over rows, v over vectors, and j over the lanes of one.
     """
 
     @intrinsic
-    def tile(typing_context, out, at, to, x, starts, begin, step, y, start, stride, depth, first):  # type: ignore[no-untyped-def]
+    def product(  # type: ignore[no-untyped-def]
+        typing_context,
+        out,
+        at,
+        to,
+        across,
+        x,
+        starts,
+        begin,
+        step,
+        plane,
+        y,
+        start,
+        stride,
+        depth,
+        planes,
+        rows,
+    ):
         number = types.intp
-        parts = (out, at, number, x, starts, number, number, y, number, number, number, number)
-        return types.void(*parts), Tile(rows, vectors).emit
+        parts = (out, at, number, number, x, starts, *[number] * 3, y, *[number] * 5)
+        return types.void(*parts), Product(vectors, most).emit
 
-    return tile
+    return product
 
 
-class Tile:
-    """Writes the code of a tile: the loop over k, with everything inside it unrolled."""
+class Product:
+    """Writes its code: a loop over k, with all rows and vectors unrolled, for each number of rows."""
 
-    def __init__(self, rows: int, vectors: int):
-        self.rows, self.vectors = rows, vectors
+    def __init__(self, vectors: int, most: int):
+        self.vectors, self.most = vectors, most
 
     @no_type_check
     def emit(self, context, builder, signature, arguments):
-        out, at, x, starts, y = (
-            context.make_array(signature.args[i])(context, builder, arguments[i]).data
-            for i in (0, 1, 3, 4, 7)
-        )
-        to, begin, step, start, stride, depth, first = (arguments[i] for i in (2, 5, 6, 8, 9, 10, 11))
-        at, starts = (self.offsets(builder, *each, first) for each in ((at, to), (starts, begin)))
-        item = signature.args[0].dtype.bitwidth // 8
-        vector = ir.VectorType(out.type.pointee, VECTOR // item)
-        outs = [places(builder, vector, out, row, self.vectors) for row in at]
+        arrays = [
+            context.make_array(kind)(context, builder, argument).data
+            if isinstance(kind, types.Array)
+            else argument
+            for kind, argument in zip(signature.args, arguments, strict=True)
+        ]
+        tile, rows = Tile(*arrays[:-1]), arguments[-1]
+        most = rows.type(self.most)
+        whole = builder.sdiv(rows, most)
+        with cgutils.for_range(builder, whole, intp=rows.type) as loop:
+            tile.emit(builder, self.most, self.vectors, builder.mul(loop.index, most))
+        done = builder.mul(whole, most)
+        end = builder.append_basic_block("done")
+        switch = builder.switch(builder.sub(rows, done), end)
+        for rest in range(1, self.most):
+            block = builder.append_basic_block(f"rows.{rest}")
+            switch.add_case(rows.type(rest), block)
+            builder.position_at_end(block)
+            tile.emit(builder, rest, self.vectors, done)
+            builder.branch(end)
+        builder.position_at_end(end)
+        return context.get_dummy_value()
+
+
+class Tile(NamedTuple):
+    """The arguments of a product, as values of LLVM."""
+
+    out: Any
+    at: Any
+    to: Any
+    across: Any
+    x: Any
+    starts: Any
+    begin: Any
+    step: Any
+    plane: Any
+    y: Any
+    start: Any
+    stride: Any
+    depth: Any
+    planes: Any
+
+    @no_type_check
+    def emit(self, builder, rows, vectors, first):
+        item = ITEMS[self.out.type.pointee]
+        vector = ir.VectorType(self.out.type.pointee, VECTOR // item)
+        outs = [
+            [
+                place(builder, vector, self.out, builder.add(row, builder.mul(self.across, row.type(v))))
+                for v in range(vectors)
+            ]
+            for row in offsets(builder, self.at, self.to, first, rows)
+        ]
         sums = [
             [cgutils.alloca_once_value(builder, builder.load(p, align=item)) for p in row] for row in outs
         ]
-        with cgutils.for_range(builder, depth, intp=depth.type) as loop:
-            line = builder.add(start, builder.mul(loop.index, stride))
-            parts = [builder.load(p, align=item) for p in places(builder, vector, y, line, self.vectors)]
-            along = builder.mul(loop.index, step)
-            for row, offset in zip(sums, starts, strict=True):
-                factor = spread(builder, vector, builder.load(builder.gep(x, [builder.add(offset, along)])))
-                for total, part in zip(row, parts, strict=True):
-                    product = builder.fmul(factor, part, flags=FUSED)
-                    builder.store(builder.fadd(builder.load(total), product, flags=FUSED), total)
+        starts = offsets(builder, self.starts, self.begin, first, rows)
+        with cgutils.for_range(builder, self.planes, intp=self.depth.type) as planes:
+            plane, before = (builder.mul(planes.index, each) for each in (self.plane, self.depth))
+            with cgutils.for_range(builder, self.depth, intp=self.depth.type) as loop:
+                line = builder.add(self.start, builder.mul(builder.add(before, loop.index), self.stride))
+                parts = [builder.load(p, align=item) for p in places(builder, vector, self.y, line, vectors)]
+                along = builder.add(plane, builder.mul(loop.index, self.step))
+                for row, offset in zip(sums, starts, strict=True):
+                    factor = builder.load(builder.gep(self.x, [builder.add(offset, along)]))
+                    factors = spread(builder, vector, factor)
+                    for total, part in zip(row, parts, strict=True):
+                        product = builder.fmul(factors, part, flags=FUSED)
+                        builder.store(builder.fadd(builder.load(total), product, flags=FUSED), total)
         for row, totals in zip(outs, sums, strict=True):
-            for place, total in zip(row, totals, strict=True):
-                builder.store(builder.load(total), place, align=item)
-        return context.get_dummy_value()
+            for at, total in zip(row, totals, strict=True):
+                builder.store(builder.load(total), at, align=item)
 
-    @no_type_check
-    def offsets(self, builder, of_rows, further, first):
-        rows = [builder.add(first, first.type(r)) for r in range(self.rows)]
-        return [builder.add(builder.load(builder.gep(of_rows, [row])), further) for row in rows]
+
+@no_type_check
+def offsets(builder, of_rows, further, first, rows):
+    numbers = [builder.add(first, first.type(r)) for r in range(rows)]
+    return [builder.add(builder.load(builder.gep(of_rows, [number])), further) for number in numbers]
+
+
+@no_type_check
+def place(builder, vector, pointer, offset):
+    return builder.bitcast(builder.gep(pointer, [offset]), vector.as_pointer())
 
 
 @no_type_check
 def places(builder, vector, pointer, offset, vectors):
     """Of vectors one after another."""
-    offsets = [builder.add(offset, offset.type(v * vector.count)) for v in range(vectors)]
-    return [builder.bitcast(builder.gep(pointer, [o]), vector.as_pointer()) for o in offsets]
+    numbers = [builder.add(offset, offset.type(v * vector.count)) for v in range(vectors)]
+    return [place(builder, vector, pointer, number) for number in numbers]
 
 
 @no_type_check
@@ -91,38 +162,7 @@ def spread(builder, vector, value):
     return builder.shuffle_vector(one, one, zeros)
 
 
-def over_rows(vectors: int) -> Any:
-    """Tiles for any number of rows."""
-    one, two, three, four, five, six, seven, eight = (make_tile(rows, vectors) for rows in range(1, 9))
-
-    @njit(**FAST)
-    @no_type_check
-    def add(out, at, to, x, starts, begin, step, y, start, stride, depth, rows):
-        r = 0
-        while r + 8 <= rows:
-            eight(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-            r += 8
-        rest = rows - r
-        if rest == 7:
-            seven(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-        elif rest == 6:
-            six(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-        elif rest == 5:
-            five(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-        elif rest == 4:
-            four(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-        elif rest == 3:
-            three(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-        elif rest == 2:
-            two(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-        elif rest == 1:
-            one(out, at, to, x, starts, begin, step, y, start, stride, depth, r)
-
-    return add
-
-
-add_narrow = over_rows(1)
-add_wide = over_rows(2)
+add_narrow, add_wide, add_four = (make_product(*shape) for shape in ((1, 8), (2, 8), (4, 6)))
 
 
 @njit(**FAST)
@@ -140,22 +180,6 @@ def whole_vectors(columns, array):
 
 @njit(**FAST)
 @no_type_check
-def add_packed(out, at, to, x, starts, begin, packed, start, columns, depth, rows):
-    """out[at[r] + to + j] += (x[starts[r] + begin :] @ the matrix that is packed from `start` on)[j].
-
-    Zeros are added to what follows the columns, to whole vectors.
-    """
-    lanes, wide = lanes_of(packed), whole_vectors(columns, packed)
-    j = 0
-    while j + 2 * lanes <= wide:
-        add_wide(out, at, to + j, x, starts, begin, 1, packed, start + j * depth, 2 * lanes, depth, rows)
-        j += 2 * lanes
-    if j < wide:
-        add_narrow(out, at, to + j, x, starts, begin, 1, packed, start + j * depth, lanes, depth, rows)
-
-
-@njit(**FAST)
-@no_type_check
 def add_outer(out, at, to, x, starts, begin, step, y, start, stride, columns, depth, rows):
     """out[at[r] + to + j] += sum over k < depth of x[starts[r] + begin + k step] y[start + k stride + j].
 
@@ -164,29 +188,7 @@ def add_outer(out, at, to, x, starts, begin, step, y, start, stride, columns, de
     lanes, wide = lanes_of(y), whole_vectors(columns, y)
     j = 0
     while j + 2 * lanes <= wide:
-        add_wide(out, at, to + j, x, starts, begin, step, y, start + j, stride, depth, rows)
+        add_wide(out, at, to + j, lanes, x, starts, begin, step, 0, y, start + j, stride, depth, 1, rows)
         j += 2 * lanes
     if j < wide:
-        add_narrow(out, at, to + j, x, starts, begin, step, y, start + j, stride, depth, rows)
-
-
-@called
-@no_type_check
-def pack(matrices):
-    """Matrices [count, rows, columns] as panels, one or two vectors wide, the last filled up with zeros.
-
-    They may be views that were transposed.
-    """
-    count, rows, columns = matrices.shape
-    lanes, wide = lanes_of(matrices), whole_vectors(columns, matrices)
-    packed = np.zeros((count, rows * wide), matrices.dtype)
-    for c in range(count):
-        j = 0
-        while j < wide:
-            width = min(2 * lanes, wide - j)
-            panel = packed[c, j * rows : (j + width) * rows].reshape(rows, width)
-            for k in range(rows):
-                for i in range(min(width, columns - j)):
-                    panel[k, i] = matrices[c, k, j + i]
-            j += width
-    return packed
+        add_narrow(out, at, to + j, lanes, x, starts, begin, step, 0, y, start + j, stride, depth, 1, rows)

@@ -1,0 +1,36 @@
+"""In which order compiled LSTMs have tokens and weights in memory."""
+
+import numpy as np
+import pytest
+import torch
+
+from ner_experiments.modules import compiled
+from ner_experiments.modules.lstm_tokens import Tokens
+
+
+def test_tokens_stand_step_by_step_the_longest_sentence_first() -> None:
+    tokens = Tokens(torch.tensor([2, 3, 1]), 4, (False, True))
+    x = torch.arange(12.0).view(1, 3, 4, 1)
+    places = [[4, 0, 8, 5, 1, 6], [6, 1, 8, 5, 0, 4]]
+    assert tokens.of(x).flatten(1).tolist() == places
+    both = torch.cat([x, 12 + x])
+    assert tokens.of(both).flatten(1).tolist() == [places[0], [12 + place for place in places[1]]]
+    assert tokens.padded(tokens.of(both))[0].flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
+    for each in (x, both):
+        wanting = each.double().requires_grad_()
+        torch.autograd.gradcheck(lambda x: tokens.padded(tokens.of(x) * 3), wanting)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [5, 16, 37])
+def test_matrices_are_packed_as_the_products_read_them(size: int, dtype: type) -> None:
+    kernels = compiled.kernels().lstm_units
+    matrices = np.random.default_rng(0).normal(size=(2, 4, size, size)).astype(dtype)
+    lanes = 64 // matrices.itemsize
+    wide = -(-size // lanes) * lanes
+    columns = np.pad(matrices.swapaxes(2, 3), ((0, 0), (0, 0), (0, 0), (0, wide - size)))
+    ahead = [columns[:, :, :, a : a + lanes].swapaxes(1, 2).reshape(2, -1) for a in range(0, wide, lanes)]
+    assert np.array_equal(kernels.pack_ahead(matrices), np.concatenate(ahead, axis=1).reshape(-1))
+    padded = np.pad(matrices, ((0, 0), (0, 0), (0, 0), (0, wide - size)))
+    back = [padded[..., a : a + 2 * lanes].reshape(2, -1) for a in range(0, wide, 2 * lanes)]
+    assert np.array_equal(kernels.pack_back(matrices), np.concatenate(back, axis=1).reshape(-1))
