@@ -36,7 +36,7 @@ smoke: .venv/installed    ## every row of every table, and every architecture, t
 	$(BIN)/python run.py -m 'model=glob(*)' data=toy_en,toy_zh trainer=smoke runtime.progress=false \
 	    output_dir=outputs/smoke
 
-fuzz: .venv/installed    ## a million files, whole, damaged and rubbish, for the readers to read right or refuse
+fuzz: .venv/installed    ## a million inputs, whole, damaged and rubbish, for the readers to read right or refuse
 	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
 
 table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
