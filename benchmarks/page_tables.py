@@ -159,8 +159,12 @@ def batches(result: Result) -> Section:
 
 
 def startup(result: Result) -> Section:
-    rows = [[f"`{name}`", seconds(times)] for name, times in result["commands"].items()]
-    lines = ["", *table(["command", "seconds"], rows)]
+    bare = result["commands"]["python -c pass"]["median"]
+    rows = [
+        [f"`{name}`", seconds(times), times_of(times["median"] / bare)]
+        for name, times in result["commands"].items()
+    ]
+    lines = ["", *table(["command", "seconds", "times `python -c pass`"], rows)]
     for name, parts in result["imports"].items():
         largest = ", ".join(f"{part} {spent:.2f}" for part, spent in parts.items() if spent >= 0.01)
         whole = result["commands"][name]["median"]
