@@ -22,7 +22,7 @@ def finished(folder: Path, *overrides: str) -> Path:
     """A run's folder."""
     toy = [TOY] if any(override.startswith("data=toy") for override in overrides) else []
     small = [] if "model=none" in overrides else ["model.hidden_size=16", "model.dropout=0.0"]
-    cfg = compose([*overrides, *TINY, *toy, *small, f"output_dir={folder}/outputs"], "test")
+    cfg = compose([*TINY, *toy, *small, *overrides, f"output_dir={folder}/outputs"], "test")
     return Path(train(cfg)["folder"])
 
 
