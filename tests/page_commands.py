@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -71,8 +70,6 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
         run([sys.executable, *arguments, *(SMALL if trains else [])], cwd, **variables)
     else:
         assert program == "ner-experiments", f"not told how to try {line!r}"
-        if arguments[0] == "dashboard" and not find_spec("wandb_workspaces"):
-            pytest.skip("wandb-workspaces is not installed")
         looks = arguments[0] == "watch"
         if looks:
             arguments.append("--once")  # otherwise it waits for the runs

@@ -46,7 +46,6 @@ def database() -> Iterator[str]:
 
 
 def audit(folder: Path, requirements: str, url: str, python: str = sys.executable) -> tuple[int, str]:
-    pytest.importorskip("pip_audit")
     path = folder / "constraints.txt"
     path.write_text(requirements)
     command = [python, str(AUDIT), str(path), url]

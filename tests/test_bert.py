@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
-
-pytest.importorskip("transformers")
-
 from tiny_bert import VOCABULARY, WORDS, batch, fitted, random_text, save, sentences, vectors
 from tokenizers import Tokenizer
+from torch import Tensor
 from transformers import BertModel, BertTokenizer
 
 from ner_experiments.data.pieces import Pieces

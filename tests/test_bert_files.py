@@ -5,12 +5,9 @@ import shutil
 import socket
 from pathlib import Path
 
+import huggingface_hub
 import pytest
 import torch
-
-pytest.importorskip("transformers")
-
-import huggingface_hub
 from safetensors.torch import load_file, save_file
 from tiny_bert import (
     SPECIAL,

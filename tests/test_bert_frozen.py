@@ -5,9 +5,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
-pytest.importorskip("transformers")
-
 from tiny_bert import batch, fitted, random_text, save, vectors
 
 from ner_experiments.data import bert_files

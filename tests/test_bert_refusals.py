@@ -5,9 +5,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("transformers")
-
 from tiny_bert import fitted, random_text, save
 
 from ner_experiments.data.pieces import Pieces

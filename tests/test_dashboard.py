@@ -19,7 +19,6 @@ from ner_experiments.train import train
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it is written for an older pydantic
-    pytest.importorskip("wandb_workspaces.workspaces")
     from ner_experiments.dashboard import flat, varied, workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

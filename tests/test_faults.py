@@ -4,14 +4,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-import torch
-
-pytest.importorskip("transformers")
-
 import faults_disks
 import faults_files
 import faults_runs
+import pytest
+import torch
 from faults import CAMPAIGN, Trials, survived
 
 from ner_experiments.callbacks import FiniteLoss

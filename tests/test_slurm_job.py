@@ -8,12 +8,11 @@ from typing import Any
 
 import fake_slurm
 import pytest
+from submitit.core import submission
+from submitit.core.utils import DelayedSubmission
 
 from hydra_plugins.slurm_launcher import ArrayTask
 from ner_experiments import job
-
-submission = pytest.importorskip("submitit.core.submission")
-DelayedSubmission = pytest.importorskip("submitit.core.utils").DelayedSubmission
 
 
 @pytest.fixture

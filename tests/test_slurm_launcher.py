@@ -15,7 +15,6 @@ from hydra.errors import CompactHydraException
 
 from hydra_plugins.slurm_launcher import SlurmLauncher
 
-pytest.importorskip("submitit")
 ROOT = Path(__file__).parent.parent
 TINY = [
     "data.max_sentences=30",

@@ -19,10 +19,11 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("words", "rate"), [("bert", 0.005), ("bert_frozen", 0.02), ("bert_frozen_live", 0.02)]
+    ("words", "rate", "epochs"),
+    [("bert", 0.005, 16), ("bert_frozen", 0.02, 8), ("bert_frozen_live", 0.02, 8)],
 )
 def test_the_columns_of_the_test_file_get_the_tags_of_the_evaluation(
-    words: str, rate: float, bert: Path, tmp_path: Path
+    words: str, rate: float, epochs: int, bert: Path, tmp_path: Path
 ) -> None:
     run = finished(
         tmp_path,
@@ -32,8 +33,8 @@ def test_the_columns_of_the_test_file_get_the_tags_of_the_evaluation(
             "words.input.overlap=8",
             f"cache_dir={tmp_path}/cache",
             f"optimizer.lr={rate}",
-            "trainer.max_epochs=16",
-            "trainer.patience=16",
+            f"trainer.max_epochs={epochs}",
+            f"trainer.patience={epochs}",
         ),
     )
     tagger = load(run)

@@ -12,7 +12,14 @@ import numpy as np
 from numba import njit
 
 from ner_experiments.modules.numba_kernels import FAST, called
-from ner_experiments.modules.tile_kernels import add_four, add_narrow, add_wide, lanes_of, whole_vectors
+from ner_experiments.modules.tile_kernels import (
+    add_four,
+    add_narrow,
+    add_outer,
+    add_wide,
+    lanes_of,
+    whole_vectors,
+)
 
 
 @njit(**FAST)
@@ -36,15 +43,27 @@ def add_back(by_h, by_z, plane, starts, packed, first, units, size, rows):
         to, panel, j = unit * size, (first + unit) * 4 * size * wide, 0
         while j + 2 * lanes <= wide:
             add_wide(
-                *(by_h, starts, to + j, lanes, by_z, starts, to, 1, plane),
-                *(packed, panel, 2 * lanes, size, 4, rows),
+                by_h,
+                starts,
+                to + j,
+                lanes,
+                by_z,
+                starts,
+                to,
+                1,
+                plane,
+                packed,
+                panel,
+                2 * lanes,
+                size,
+                4,
+                rows,
             )
             j += 2 * lanes
             panel += 8 * lanes * size
         if j < wide:
             add_narrow(
-                *(by_h, starts, to + j, lanes, by_z, starts, to, 1, plane),
-                *(packed, panel, lanes, size, 4, rows),
+                by_h, starts, to + j, lanes, by_z, starts, to, 1, plane, packed, panel, lanes, size, 4, rows
             )
 
 
@@ -52,20 +71,12 @@ def add_back(by_h, by_z, plane, starts, packed, first, units, size, rows):
 @no_type_check
 def add_weights(by_w, by_z, plane, h, first, units, size, width, rows):
     """by_w += by_z h^T, [units, 4 size, size in whole vectors], and whatever after the columns."""
-    lanes, wide = lanes_of(h), whole_vectors(size, h)
+    wide = whole_vectors(size, h)
     lines = np.arange(4 * size) * wide
     gates = np.arange(4 * size) // size * plane + np.arange(4 * size) % size
     for unit in range(units):
-        at, to, j = (first + unit) * 4 * size * wide, unit * size, 0
-        while j + 2 * lanes <= wide:
-            add_wide(
-                *(by_w, lines, at + j, lanes, by_z, gates, to, width, 0, h, to + j, width, rows, 1, 4 * size)
-            )
-            j += 2 * lanes
-        if j < wide:
-            add_narrow(
-                *(by_w, lines, at + j, lanes, by_z, gates, to, width, 0, h, to + j, width, rows, 1, 4 * size)
-            )
+        at, to = (first + unit) * 4 * size * wide, unit * size
+        add_outer(by_w, lines, at, by_z, gates, to, width, h, to, width, size, rows, 4 * size)
 
 
 @called

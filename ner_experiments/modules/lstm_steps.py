@@ -62,7 +62,7 @@ class Steps(torch.autograd.Function):
         directions, units, _, size = recurrent.shape
         blocks, tokens, width = len(into), x.shape[1], into.shape[1] // 4
         gates = products(x, into, biases).to(recurrent.dtype).view(blocks, tokens, 4, width)
-        layer = make_layer(recurrent, peepholes, masks, batch, ahead=True)
+        layer = make_layer(recurrent, blocks, peepholes, masks, batch, ahead=True)
         kept = tokens if any(ctx.needs_input_grad) else 0
         states = gates.new_empty(directions, tokens, units * size)
         trace = [gates, *(gates.new_empty(blocks, kept, width) for _ in range(2))]
@@ -80,7 +80,7 @@ class Steps(torch.autograd.Function):
         x, into, recurrent, peepholes, masks, *trace = ctx.saved_tensors
         directions, units, _, size = recurrent.shape
         kernels = compiled.kernels()
-        layer = make_layer(recurrent, peepholes, masks, ctx.batch, ahead=False)
+        layer = make_layer(recurrent, len(into), peepholes, masks, ctx.batch, ahead=False)
         by_gates = torch.empty_like(trace[0])
         by_peepholes = by_states.new_zeros(
             layer.parts * (peepholes is not None), directions, 3, by_states.shape[2]
@@ -98,7 +98,7 @@ class Steps(torch.autograd.Function):
         else:
             by_recurrent = (by_gates.flatten(2).mT @ trace[2]).view_as(recurrent)
         return (
-            *by_factors(by_gates.flatten(2).to(x.dtype), x, into),
+            *by_factors(by_gates.flatten(2).to(x.dtype), x, into, by_input=ctx.needs_input_grad[0]),
             by_recurrent,
             by_peepholes.sum(0) if peepholes is not None else None,
             None,
@@ -121,22 +121,31 @@ def by_factors(
     by_sums: Float[Tensor, "blocks tokens gates_of_block"],
     x: Float[Tensor, "directions tokens in"],
     into: Float[Tensor, "blocks gates_of_block in"],
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of `products` by x, weights and biases.
+    *,
+    by_input: bool,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The gradients of `products` by x, if asked for, by weights and by biases.
 
     One product of all blocks would be one of matrices whose rows are powers of two apart, which takes twice
     as long.
     """
-    by_x, by_into = torch.zeros_like(x), torch.empty_like(into)
+    by_x, by_into = torch.zeros_like(x) if by_input else None, torch.empty_like(into)
     for block, (by, weights) in enumerate(zip(by_sums, into, strict=True)):
-        number = block * len(x) // len(into)
-        by_x[number].addmm_(by, weights)
-        torch.mm(by.T, x[number], out=by_into[block])
+        direction = block * len(x) // len(into)
+        torch.mm(by.T, x[direction], out=by_into[block])
+        if by_x is not None:
+            by_x[direction].addmm_(by, weights)
     return by_x, by_into, by_sums.sum(1)
 
 
 def make_layer(
-    recurrent: Tensor, peepholes: Tensor | None, masks: Tensor | None, batch: Any, *, ahead: bool
+    recurrent: Tensor,
+    blocks: int,
+    peepholes: Tensor | None,
+    masks: Tensor | None,
+    batch: Any,
+    *,
+    ahead: bool,
 ) -> Any:
     kernels = compiled.kernels()
     directions, units, _, size = recurrent.shape
@@ -147,7 +156,7 @@ def make_layer(
         packed,
         compiled.array(nothing if peepholes is None else peepholes),
         compiled.array(nothing if masks is None else masks),
-        num_blocks(units, size),
+        blocks // directions,
         1 if units > 1 else len(batch.firsts),
     )
 

@@ -28,23 +28,9 @@ def make_product(vectors: int, most: int) -> Any:
     """
 
     @intrinsic
-    def product(  # type: ignore[no-untyped-def]
-        typing_context,
-        out,
-        at,
-        to,
-        across,
-        x,
-        starts,
-        begin,
-        step,
-        plane,
-        y,
-        start,
-        stride,
-        depth,
-        planes,
-        rows,
+    @no_type_check
+    def product(
+        context, out, at, to, across, x, starts, begin, step, plane, y, start, stride, depth, planes, rows
     ):
         number = types.intp
         parts = (out, at, number, number, x, starts, *[number] * 3, y, *[number] * 5)
