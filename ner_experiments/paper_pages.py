@@ -85,15 +85,26 @@ class Measured:
             raise ValueError(f"{place}: expected a published number, got {quoted(published)}")
         return published
 
-    def gap(self, a: str, b: str) -> str:
-        """Ours of row a minus ours of row b, with its interval and p where there are seeds enough."""
-        found = statistics.difference(self.of(a).scores, self.of(b).scores)
+    def gap(self, a: str, b: str, base: Measured | None = None) -> str:
+        """Ours of row a minus ours of row b, which may be of another table, `base`.
+
+        With its interval and p where there are seeds enough.
+        """
+        found = statistics.difference(self.of(a).scores, (base or self).of(b).scores)
         if found.p is None:
             return f"{found.mean:+.2f} (one seed)"
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
 
     def published_gap(self, a: str, b: str) -> str:
         return f"{self.number(a) - self.number(b):+.2f}"
+
+    def published_also(self, label: str, name: str) -> str:
+        """What the paper prints beside a score, such as a difference. ValueError if nothing."""
+        also = self.of(label).row.also
+        if name not in also:
+            place = f"{self.page.table.name}, row {quoted(label)}"
+            raise ValueError(f"{place}: has no {quoted(name)}{nearest(name, also)}")
+        return f"{also[name]:+.2f}"
 
     def rows(self) -> str:
         """A table of the rows with runs."""

@@ -170,35 +170,37 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 
 
 def finished(cfg: DictConfig, known: dict[str, str]) -> dict[int, Run]:
-    """The experiment's runs under `output_dir`, by seed: equal in identity, on the files as they are now.
+    """The experiment's runs under `output_dir`, by seed, on the files as they are now.
 
-    These are only read where there may be a run. `known`, ValueError and OSError as `train.now`; also
+    These are only read where there is a run of it. `known`, ValueError and OSError as `train.now`; also
     ValueError if all its runs are on other files.
     """
-    found = list(candidates(cfg))
+    found = of_experiment(cfg, candidates(cfg))
     if not found:
         return {}
     from ner_experiments.train import now
 
     read = now(cfg, known)
-    if own := [run for run in found if run.metrics["identity"] == identity(cfg, read)]:
+    if own := [run for run in found if run.metrics["checksum"] == read]:
         return by_seed(own)
-    for run in found:
-        theirs = run.metrics["checksum"]
-        if run.metrics["identity"] == identity(cfg, theirs):
-            raise ValueError(f"{run.folder} read other files: their checksum was {theirs}, now it is {read}")
-    return {}
+    theirs, folder = found[0].metrics["checksum"], found[0].folder
+    raise ValueError(f"{folder} read other files: their checksum was {theirs}, now it is {read}")
+
+
+def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
+    """Those equal in identity, each on the files as they were."""
+    return [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]
 
 
 def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
     """Those that are the experiment, by seed, on the files as they were; ValueError if these differ."""
-    of_experiment = [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]
-    for run in of_experiment[1:]:
-        theirs, first = run.metrics["checksum"], of_experiment[0]
+    found = of_experiment(cfg, runs)
+    for run in found[1:]:
+        theirs, first = run.metrics["checksum"], found[0]
         if theirs != first.metrics["checksum"]:
             read = f"{first.metrics['checksum']}, {theirs}"
             raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
-    return by_seed(of_experiment)
+    return by_seed(found)
 
 
 def by_seed(runs: Iterable[Run]) -> dict[int, Run]:

@@ -89,7 +89,7 @@ def check_job(overrides: Sequence[Override]) -> None:
     choices = [item for item in parsed if options(item.key_or_group)]
     for item in choices:
         check_choice(item)
-    defaults = with_choices(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
+    defaults = composed(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
     for item in parsed:
         if item not in choices:
             check_value(item, defaults)
@@ -157,9 +157,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
 
 
-@cache
-def with_choices(choices: tuple[str, ...]) -> DictConfig:
-    return compose(ROOT, overrides=list(choices))
+@cache  # most rows of tables are choices alone, and composed for their check
+def composed(overrides: tuple[str, ...]) -> DictConfig:
+    """Unchecked, within `conf`. Not to be changed: who asks again gets the same."""
+    return compose(ROOT, overrides=list(overrides))
 
 
 @cache

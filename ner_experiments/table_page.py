@@ -80,7 +80,7 @@ def results(page: Page) -> Grid:
             [
                 f"{row.label}{', cited' if row.cited else ''}{f' [{number}]' if row.note else ''}",
                 printed(row.published) + deviation(row.sd, row.runs) + brackets(row.also),
-                f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}{brackets(result.also())}" if ours else "",
+                measured(page, result),
                 interval(ours.low, ours.high) if ours else "",
                 f"{against.difference:+.2f}" if against else "",
                 {None: "", True: "yes", False: "no"}[against.inside if against else None],
@@ -90,6 +90,17 @@ def results(page: Page) -> Grid:
             ][: len(headings)]
         )
     return Grid(headings, lines)
+
+
+def measured(page: Page, result: Result) -> str:
+    """Its mean; or that it was not run, and what that would take besides what the other rows had."""
+    ours = result.measured
+    if ours is not None:
+        return f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}{brackets(result.also())}"
+    if not result.reads:
+        return ""
+    needs = page.needs(result)
+    return f"not run: needs {', '.join(needs)}" if needs else "not run"
 
 
 def comparisons(items: Sequence[Comparison]) -> Grid:

@@ -15,7 +15,7 @@ def as_csv(page: Page) -> str:
     """One line a row, a column each figure; empty where there is none."""
     lines = records(page)
     file = io.StringIO()
-    own = [key for key in lines[0] if key not in ("measured", "also")]
+    own = [key for key in lines[0] if key not in ("measured", "also", "reads")]
     writer = csv.writer(file, lineterminator="\n")
     measured = ("mean", "sd", "n", "low", "high", "difference", "expected")
     writer.writerow([*own, *measured])
@@ -47,6 +47,7 @@ def records(page: Page) -> list[dict[str, Any]]:
             "published_runs": result.row.runs,
             "also": dict(result.row.also),
             "cited": result.row.cited,
+            "reads": list(result.reads),
             "measured": measured_record(result),
         }
         for result in page.results

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import hydra
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments import settings, tables
-from ner_experiments.identity import NOT_THE_EXPERIMENT, identity
+from ner_experiments.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.tables import Row, Table
 
 
@@ -24,6 +23,13 @@ class Experiment:
     row: Row
     overrides: tuple[str, ...]
     cfg: DictConfig
+
+    def reads(self) -> tuple[str, ...]:
+        """Its corpus, and by their names the files and folders that its inputs are made of."""
+        settings = OmegaConf.to_container(self.cfg, resolve=True)
+        assert isinstance(settings, dict)
+        places = [it[key] for it in inputs(settings) for key in ("path", "folder") if key in it]
+        return (self.cfg.data.name, *(Path(place).name for place in places))
 
 
 def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
@@ -68,7 +74,7 @@ def compose(overrides: Sequence[str], place: str) -> DictConfig:
 def composed(overrides: tuple[str, ...]) -> DictConfig:
     settings.check(overrides)
     with settings.conf():
-        return hydra.compose(settings.ROOT, overrides=list(overrides))
+        return settings.composed(overrides)
 
 
 def deviations(table: Table, further: Sequence[str]) -> list[str]:
@@ -77,6 +83,8 @@ def deviations(table: Table, further: Sequence[str]) -> list[str]:
     What words are read from counts as another experiment: the name of a model on a hub is no place.
     """
     others = [item for item in further if root(item) not in NOT_THE_EXPERIMENT]
+    if not others:
+        return []
     pairs = zip(experiments(table), experiments(table, further), strict=True)
     if all(identity(own.cfg, "") == identity(other.cfg, "") for own, other in pairs):
         return [item for item in others if item.partition("=")[0].endswith("input.path")]

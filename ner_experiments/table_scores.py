@@ -28,6 +28,7 @@ class Result:
     scores: on test, in percent; of trials, the phrases learned of four.
     comparable: whether the published number is of the same data.
     missing: why finished runs, if there are any, were not made use of.
+    reads: its corpus and its inputs' files, as `Experiment.reads`; empty where nothing is trained.
     """
 
     row: Row
@@ -35,6 +36,7 @@ class Result:
     runs: Mapping[int, Run] = field(default_factory=dict)
     comparable: bool = True
     missing: str = ""
+    reads: tuple[str, ...] = ()
 
     @property
     def measured(self) -> Summary | None:
@@ -96,6 +98,11 @@ class Page:
         """Of all rows, row by row."""
         return [run for result in self.results for run in result.runs.values()]
 
+    def needs(self, result: Result) -> list[str]:
+        """What a row without runs would read and no row with runs has."""
+        at_hand = {name for other in self.results if other.runs for name in other.reads}
+        return [name for name in dict.fromkeys(result.reads) if name not in at_hand]
+
     def comparisons(self) -> list[Comparison]:
         """Each row against the one on its data that the paper has the best number of."""
         found = []
@@ -117,9 +124,11 @@ def collect(table: Table, further: Sequence[str] = (), source: Source | None = N
         return Page(table, tuple(of_analysis(table, of_row, source, comparable=comparable)), other)
     results = []
     for row in table.rows:
-        found, missing = finished(of_row.get(row.label), source)
+        experiment = of_row.get(row.label)
+        found, missing = finished(experiment, source)
         scores = {seed: run.score for seed, run in found.items()}
-        results.append(Result(row, scores, found, comparable, missing))
+        reads = experiment.reads() if experiment else ()
+        results.append(Result(row, scores, found, comparable, missing, reads))
     return Page(table, tuple(results), other)
 
 

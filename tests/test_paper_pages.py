@@ -104,3 +104,17 @@ def test_what_is_no_published_number_is_refused_with_its_row(published: object) 
     for call in (measured.published, lambda label: measured.published_gap(label, label)):
         with pytest.raises(ValueError, match=message):
             call("one")
+
+
+def test_rows_of_two_tables_are_held_against_each_other() -> None:
+    row = Row(label="one", published=90.0, also={"drop": -1.44})  # type: ignore[arg-type]
+    table = tables.load(TABLE)
+    below, above = (
+        paper_pages.Measured(Page(table, (Result(row, {1: score, 2: score}),)), Path(), "")
+        for score in (88, 90)
+    )
+    assert below.gap("one", "one", above).startswith("-2.00 (")
+    assert below.gap("one", "one").startswith("+0.00 (")
+    assert below.published_also("one", "drop") == "-1.44"
+    with pytest.raises(ValueError, match=f"{TABLE}, row 'one': has no 'drip'; did you mean 'drop'"):
+        below.published_also("one", "drip")

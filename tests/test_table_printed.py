@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,41 @@ def test_csv_and_markdown_and_latex_agree_with_json(page: Page) -> None:
     assert "**Not the paper's settings:** `data=toy_zh" in table_page.markdown(page)
     assert "[1] table 7 says 92.17 of the same model" in table_page.markdown(page)
     assert r"data=toy\_zh" in table_page.latex(page)
+
+
+def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
+    assert page.results[1].reads == ("toy_zh",)
+    (row,) = [line for line in table_page.markdown(page).splitlines() if line.startswith("| stacked, 3")]
+    assert "| not run |" in row  # all it reads was there for the others
+
+
+def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
+    table = tables.load("huang2015_table2")
+    page = collect(table, source=lambda experiment: {})
+    of = {result.row.label: result for result in page.results}
+    assert page.needs(of["Senna, BI-LSTM-CRF, POS"]) == ["ptb", "senna.txt"]
+    run = Run(
+        Path("anywhere"),
+        {
+            "test": {"accuracy": 0.9},
+            "task": "tags",
+            "data": {"checksum": "a"},
+            "parameters": 1,
+            "seconds": 1.0,
+            "epochs": 1,
+        },
+    )
+    ran = [
+        replace(it, runs={1: run}) if it.row.label.startswith("random") and "NER" in it.row.label else it
+        for it in page.results
+    ]
+    page = replace(page, results=tuple(ran))
+    assert page.needs(of["Senna, BI-LSTM-CRF, NER"]) == ["senna.txt"]
+    assert page.needs(of["random, LSTM, chunks"]) == ["conll2000"]
+    grid = table_page.results(page)
+    cells = {line[0]: line[2] for line in grid.lines}
+    assert cells["Senna, LSTM, POS"] == "not run: needs ptb, senna.txt"
+    assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""
 
 
 def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:

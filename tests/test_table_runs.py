@@ -7,7 +7,7 @@ import pytest
 from toy_rows import TABLE, TEST, TOY, finish, page_of
 
 from ner_experiments import pages, table_page, table_records, tables
-from ner_experiments.identity import identity
+from ner_experiments.identity import identity, run_folder
 from ner_experiments.runs import Run, finished, finished_once
 from ner_experiments.table_runs import compose, deviations, experiments, joined, unfinished
 from ner_experiments.table_scores import Page, collect
@@ -63,10 +63,17 @@ def test_rows_without_their_files_are_left_to_fail_by_themselves(tmp_path: Path)
 
 
 def test_runs_that_cannot_be_told_are_named_with_the_reason(tmp_path: Path) -> None:
-    folder = tmp_path / "msra-residualbilstm-crf-0123" / "seed-1"
-    folder.mkdir(parents=True)
-    (folder / "metrics.json").write_text('{"identity": "0123", "seed": 1}')
-    page = collect(tables.load("yang2020_table7"), [f"data_dir={tmp_path}", f"output_dir={tmp_path}"])
+    """A row's, whose corpus is gone; what is there of another experiment needs no corpus."""
+    table, further = tables.load("yang2020_table7"), [f"data_dir={tmp_path}", f"output_dir={tmp_path}"]
+    experiment = experiments(table, further)[0]
+    cfg = experiment.cfg
+    for number, name in enumerate((identity(cfg, "old"), "0123")):
+        folder = run_folder(cfg, str(number)).parent / "seed-1"
+        folder.mkdir(parents=True)
+        metrics = {"identity": name, "seed": 1, "checksum": "old"}
+        (folder / "metrics.json").write_text(json.dumps(metrics))
+    page = collect(table, further)
+    assert [result.row for result in page.results if result.missing] == [experiment.row]
     assert "Not measured: msra: not found in" in table_page.markdown(page)
 
 

@@ -52,7 +52,7 @@ def train_of(folder: Path) -> list[Sentence] | None:
         return None
 
 
-@lru_cache(maxsize=1)  # the runs of a table follow each other
+@lru_cache(maxsize=2)  # the runs of a table follow each other, or go from one corpus to the next and back
 def as_it_was(source: str, checksum: str) -> Corpus:
     """`source`: the config of a corpus, as YAML."""
     corpus = read_corpus(OmegaConf.create(source))
