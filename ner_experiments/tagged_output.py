@@ -21,8 +21,8 @@ SHADES = ("#b9e3f9", "#fde6a8", "#ecc9f2", "#c5ecc0", "#fbcfc4", "#d0d5fb")
 JOINERS = frozenset("\u200c\u200d")
 """They hide nothing, and hold emoji and some scripts together."""
 
-Piece = tuple[str, str, float]
-"""A part of a sentence's text, the type or tag that it has or "", and its probability."""
+Piece = tuple[str, int, str, float]
+"""A part of a sentence's text, where it starts, the type or tag that it has or "", and its probability."""
 
 HEAD = """<!doctype html>
 <html lang="und">
@@ -71,11 +71,31 @@ def record(tagged: Tagged) -> dict[str, Any]:
 
 
 def write_conll(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> None:
-    """A token and its tag a line, mentions as IOB2; white space in a token becomes U+2423."""
+    """A token a line: the word, where it starts and ends, how probable its mention or tag is, and its tag.
+
+    Mentions are IOB2, and a token of none has _ for a probability. White space in a token becomes U+2423.
+    """
     for sentence in tagged:
-        for word, tag in zip(sentence.sentence.words, sentence.tags, strict=True):
-            file.write(f"{one_field(word)} {one_field(tag)}\n")
+        it, sure = sentence.sentence, of_tokens(sentence)
+        for word, (start, end), probability, tag in zip(
+            it.words, it.places, sure, sentence.tags, strict=True
+        ):
+            file.write(f"{one_field(word)} {start} {end} {probability} {one_field(tag)}\n")
         file.write("\n")
+
+
+def of_tokens(tagged: Tagged) -> list[str]:
+    """Each token's probability: of its mention, or of its tag."""
+    if tagged.probabilities:
+        return [f"{probability:.{DIGITS}f}" for probability in tagged.probabilities]
+    sure = ["_"] * len(tagged.tags)
+    number = {start: place for place, (start, _) in enumerate(tagged.sentence.places)}
+    for mention in tagged.mentions:
+        place = number[mention.start]
+        while place < len(sure) and tagged.sentence.places[place][1] <= mention.end:
+            sure[place] = f"{mention.probability:.{DIGITS}f}"
+            place += 1
+    return sure
 
 
 def one_field(text: str) -> str:
@@ -87,7 +107,7 @@ def write_terminal(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str])
     console = Console(file=file, highlight=False, soft_wrap=True)
     for sentence in tagged:
         line = Text()
-        for text, kind, probability in pieces(sentence):
+        for text, _, kind, probability in pieces(sentence):
             colour = COLOURS[types.index(kind) % len(COLOURS)] if kind else ""
             line.append(visible(text), style=f"bold {colour}" if kind else "")
             if kind:
@@ -102,7 +122,7 @@ def visible(text: str) -> str:
 
 
 def write_html(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> None:
-    """A page that needs nothing else: a paragraph for each sentence."""
+    """A page that needs nothing else: a paragraph for each sentence, each mention with its offsets."""
     shades = [f".k{number} {{ background: {shade} }}" for number, shade in enumerate(SHADES)]
     file.write(HEAD.format(shades="\n".join(shades)))
     for sentence in tagged:
@@ -112,21 +132,23 @@ def write_html(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> 
 
 
 def marked(piece: Piece, types: Sequence[str]) -> str:
-    text, kind, probability = piece
+    text, start, kind, probability = piece
     if not kind:
         return escape(text)
-    shade, title = types.index(kind) % len(SHADES), escape(f"{kind}, probability {probability:.{DIGITS}f}")
-    return f'<mark class="k{shade}" title="{title}">{escape(text)}<small>{escape(kind)}</small></mark>'
+    shade = types.index(kind) % len(SHADES)
+    about = f"{kind}, probability {probability:.{DIGITS}f}, characters {start} to {start + len(text)}"
+    shown = f"<small>{escape(kind)} {probability:.2f}</small>"
+    return f'<mark class="k{shade}" title="{escape(about)}">{escape(text)}{shown}</mark>'
 
 
 def pieces(tagged: Tagged) -> Iterator[Piece]:
     """The text of the sentence in order, none of it left out."""
     it, done = tagged.sentence, 0
     for start, end, kind, probability in found(tagged):
-        yield it.text[done : start - it.start], "", 0.0
-        yield it.text[start - it.start : end - it.start], kind, probability
+        yield it.text[done : start - it.start], start, "", 0.0
+        yield it.text[start - it.start : end - it.start], start, kind, probability
         done = end - it.start
-    yield it.text[done:], "", 0.0
+    yield it.text[done:], it.start + done, "", 0.0
 
 
 def found(tagged: Tagged) -> Iterator[tuple[int, int, str, float]]:

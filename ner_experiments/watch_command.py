@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 from ner_experiments import settings, table_command, table_runs
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from ner_experiments.watch import Status, Wanted
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "cut off": "yellow", "failed": "red", "waiting": "dim"}
+WORTH_SEEING = ("running", "failed", "cut off", "done", "waiting")
+"""In this order, where a terminal is too low for all runs."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -102,21 +105,35 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[Wanted]]:
 
 
 def live(look: Callable[[], list[Status]], seconds: float) -> list[Status]:
-    """Until no run is running or waiting, or Ctrl-C."""
+    """Until no run is running or waiting, or Ctrl-C; what stays on the screen then has all runs."""
     from rich.live import Live
 
     from ner_experiments.summary import make_console
 
-    runs = look()
-    with Live(shown(runs), console=make_console(), auto_refresh=False) as screen:
+    runs, console = look(), make_console()
+    with Live(fitting(runs, console), console=console, auto_refresh=False) as screen:
         try:
             while any(run.state in ("running", "waiting") for run in runs):
                 time.sleep(seconds)
                 runs = look()
-                screen.update(shown(runs), refresh=True)
+                screen.update(fitting(runs, console), refresh=True)
         except KeyboardInterrupt:
             pass
+        screen.update(shown(runs))
     return runs
+
+
+def fitting(runs: Sequence[Status], console: Console) -> Table:
+    """Of more runs than the screen has lines those most worth seeing, and how many others there are."""
+
+    def fits(table: Table) -> bool:
+        return len(console.render_lines(table)) <= console.height
+
+    if fits(whole := shown(runs)):
+        return whole
+    ordered = sorted(runs, key=lambda run: WORTH_SEEING.index(run.state))
+    cut = [shown(ordered[:number], ordered[number:]) for number in range(min(len(runs), console.height))]
+    return next(filter(fits, reversed(cut)), cut[0])
 
 
 def status(runs: Sequence[Status]) -> int:
@@ -126,16 +143,15 @@ def status(runs: Sequence[Status]) -> int:
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
 
 
-def shown(runs: Sequence[Status]) -> Table:
-    """A line per run; scores in percent."""
+def shown(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
+    """A line per run, the others counted; scores in percent."""
     from rich.box import SIMPLE_HEAD
     from rich.markup import escape
     from rich.table import Table
 
-    from ner_experiments.watch import counts
-
-    counted = ", ".join(f"{number} {state}" for state, number in counts(runs).items() if number)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=counted or "no runs", title_justify="left")
+    title, caption = counted([*runs, *others]) or "no runs", f"and {counted(others)}" if others else None
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", caption=caption)
+    table.caption_justify = "left"
     table.add_column("", overflow="fold", ratio=3)
     for heading in ("seed", "state", "epoch", "dev", "best", "test", "left", "sign"):
         table.add_column(heading, justify="right" if heading != "state" else "left", no_wrap=True)
@@ -147,6 +163,12 @@ def shown(runs: Sequence[Status]) -> Table:
         place = " ".join(filter(None, [run.host, run.slurm and f"SLURM {run.slurm}", run.reason]))
         table.add_row(escape(run.label), *cells, escape(place))
     return table
+
+
+def counted(runs: Sequence[Status]) -> str:
+    from ner_experiments.watch import counts
+
+    return ", ".join(f"{number} {state}" for state, number in counts(runs).items() if number)
 
 
 def epoch(run: Status) -> str:

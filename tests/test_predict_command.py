@@ -60,15 +60,38 @@ def test_every_form_of_input_gets_the_tags_of_the_evaluation(
     jsonl.write_text("".join(json.dumps({"words": it.words, "id": 7}) + "\n" for it in test))
     bare.write_text("\n".join("".join(f"{word}\n" for word in it.words) for it in test))
     turned.write_text("\n".join("".join(f"x\t{word}\n" for word in it.words) for it in test))
-    expected = "".join(
-        "".join(f"{word} {tag}\n" for word, tag in zip(it.words, it.predicted, strict=True)) + "\n"
-        for it in read(toy_run)
+    expected = [list(zip(it.words, it.predicted, strict=True)) for it in read(toy_run)]
+    by_columns = ("--input=conll", "--columns=word=1")
+    ways = (
+        (conll, "--input=conll"),
+        (bare, "--input=conll"),
+        (jsonl, "--input=jsonl"),
+        (turned, *by_columns),
     )
-    assert predict(capsys, toy_run, str(conll), "--input=conll", "--output=conll") == expected
-    assert predict(capsys, toy_run, str(bare), "--input=conll", "--output=conll") == expected
-    assert predict(capsys, toy_run, str(jsonl), "--input=jsonl", "--output=conll") == expected
-    by_columns = ("--input=conll", "--columns=word=1", "--output=conll")
-    assert predict(capsys, toy_run, str(turned), *by_columns) == expected
+    for path, *arguments in ways:
+        blocks = columns(predict(capsys, toy_run, str(path), *arguments, "--output=conll"))
+        assert [[(row[0], row[-1]) for row in block] for block in blocks] == expected
+
+
+def columns(text: str) -> list[list[list[str]]]:
+    """Sentence by sentence, token by token."""
+    return [
+        [line.split(" ") for line in block.split("\n")] for block in text.removesuffix("\n\n").split("\n\n")
+    ]
+
+
+def test_columns_have_the_offsets_and_probabilities_of_json_lines(
+    toy_run: Path, text: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [json.loads(line) for line in predict(capsys, toy_run, str(text), "--lines").splitlines()]
+    blocks = columns(predict(capsys, toy_run, str(text), "--lines", "--output=conll"))
+    for record, block in zip(records, blocks, strict=True):
+        assert [[int(start), int(end)] for _, start, end, _, _ in block] == record["tokens"]
+        for word, start, end, probability, tag in block:
+            assert TEXT[int(start) : int(end)] == word
+            around = [it for it in record["mentions"] if it["start"] <= int(start) < it["end"]]
+            assert [f"{it['probability']:.4f}" for it in around] == [probability] * (tag != "O")
+            assert (tag == "O") == (probability == "_")
 
 
 class Page(HTMLParser):
@@ -106,9 +129,12 @@ def test_a_page_shows_all_text_and_each_mention_and_runs_nothing(
     records = [json.loads(line) for line in predict(capsys, toy_run, *arguments).splitlines()]
     assert page.text == "".join(record["text"] for record in records)
     expected = [
-        [mention["text"], f"{mention['type']}, probability {mention['probability']:.4f}"]
+        [
+            it["text"],
+            f"{it['type']}, probability {it['probability']:.4f}, characters {it['start']} to {it['end']}",
+        ]
         for record in records
-        for mention in record["mentions"]
+        for it in record["mentions"]
     ]
     assert page.marks == expected
 

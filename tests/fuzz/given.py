@@ -73,7 +73,8 @@ def check_output(found: list[Tagged], types: list[str]) -> None:
         )
         assert all(0 <= m["probability"] <= 1 for m in record["mentions"])
     rows = [line.split(" ") for line in written["conll"].split("\n") if line]
-    assert [tag for _, tag in rows] == [tag for it in found for tag in it.tags]
+    assert [row[-1] for row in rows] == [tag for it in found for tag in it.tags]
+    assert {len(row) for row in rows} <= {5}
     shown = written["terminal"].removesuffix("\n").split("\n")
     assert len(shown) == max(1, len(found))
     assert all(line.isprintable() or set(line) & set("\u200c\u200d") for line in shown)

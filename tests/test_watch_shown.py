@@ -1,0 +1,29 @@
+"""What `ner-experiments watch` shows of runs where a terminal has lines for few of them."""
+
+import io
+
+from rich.console import Console
+
+from ner_experiments import watch, watch_command
+
+
+def test_a_low_terminal_has_the_runs_most_worth_seeing_and_counts_the_others() -> None:
+    states = ["done"] * 20 + ["waiting"] * 60 + ["running", "failed"]
+    runs = [watch.Status(f"row {number}", 1, state) for number, state in enumerate(states)]
+    lines = screen(runs, 20).splitlines()
+    assert len(lines) == 20
+    assert lines[0].strip() == "1 running, 20 done, 1 failed, 60 waiting"
+    assert [line.split()[:4] for line in lines[4:6]] == [
+        ["row", "80", "1", "running"],
+        ["row", "81", "1", "failed"],
+    ]
+    done = sum("done" in line for line in lines[4:-1])
+    assert lines[-1].strip() == f"and {20 - done} done, 60 waiting"
+    assert all(f"row {number} " in screen(runs, 200) for number in range(len(runs)))
+
+
+def screen(runs: list[watch.Status], height: int) -> str:
+    file = io.StringIO()
+    console = Console(width=100, height=height, file=file)
+    console.print(watch_command.fitting(runs, console))
+    return file.getvalue()
