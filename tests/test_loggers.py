@@ -126,10 +126,7 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
         if it["item"].get("epoch") == 2 and "dev/f1" in it["item"]
     ]
     assert {"train/loss", "train/learning_rate", "seconds", "dev_types/PER", "gradient/words"} <= set(last)
-    tables = {
-        path.relative_to(kept / "files" / "media" / "table").as_posix().rsplit("_", 2)[0]: path
-        for path in kept.rglob("*.table.json")
-    }
+    tables = media(kept, "table", ".table.json")
     assert set(tables) == {
         f"{split}/{name}" for split in ("dev", "test") for name in ("types", "confusion", "predictions")
     }
@@ -139,12 +136,19 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     assert len(errors) == 20
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > 0
-    pictures = {
-        path.relative_to(kept / "files" / "media" / "images").as_posix().rsplit("_", 2)[0]
-        for path in kept.rglob("*.png")
-    }
-    assert {"test/types_bars", "test/confusion_matrix", "dev/types_bars", "dev/confusion_matrix"} <= pictures
+    pictures = media(kept, "images", ".png")
+    assert {"test/types_bars", "test/confusion_matrix", "dev/types_bars", "dev/confusion_matrix"} <= set(
+        pictures
+    )
     assert len([name for name in pictures if name.startswith("attention/test-")]) == shown.MAPS
+
+
+def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:
+    """By the names under which they were logged."""
+    folder = kept / "files" / "media" / kind
+    return {
+        path.relative_to(folder).as_posix().rsplit("_", 2)[0]: path for path in folder.rglob(f"*{suffix}")
+    }
 
 
 @pytest.mark.parametrize(
@@ -210,9 +214,11 @@ def scalars(folder: Path) -> EventAccumulator:
     return EventAccumulator(str(path)).Reload()
 
 
-def test_tensorboard_shows_what_wandb_shows(tmp_path: Path) -> None:
-    outputs = run("tensorboard", tmp_path, "model=attention", "trainer.max_epochs=2")
+def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> None:
+    """The same names: curves and summary, pictures, tables."""
+    outputs = run("tensorboard", tmp_path, "model=attention", "trainer.max_epochs=2", "audit.gradients=1")
     for seed in (1, 2):
+        (kept,) = offline.glob(f"*/seed-{seed}/wandb/offline-run-*")
         (folder,) = outputs.glob(f"*/seed-{seed}")
         metrics = json.loads((folder / "metrics.json").read_text())
         events = scalars(folder)
@@ -222,12 +228,14 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path) -> None:
         (test,) = events.Scalars("best/test_f1")
         assert (test.step, test.value) == (2, pytest.approx(metrics["test"]["f1"]))
         tags = events.Tags()
-        assert {"test/types_bars", "test/confusion_matrix"} <= set(tags["images"])
-        assert {
-            "test/predictions/text_summary",
-            "protocol/checksum/text_summary",
-            "_hparams_/session_start_info",
-        } <= set(tags["tensors"]) | set(events.summary_metadata)
+        assert set(tags["images"]) == media(kept, "images", ".png").keys()
+        texts = {name.removesuffix("/text_summary") for name in tags["tensors"]}
+        summary = json.loads(inspected(kept, "--summary"))["summary"]
+        logged_there = {name for it in records(kept, "history") for name in it["item"]} | summary.keys()
+        files = media(kept, "images", ".png").keys() | media(kept, "table", ".table.json").keys()
+        names = {name for name in logged_there if name.partition(".")[0] not in files and name[0] != "_"}
+        assert set(tags["images"]) | texts | set(tags["scalars"]) == files | names - {"epoch"} | {"tags"}
+        assert "_hparams_/session_start_info" in events.summary_metadata
         assert metrics["seed"] == seed
 
 
