@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import close_rows
 import pytest
 from chromium import BODY_AND_PLOT_TEXT, Browser, contrast, found_chromium, opened
 from hostile_pages import HOSTILE, page_of_pairs, report_of_runs
@@ -143,8 +144,8 @@ def test_sentences_are_filtered_by_which_row_has_them_right(pairs: Path, browser
     with browser.page(pairs) as (page, _):
         shown, right, wrong = (
             page.locator(".case:not([hidden]) h3"),
-            page.get_by_label("Right with every seed"),
-            page.get_by_label("Wrong with every seed"),
+            page.get_by_label("Right with some seed"),
+            page.get_by_label("Wrong with some seed"),
         )
         assert shown.count() == 4  # no row has the third one right, and both have the last
         page.get_by_role("link", name="right in stacked, 2 layers, wrong in stacked, 3 layers").click()
@@ -155,12 +156,28 @@ def test_sentences_are_filtered_by_which_row_has_them_right(pairs: Path, browser
         wrong.select_option("0")
         assert sorted(shown.all_text_contents()) == ["Sentence 4", "Sentence 5"]
         right.select_option("1")
-        assert shown.count() == 0  # one seed of two has them right
+        assert shown.count() == 2  # each is right with one seed of two
         right.select_option("")
         page.get_by_label("Text", exact=True).fill("EVIL")
         assert shown.count() == 2
         page.get_by_label("Text", exact=True).fill("no such words")
         assert shown.count() == 0
+
+
+def test_each_number_of_close_rows_leads_to_as_many_sentences_as_it_says(
+    tmp_path: Path, browser: Browser
+) -> None:
+    with browser.page(close_rows.page(tmp_path)) as (page, _):
+        every = page.locator(".case").count()
+        assert f"Shown: {every} of these" in (page.locator("main").text_content() or "")
+        numbers = page.locator("td:has(a)")
+        assert numbers.count() == 6
+        for cell in numbers.all():
+            cell.get_by_role("link").click()
+            here, of, behind = (cell.locator("small").text_content() or "").split()
+            assert (of, 0 < int(here) <= int(behind)) == ("of", True)
+            assert page.locator(".case:not([hidden])").count() == int(here)
+            assert page.locator("output").text_content() == f"{here} of {every} shown"
 
 
 def test_a_phone_shows_a_page_without_scrolling_it_sideways(

@@ -1,19 +1,16 @@
-"""The report's parts: what a table varies, which sentences rows differ on, and pictures."""
+"""The report's parts: what a table varies, and pictures."""
 
-import itertools
 import re
 from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree as Tree
 
-import numpy as np
 import pytest
 
 from ner_experiments import tables
-from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.report import cases, plot_scores, site, table_sections, varied
+from ner_experiments.report import plot_scores, site, table_sections, varied
 from ner_experiments.report.svg import drawing, inline
-from ner_experiments.runs import KeptRun, Run
+from ner_experiments.runs import Run
 from ner_experiments.table_scores import Page, Result
 
 
@@ -105,41 +102,6 @@ def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None
     assert {"score, published", "score, ours", "8", "16", "32", "64", "128"} <= labels
 
 
-class Counted(Run):
-    def counts(self) -> np.ndarray:
-        return np.array(self.metrics["counts"])
-
-
-def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
-    rng = np.random.default_rng(3)
-    rows = [
-        Result(
-            row,
-            runs={seed: Counted(Path(), {"counts": rng.integers(0, 2, (40, 3))}) for seed in range(count)},
-        )
-        for row, count in zip(tables.load("yang2020_table13").rows, (1, 2, 3), strict=False)
-    ]
-    found = cases.matrix(cases.shares(rows))
-    for line, column in itertools.permutations(range(3), 2):
-        pairs = list(itertools.product(rows[line].runs.values(), rows[column].runs.values()))
-        counted = 0
-        for one, other in pairs:
-            for a, b in zip(one.counts(), other.counts(), strict=True):
-                counted += (a[0] == a[1] == a[2]) and not (b[0] == b[1] == b[2])
-        assert found[line][column] == f"{counted / len(pairs):.1f}"
-    assert [found[number][number] for number in range(3)] == [None] * 3
-
-
-def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
-    words = ("Ann", "Lee", "saw", "Rome", ".")
-    sentence = Predicted(words, ("B-PER", "I-PER", "O", "B-LOC", "O"), ("O",) * 5)
-    found = cases.pieces(sentence, sentence.gold)
-    assert found == [("PER", "Ann Lee"), ("", "saw"), ("LOC", "Rome"), ("", ".")]
-    assert cases.pieces(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
-    parts = Predicted(("a", "b"), ("DT", "NN"), ("DT", "VB"))
-    assert cases.pieces(parts, parts.predicted) == [("", "a"), ("VB", "b")]
-
-
 def test_what_one_would_not_see_is_written_out() -> None:
     assert site.visible("a\u202eb\u200b") == "a⟨U+202E⟩b⟨U+200B⟩"
     assert site.visible("北京 é <b>") == "北京 é <b>"
@@ -154,38 +116,6 @@ def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
     assert "ours" in labels
     assert "published" not in labels
     assert [line[2] for line in plot.grid.lines] == ["55.00 ± 7.07 (2)"] * 3
-
-
-class Kept(KeptRun):
-    def counts(self) -> np.ndarray:
-        return np.array(self.metrics["counts"])
-
-
-class Tagged(Counted):
-    def predicted(self) -> list[Predicted]:
-        rows = self.metrics["counts"]
-        return [Predicted(("a",), ("B-X",), ("B-X",) if row[0] else ("O",)) for row in rows]
-
-
-def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() -> None:
-    right, wrong = [1, 1, 1], [0, 0, 1]
-    kept = Kept(Path(), {"counts": [right, wrong]}, {})
-    runs = (
-        {1: Tagged(Path(), {"counts": [right, right]}), 2: kept},
-        {1: kept},
-        {1: Tagged(Path(), {"counts": [wrong, wrong]})},
-    )
-    rows = tables.load("yang2020_table13").rows[:3]
-    found = cases.context([Result(row, runs=own) for row, own in zip(rows, runs, strict=True)])
-    assert [label for label, _ in found["matrix"]] == [row.label for row in rows]
-    assert [counts for _, counts in found["matrix"]] == [
-        [None, "0.5", "1.5"],
-        ["0.0", None, "1.0"],
-        ["0.0", "0.0", None],
-    ]
-    assert found["rows"] == [(0, rows[0].label), (2, rows[2].label)]
-    assert [(case.right, case.wrong) for case in found["cases"]] == [([0], [2]), ([0], [2])]
-    assert f": {rows[0].label}, seed 2; {rows[1].label}." in found["texts"][-1]
 
 
 def test_seconds_per_epoch_are_those_of_the_published_table() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,16 @@ from ner_experiments.runs import KeptRun, Run
 from ner_experiments.table_scores import Result
 
 MOST = 300
-"""Sentences on a page: those on which rows differ most, the shorter first."""
+"""Sentences on a page, unless one for each pair of rows are more already."""
+DIGITS = 9
+"""Of shares; what differs behind these was rounded otherwise."""
 Pieces = list[tuple[str, str]]
 """A sentence in stretches: the type of the mention, or nothing, and the words."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A sentence of test, from 1. `right` and `wrong`: the rows, from 0, that are so with every seed."""
+    """A sentence of test, from 1. `right` and `wrong`: the rows, from 0, that are so with some seed."""
 
     number: int
     right: list[int]
@@ -52,26 +55,36 @@ def matrix(found: np.ndarray) -> list[list[str | None]]:
 def context(results: Sequence[Result]) -> dict[str, Any]:
     """What the page shows: counts of all runs, and sentences of those in folders, if two rows have some."""
     labels, found = [result.row.label for result in results], shares(results)
-    differ = int((found.max(axis=0) > found.min(axis=0)).sum())
-    texts = [f"{found.shape[1]:,} test sentences; on {differ:,} the rows differ in how often they are right."]
+    differ = int(((found > 0).any(axis=0) & (found < 1).any(axis=0)).sum())
+    of_all = f"{found.shape[1]:,} test sentences"
+    texts = [f"{of_all}; {differ:,} are tagged right by some of the rows' runs and wrong by others."]
     own = {place: Result(it.row, runs=with_sentences(it.runs)) for place, it in enumerate(results)}
     readable = {place: result for place, result in own.items() if result.runs}
     shown: list[Case] = []
     if len(readable) < 2:
         texts.append("No sentences here: kept runs have none, for the licences of corpora.")
     else:
-        shown = list(sentences(readable))
-        if len(shown) == MOST:
-            texts.append(f"Shown are {MOST}: those on which rows differ most, the shorter first.")
+        shown, how = sentences(readable)
+        texts.append(f"Shown: {'all' if len(shown) == differ else len(shown)} of these{how}.")
         if without := [text for it in results if (text := kept_alone(it))]:
             texts.append(f"Kept runs have no sentences, for the licences of corpora: {'; '.join(without)}.")
     return {
         "labels": labels,
         "rows": [(place, labels[place]) for place in readable],
         "matrix": list(zip(labels, matrix(found), strict=True)),
+        "behind": behind(found, shown),
         "texts": texts,
         "cases": shown,
     }
+
+
+def behind(found: np.ndarray, shown: Sequence[Case]) -> dict[tuple[int, int], str]:
+    """Of pairs with sentences on the page: how many these are of those that their number counts."""
+    made = {}
+    for line, column in permutations(range(len(found)), 2):
+        if here := sum(line in case.right and column in case.wrong for case in shown):
+            made[line, column] = f"{here:,} of {np.count_nonzero((found[line] > 0) & (found[column] < 1)):,}"
+    return made
 
 
 def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:
@@ -85,24 +98,51 @@ def kept_alone(result: Result) -> str:
     return f"{result.row.label}{which}" if seeds else ""
 
 
-def sentences(rows: Mapping[int, Result]) -> Iterator[Case]:
-    """Of those on which rows differ, the `MOST` on which they do most; `rows` by their place on the page."""
+def sentences(rows: Mapping[int, Result]) -> tuple[list[Case], str]:
+    """Those that count most for some pair, and how they were chosen; `rows` by their place on the page."""
     places, results = list(rows), list(rows.values())
     found = shares(results)
     read = [{seed: run.predicted() for seed, run in result.runs.items()} for result in results]
     gold = next(iter(read[0].values()))
-    gap = found.max(axis=0) - found.min(axis=0)
-    order = sorted(np.flatnonzero(gap), key=lambda it: (-gap[it], len(gold[it].words), it))
-    for number in order[:MOST]:
-        share = found[:, number]
+    order, each = chosen(found, np.array([len(it.words) for it in gold]))
+    shown = []
+    for number in order:
         predicted = [
             entry
             for result, runs in zip(results, read, strict=True)
             for entry in variants(result.row.label, {seed: run[number] for seed, run in runs.items()})
         ]
-        right, wrong = ([places[row] for row in np.flatnonzero(share == value)] for value in (1, 0))
-        sentence = gold[number]
-        yield Case(int(number) + 1, right, wrong, pieces(sentence, sentence.gold), predicted)
+        share, sentence = found[:, number], gold[number]
+        right, wrong = ([places[row] for row in np.flatnonzero(it)] for it in (share > 0, share < 1))
+        shown.append(Case(int(number) + 1, right, wrong, pieces(sentence, sentence.gold), predicted))
+    how = f", at least {each} for each pair of rows that has so many: those that count most in its number"
+    return shown, how if each < found.shape[1] else ""
+
+
+def chosen(found: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
+    """The sentences to show, first those on which rows differ most, and how many of each pair are among them.
+
+    These are as many as there is room for, one at least; without a bound, as many as there are sentences.
+    """
+    best = best_places(found, lengths)
+    bound = np.sort(best)[MOST:]
+    each = max(1, int(bound[0])) if len(bound) else len(best)
+    gap = (found.max(axis=0) - found.min(axis=0)).round(DIGITS)
+    order = np.lexsort((lengths, -gap))
+    return order[best[order] < each], each
+
+
+def best_places(found: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """[sentences] the first place, from 0, that each has among those of a pair; of no pair, their number.
+
+    The sentences of a pair are in the order of what they add to its number, the shorter first.
+    """
+    best = np.full(found.shape[1], found.shape[1])
+    for right, wrong in permutations(found, 2):
+        weights = (right * (1 - wrong)).round(DIGITS)
+        order = np.lexsort((lengths, -weights))[: np.count_nonzero(weights)]
+        best[order] = np.minimum(best[order], np.arange(len(order)))
+    return best
 
 
 def variants(label: str, of_seed: Mapping[int, Predicted]) -> Iterator[tuple[str, Pieces, bool]]:

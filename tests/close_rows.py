@@ -1,0 +1,50 @@
+"""Three rows of a table, two of them close, with more sentences that they differ on than a page shows."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ner_experiments import tables
+from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.report import cases
+from ner_experiments.report.site import Site
+from ner_experiments.runs import Run
+from ner_experiments.table_scores import Result
+
+NUM_SENTENCES = 900
+RIGHT = (0.3, 0.97, 0.98)
+"""How often a run of a row has a sentence right."""
+
+
+def length(number: int) -> int:
+    return 1 + 7 * number % 13
+
+
+class Tagged(Run):
+    """A run that has these sentences of test right, and finds no mention in the others."""
+
+    def predicted(self) -> list[Predicted]:
+        found = []
+        for number in range(NUM_SENTENCES):
+            none = ("O",) * length(number)
+            gold = ("B-X", *none[1:])
+            words = tuple(f"word{place}" for place in range(len(none)))
+            found.append(Predicted(words, gold, gold if number in self.metrics["right"] else none))
+        return found
+
+
+def three_rows() -> list[Result]:
+    """The first is far from the other two; two, three and three seeds."""
+    rng = np.random.default_rng(5)
+    found = []
+    for row, often, count in zip(tables.load("yang2020_table12").rows, RIGHT, (2, 3, 3), strict=False):
+        right = [set(np.flatnonzero(rng.random(NUM_SENTENCES) < often).tolist()) for _ in range(count)]
+        runs = {seed: Tagged(Path(), {"task": "mentions", "right": own}) for seed, own in enumerate(right, 1)}
+        found.append(Result(row, runs=runs))
+    return found
+
+
+def page(folder: Path) -> Path:
+    about = {"heading": "Pairs", "lead": "of three rows", "trail": [("Table", "")]}
+    Site(folder, None).write("close.html", "cases.html", {**about, **cases.context(three_rows())})
+    return folder / "close.html"

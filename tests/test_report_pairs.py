@@ -1,0 +1,132 @@
+"""The page of pairs of rows: its counts and sentences, against loops over seeds and sentences."""
+
+import itertools
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from close_rows import NUM_SENTENCES, length, three_rows
+
+from ner_experiments import tables
+from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.report import cases
+from ner_experiments.runs import KeptRun, Run
+from ner_experiments.table_scores import Result
+
+
+class Counted(Run):
+    def counts(self) -> np.ndarray:
+        return np.array(self.metrics["counts"])
+
+
+def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
+    rng = np.random.default_rng(3)
+    rows = [
+        Result(
+            row,
+            runs={seed: Counted(Path(), {"counts": rng.integers(0, 2, (40, 3))}) for seed in range(count)},
+        )
+        for row, count in zip(tables.load("yang2020_table13").rows, (1, 2, 3), strict=False)
+    ]
+    found = cases.matrix(cases.shares(rows))
+    for line, column in itertools.permutations(range(3), 2):
+        pairs = list(itertools.product(rows[line].runs.values(), rows[column].runs.values()))
+        counted = 0
+        for one, other in pairs:
+            for a, b in zip(one.counts(), other.counts(), strict=True):
+                counted += (a[0] == a[1] == a[2]) and not (b[0] == b[1] == b[2])
+        assert found[line][column] == f"{counted / len(pairs):.1f}"
+    assert [found[number][number] for number in range(3)] == [None] * 3
+
+
+def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
+    words = ("Ann", "Lee", "saw", "Rome", ".")
+    sentence = Predicted(words, ("B-PER", "I-PER", "O", "B-LOC", "O"), ("O",) * 5)
+    found = cases.pieces(sentence, sentence.gold)
+    assert found == [("PER", "Ann Lee"), ("", "saw"), ("LOC", "Rome"), ("", ".")]
+    assert cases.pieces(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
+    parts = Predicted(("a", "b"), ("DT", "NN"), ("DT", "VB"))
+    assert cases.pieces(parts, parts.predicted) == [("", "a"), ("VB", "b")]
+
+
+class Kept(KeptRun):
+    def counts(self) -> np.ndarray:
+        return np.array(self.metrics["counts"])
+
+
+class Tagged(Counted):
+    def predicted(self) -> list[Predicted]:
+        rows = self.metrics["counts"]
+        return [Predicted(("a",), ("B-X",), ("B-X",) if row[0] else ("O",)) for row in rows]
+
+
+def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() -> None:
+    right, wrong = [1, 1, 1], [0, 0, 1]
+    kept = Kept(Path(), {"counts": [right, wrong]}, {})
+    runs = (
+        {1: Tagged(Path(), {"counts": [right, right]}), 2: kept},
+        {1: kept},
+        {1: Tagged(Path(), {"counts": [wrong, wrong]})},
+    )
+    rows = tables.load("yang2020_table13").rows[:3]
+    found = cases.context([Result(row, runs=own) for row, own in zip(rows, runs, strict=True)])
+    assert [label for label, _ in found["matrix"]] == [row.label for row in rows]
+    assert [counts for _, counts in found["matrix"]] == [
+        [None, "0.5", "1.5"],
+        ["0.0", None, "1.0"],
+        ["0.0", "0.0", None],
+    ]
+    assert found["rows"] == [(0, rows[0].label), (2, rows[2].label)]
+    assert [(case.right, case.wrong) for case in found["cases"]] == [([0], [2]), ([0], [2])]
+    assert f": {rows[0].label}, seed 2; {rows[1].label}." in found["texts"][-1]
+
+
+def weight(right: Result, wrong: Result, sentence: int) -> Fraction:
+    """What a sentence adds to the number of a pair: the share of its pairs of seeds that tag it so."""
+    pairs = list(itertools.product(right.runs.values(), wrong.runs.values()))
+    counted = sum(sentence in a.metrics["right"] and sentence not in b.metrics["right"] for a, b in pairs)
+    return Fraction(counted, len(pairs))
+
+
+def test_of_each_pair_those_sentences_are_shown_that_count_most() -> None:
+    """However far a third row is from two that are close, and however many sentences it gets wrong."""
+    rows = three_rows()
+    orders = []
+    for right, wrong in itertools.permutations(rows, 2):
+        weights = {number: weight(right, wrong, number) for number in range(NUM_SENTENCES)}
+        orders.append(sorted(filter(weights.get, weights), key=lambda it: (-weights[it], length(it), it)))
+    unions = [{it for order in orders for it in order[:each]} for each in range(NUM_SENTENCES)]
+    each = max(number for number, union in enumerate(unions) if len(union) <= cases.MOST)
+    found = cases.context(rows)
+    assert {case.number - 1 for case in found["cases"]} == unions[each]
+    assert len(unions[-1]) > len(unions[each]) > 0.9 * cases.MOST
+    text = " ".join(found["texts"])
+    assert f" {len(unions[-1])} are tagged right by some of the rows' runs and wrong by others." in text
+    assert f"Shown: {len(unions[each])} of these, at least {each} for each pair of rows" in text
+
+
+def test_each_number_leads_to_sentences_and_says_how_many() -> None:
+    rows = three_rows()
+    found = cases.context(rows)
+    numbers = [counts for _, counts in found["matrix"]]
+    for line, column in itertools.permutations(range(3), 2):
+        weights = [weight(rows[line], rows[column], number) for number in range(NUM_SENTENCES)]
+        assert numbers[line][column] == f"{float(sum(weights)):.1f}"
+        shown = [case for case in found["cases"] if line in case.right and column in case.wrong]
+        assert all(weights[case.number - 1] for case in shown)
+        assert shown
+        assert found["behind"][line, column] == f"{len(shown)} of {sum(map(bool, weights))}"
+
+
+def test_of_many_rows_each_pair_has_its_first_sentences() -> None:
+    """Each of 25 rows is alone right in 15 sentences; the first 12 of each are 300."""
+    found, lengths = np.repeat(np.eye(25), 15, axis=1), np.arange(375)
+    order, each = cases.chosen(found, lengths)
+    assert (sorted(order), each) == ([it for it in range(375) if it % 15 < 12], 12)
+    every, each = cases.chosen(found[:, ::2], lengths[::2])
+    assert (sorted(every), each) == ([*range(188)], 188)
+
+
+def test_more_pairs_than_a_page_has_room_for_have_one_sentence_each() -> None:
+    order, each = cases.chosen(np.repeat(np.eye(310), 2, axis=1), np.tile((9, 4), 310))
+    assert (sorted(order), each) == ([*range(1, 620, 2)], 1)
