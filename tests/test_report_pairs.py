@@ -78,6 +78,7 @@ def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() 
     ]
     assert found["rows"] == [(0, rows[0].label), (2, rows[2].label)]
     assert [(case.right, case.wrong) for case in found["cases"]] == [([0], [2]), ([0], [2])]
+    assert found["behind"] == {(0, 2): "2 of 2"}
     assert f": {rows[0].label}, seed 2; {rows[1].label}." in found["texts"][-1]
 
 
