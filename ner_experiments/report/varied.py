@@ -7,18 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from ner_experiments import table_settings
 from ner_experiments.table_runs import joined
 from ner_experiments.table_scores import Page, Result
+from ner_experiments.table_settings import named, numeric, varying
 from ner_experiments.tables import Table
 
 FEWEST = 3
 """Values that make an axis of a setting."""
-NAMES = {
-    "model.num_units": "parallel units",
-    "model.unit_size": "size of a unit",
-    "model.hidden_size": "hidden size",
-    "model.dropout": "dropout",
-}
 
 
 @dataclass(frozen=True)
@@ -52,20 +48,11 @@ class Panel:
     results: tuple[Result, ...]
 
 
-def named(key: str) -> str:
-    return NAMES.get(key, key)
-
-
 def settings(table: Table, result: Result) -> dict[str, str]:
     """The overrides that make the row, by key; nothing for one that is not run."""
     if result.row.run is None:
         return {}
-    return dict(split(item) for item in joined(table.base, result.row.run))
-
-
-def split(override: str) -> tuple[str, str]:
-    key, _, value = override.partition("=")
-    return key, value
+    return table_settings.settings(joined(table.base, result.row.run))
 
 
 def axis(page: Page) -> Axis | None:
@@ -76,10 +63,10 @@ def axis(page: Page) -> Axis | None:
     """
     rows = [(settings(page.table, it), it) for it in page.results if it.row.run is not None]
     keys = varying([row for row, _ in rows])
-    numeric = [key for key in keys if all(is_number(row.get(key, "")) for row, _ in rows)]
-    kinds = [key for key in keys if key not in numeric]
+    numbers = numeric([row for row, _ in rows], keys)
+    kinds = [key for key in keys if key not in numbers]
     found = []
-    for key in numeric:
+    for key in numbers:
         points = [Point(float(row[key]), name(row, kinds), result) for row, result in rows]
         lines = Counter(point.series for point in points)
         distinct = len({(point.x, point.series) for point in points}) == len(points)
@@ -88,20 +75,6 @@ def axis(page: Page) -> Axis | None:
     if not found:
         return None
     return replace(found[0], coupled=tuple(other.key for other in found[1:]))
-
-
-def varying(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Keys of which not all rows have the same value."""
-    keys = dict.fromkeys(key for row in rows for key in row)
-    return [key for key in keys if len({row.get(key) for row in rows}) > 1]
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def name(row: Mapping[str, str], keys: Sequence[str]) -> str:
