@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import wandb_workspaces.reports.v2 as panels
@@ -10,11 +10,18 @@ import wandb_workspaces.workspaces as workspaces
 
 from ner_experiments.build import source
 from ner_experiments.data.sentence import HEADLINES
-from ner_experiments.identity import counted, experiment, flat
+from ner_experiments.identity import KNOBS, counted, experiment, flat, kind
+from ner_experiments.models.attention import AttBiLSTM
+from ner_experiments.shown import MAPS, name_of_map
 from ner_experiments.table_runs import Experiment
+from ner_experiments.table_settings import compared, decides, named, numeric, settings
 from ner_experiments.tables import Table
 
 COSTS = ("parameters", "seconds")
+CALLED = ("name", "_target_", "path")
+"""Settings that say which part was chosen: the name of a corpus, the class of all else."""
+COLUMNS = "columns"
+"""Settings that say where a corpus' files have what is read; they follow from the corpus."""
 
 
 def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project: str) -> workspaces.Workspace:
@@ -23,75 +30,137 @@ def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project:
     The seeds of a row are taken together, as the runs are grouped, and with them the panels. `rows` are the
     experiments that the table has, or has with further overrides.
     """
-    score = headline(rows)
+    scored = by_score(rows)
     return workspaces.Workspace(
         entity=entity,
         project=project,
         name=f"{table.name}: {table.title}",
-        sections=[
-            workspaces.Section(name="What the rows vary", panels=varying(rows, score), is_open=True),
-            workspaces.Section(name="What it costs", panels=costs(score), is_open=True),
-            workspaces.Section(name="Learning", panels=learning(score), is_open=True),
-            workspaces.Section(name="Gradients", panels=gradients()),
-            workspaces.Section(name="Errors", panels=errors(), is_open=True),
-            workspaces.Section(name="Settings", panels=[panels.RunComparer(diff_only=True)]),
-        ],
+        sections=sections(scored),
         runset_settings=workspaces.RunsetSettings(
             filters=[workspaces.Tags().isin(sorted({experiment(row.cfg) for row in rows}))],
             groupby=[workspaces.Metric("Group")],
-            pinned_columns=[f"summary:best/dev_{score}", f"summary:best/test_{score}"],
+            pinned_columns=[f"summary:best/{split}_{score}" for score in scored for split in ("dev", "test")],
         ),
         settings=workspaces.WorkspaceSettings(x_axis="epoch", max_runs=100),
     )
 
 
-def headline(rows: Sequence[Experiment]) -> str:
-    """f1 or accuracy; a table with both is shown by F1."""
-    tasks = {source(row.cfg).task for row in rows}
-    return HEADLINES["tags" if tasks == {"tags"} else "mentions"][0]
+def by_score(rows: Sequence[Experiment]) -> dict[str, list[Experiment]]:
+    """The rows that are scored by f1, then those by accuracy, if there are such."""
+    tasks = [source(row.cfg).task for row in rows]
+    return {
+        score: [row for row, its in zip(rows, tasks, strict=True) if its == task]
+        for task, (score, _) in HEADLINES.items()
+        if task in tasks
+    }
+
+
+def sections(scored: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Section]:
+    rows = [row for own in scored.values() for row in own]
+    varied = [panel for score, own in scored.items() for panel in varying(own, score)]
+    cost = [panel for score in scored for panel in costs(score)]
+    maps = attention() if any(kind(row.cfg.model) == AttBiLSTM.__name__.lower() for row in rows) else []
+    return [
+        workspaces.Section(name="What the rows vary", panels=varied, is_open=True),
+        workspaces.Section(name="What it costs", panels=cost, is_open=True),
+        workspaces.Section(name="Learning", panels=learning([*scored]), is_open=True),
+        workspaces.Section(name="Gradients", panels=gradients()),
+        workspaces.Section(name="Errors", panels=errors(), is_open=True),
+        *([workspaces.Section(name="Attention", panels=maps, is_open=True)] if maps else []),
+        workspaces.Section(name="Settings", panels=[panels.RunComparer(diff_only=True)]),
+    ]
 
 
 def varying(rows: Sequence[Experiment], score: str) -> list[Any]:
-    """A number against F1 as points, a choice as a bar for each."""
-    y = panels.SummaryMetric(f"best/test_{score}")
+    """Each row, and then by what the rows compare: a number against the score as points, a choice as bars."""
+    y, title = panels.SummaryMetric(f"best/test_{score}"), f"test {printed(score)}"
     found: list[Any] = [
         panels.BarPlot(
-            title=f"test {score} of each row, mean and deviation of the seeds",
+            title=f"{title} of each row, mean and deviation of the seeds",
             metrics=[y],
             groupby_aggfunc="mean",
             groupby_rangefunc="stddev",
             max_bars_to_show=50,
         )
     ]
-    for name, values in varied(rows).items():
-        if all(isinstance(value, int | float) for value in values):
-            found.append(panels.ScatterPlot(title=f"test {score} against {name}", x=panels.Config(name), y=y))
-        else:
-            title = f"test {score} by {name}"
-            found.append(panels.BarPlot(title=title, metrics=[y], groupby=panels.Config(name)))
+    overrides = [settings(row.overrides) for row in rows]
+    keys = compared(overrides)
+    numbers = numeric(overrides, keys)
+    configs = [dict(flat(counted(row.cfg))) for row in rows] if keys else []
+    for key in keys:
+        names = logged(key, [str(row.get(key)) for row in overrides], configs)
+        for name in names:
+            if key in numbers:
+                against = f"{title} against {named(key)}"
+                found.append(panels.ScatterPlot(title=against, x=panels.Config(name), y=y))
+            else:
+                by = f"{title} by {named(key if len(names) == 1 else name)}"
+                found.append(bars(by, y, name))
     return found
 
 
-def varied(rows: Sequence[Experiment]) -> dict[str, list[Any]]:
-    """The settings in which rows that have them differ, by their dotted names, with their values.
+def bars(title: str, y: panels.SummaryMetric, name: str) -> panels.BarPlot:
+    """Runs that lack the setting have a bar of their own."""
+    return panels.BarPlot(
+        title=title,
+        metrics=[y],
+        groupby=panels.Config(name),
+        groupby_aggfunc="mean",
+        groupby_rangefunc="stddev",
+    )
 
-    Of a part that is another in each row, such as model, only what all have in common and which one it is.
+
+def printed(score: str) -> str:
+    return dict(HEADLINES.values())[score]
+
+
+def logged(key: str, values: Sequence[str], configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings, as runs log them, that tell the rows' values of an override apart; most often one.
+
+    `layers` is told by model.num_layers. A choice of conf/ is told by what it sets; where no setting has
+    another value in each, by several: model=residual_c is model=residual without its dense layer.
     """
-    settings = [dict(flat(counted(row.cfg))) for row in rows]
-    names = [name for name in settings[0] if all(name in each for each in settings)] if settings else []
-    columns = {name: [each[name] for each in settings] for name in names}
-    return {name: values for name, values in columns.items() if len(set(map(str, values))) > 1}
+    names = dict.fromkeys(name for config in configs for name in config)
+    columns = {name: [str(config.get(name)) for config in configs] for name in names}
+    if key in KNOBS:
+        return [name for name in names if columns[name] == values][:1] or [key]
+    own = [name for name in names if name.startswith(f"{key.replace('/', '.')}.")]
+    return telling({name: columns[name] for name in own}, values) if own else [key]
+
+
+def telling(columns: Mapping[str, Sequence[str]], choices: Sequence[str]) -> list[str]:
+    """Of settings that follow from a choice as few as tell the choices apart, as far as any do."""
+    names = [
+        name
+        for name, column in columns.items()
+        if decides(choices, column) and COLUMNS not in name.split(".")
+    ]
+    names.sort(key=lambda name: rank(name.rpartition(".")[2]))
+    if alone := [name for name in names if decides(columns[name], choices)]:
+        return alone[:1]
+    found: list[str] = []
+    told: list[tuple[str, ...]] = [()] * len(choices)
+    for name in names:
+        more = [(*before, value) for before, value in zip(told, columns[name], strict=True)]
+        if not decides(told, more):
+            found.append(name)
+            told = more
+    return found
+
+
+def rank(name: str) -> int:
+    return CALLED.index(name) if name in CALLED else len(CALLED)
 
 
 def costs(score: str) -> list[Any]:
     y = panels.SummaryMetric(f"best/test_{score}")
     return [
-        panels.ScatterPlot(title=f"test {score} against {name}", x=panels.SummaryMetric(name), y=y)
+        panels.ScatterPlot(title=f"test {printed(score)} against {name}", x=panels.SummaryMetric(name), y=y)
         for name in COSTS
     ]
 
 
-def learning(score: str) -> list[Any]:
+def learning(scores: Sequence[str]) -> list[Any]:
     return [
         panels.LinePlot(
             title=name,
@@ -100,7 +169,7 @@ def learning(score: str) -> list[Any]:
             groupby_aggfunc="mean",
             groupby_rangefunc="stddev",
         )
-        for name in (f"dev/{score}", "train/loss")
+        for name in (*(f"dev/{score}" for score in scores), "train/loss")
     ]
 
 
@@ -120,3 +189,9 @@ def errors() -> list[Any]:
         panels.MediaBrowser(title="which type was taken for which", media_keys=["test/confusion_matrix"]),
         panels.WeavePanelSummaryTable(table_name="test/predictions"),
     ]
+
+
+def attention() -> list[Any]:
+    """Of runs of Att that may show sentences."""
+    maps = [name_of_map("test", number) for number in range(1, MAPS + 1)]
+    return [panels.MediaBrowser(title="how much each token attends to each other", media_keys=maps)]

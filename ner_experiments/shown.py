@@ -154,7 +154,12 @@ def show_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:
     places = list(islice(places_of(data.corpus), min(MAPS, logger.sentences)))
     maps = cache(lambda: attention(tagger.cpu().eval(), data.encoder, places))
     for number, place in enumerate(places):
-        logger.picture(f"attention/{place.split}-{place.number}", partial(heat_maps, maps, number))
+        logger.picture(name_of_map(place.split, number + 1), partial(heat_maps, maps, number))
+
+
+def name_of_map(split: str, number: int) -> str:
+    """The same for all corpora: `number` counts what is drawn, and the picture says which sentence it is."""
+    return f"attention/{split}-{number}"
 
 
 def heat_maps(maps: Callable[[], list[Attended]], number: int) -> Figure:

@@ -7,19 +7,21 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
 from ner_experiments import dashboard_command, log_wandb, table_runs, tables
-from ner_experiments.identity import counted, experiment
+from ner_experiments.identity import experiment, flat
 from ner_experiments.main import cli
 from ner_experiments.train import train
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it is written for an older pydantic
-    from ner_experiments.dashboard import flat, varied, workspace
+    from ner_experiments.dashboard import workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 TRAINED = [name for name in tables.names() if not tables.load(name).command]
@@ -30,6 +32,37 @@ SMALL = [
     "runtime.progress=false",
     "audit.gradients=1",
 ]
+YANG2020 = ["paper=yang2020", "words=random", "model.hidden_size=8", "model.dense_size=8"]
+ATT = ["model=attention", "model.hidden_size=8", "model.num_heads=2", "model.head_size=4"]
+VARIED = {
+    "huang2015_table2": {
+        *("data.name", "direct.gazetteer.input._target_", "model._target_"),
+        *("decoder._target_", "words.input._target_"),
+    },
+    "huang2015_table3": {"data.name", "model._target_", "decoder._target_"},
+    "huang2015_table4": {"words.input._target_"},
+    "huang2015_table5": {"words.input._target_"},
+    "huang2015_table6": {"direct.gazetteer.input._target_", "words.input._target_"},
+    **{name: {"data.name", "model._target_"} for name in TRAINED if name.startswith("li2020")},
+    "ours_huang2015_pos": {"model._target_", "decoder._target_"},
+    "yang2020_table10": {"words.input.path"},
+    "yang2020_table11": {"model._target_", "model.dense.path"},
+    "yang2020_table12": {"model._target_", "model.num_layers"},
+    "yang2020_table13": {
+        *("model.dense.path", "model.norm.path", "model.activation.path"),
+        *("model.cell.path", "model.dropout"),
+    },
+    "yang2020_table14": {"model._target_"},
+    "zukov2018_table2": {"model.num_units"},
+    "zukov2018_table3": {"model.num_units", "model.unit_size"},
+    "zukov2018_table4": {"model.unit_size"},
+    "zukov2018_table5": {
+        *("chars.input._target_", "penalty._target_", "model.init._target_"),
+        *("model.pool.path", "model.dropout"),
+    },
+}
+"""As runs log them, what tells the rows apart that a table compares; the paths are classes, and BERTs."""
+NUMBERS = {"model.num_layers", "model.num_units", "model.unit_size"}
 Model = dict[str, Any]
 
 
@@ -38,6 +71,7 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
 
 
+@cache
 def model_of(name: str) -> Model:
     table = tables.load(name)
     made = workspace(table, table_runs.experiments(table), entity="me", project="mine")
@@ -81,27 +115,20 @@ def keys(model: Model) -> dict[str, set[str]]:
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """What a run with logger=wandb leaves, as W&B's own reader has it."""
-    output = tmp_path_factory.mktemp("logged")
-    os.environ["WANDB_MODE"] = "offline"
-    settings = [
-        *SMALL,
-        "paper=yang2020",
-        "words=random",
-        "model.hidden_size=8",
-        "model.dense_size=8",
-        "logger=wandb",
-    ]
-    result = train(table_runs.compose([*settings, f"output_dir={output}"], "here"))
-    (path,) = Path(result["folder"]).glob("wandb/offline-run-*/*.wandb")
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)]
-    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    """What runs with logger=wandb leave, a residual one and one of Att, as W&B's own reader has it."""
     found: dict[str, set[str]] = {"summary": set(), "history": set()}
-    for line in map(json.loads, lines):
-        if line["type"] == "summary":
-            found["summary"] |= set(line["summary"]["update"])
-        if line["type"] == "history":
-            found["history"] |= set(line["history"]["item"])
+    os.environ["WANDB_MODE"] = "offline"
+    for settings in (YANG2020, ATT):
+        output = f"output_dir={tmp_path_factory.mktemp('logged')}"
+        result = train(table_runs.compose([*SMALL, *settings, "logger=wandb", output], "here"))
+        (path,) = Path(result["folder"]).glob("wandb/offline-run-*/*.wandb")
+        command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        for line in map(json.loads, lines):
+            if line["type"] == "summary":
+                found["summary"] |= set(line["summary"]["update"])
+            if line["type"] == "history":
+                found["history"] |= set(line["history"]["item"])
     found["media"] = {name.rpartition("._type")[0] for name in found["history"] if name.endswith("._type")}
     return found
 
@@ -116,9 +143,6 @@ def test_panels_name_what_runs_log(name: str, logged: dict[str, set[str]]) -> No
     for regex in asked["regex"]:
         assert any(re.fullmatch(regex, key) for key in logged["history"]), regex
     rows = table_runs.experiments(tables.load(name))
-    for path in asked["config"]:
-        setting = path.replace(".value", "", 1)
-        assert all(setting in dict(flat(counted(row.cfg))) for row in rows), setting
     (runs,) = model["spec"]["section"]["runSets"]
     (only,) = runs["filters"]["filters"]
     assert (only["key"]["name"], only["op"]) == ("tags", "IN")
@@ -126,26 +150,58 @@ def test_panels_name_what_runs_log(name: str, logged: dict[str, set[str]]) -> No
     assert runs["grouping"] == [{"section": "run", "name": "group"}]
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("yang2020_table12", {"model._target_", "model.num_layers"}),
-        ("zukov2018_table3", {"model.num_units", "model.unit_size"}),
-        ("zukov2018_table4", {"model.unit_size"}),
-    ],
-)
-def test_what_varies_is_what_the_rows_say(name: str, settings: set[str]) -> None:
-    rows = table_runs.experiments(tables.load(name))
-    assert set(varied(rows)) == settings
-    asked = keys(model_of(name))
-    assert {path.replace(".value", "", 1) for path in asked["config"]} == settings
-    assert {"best/test_f1", "parameters", "seconds"} <= asked["summary"]
+def config_of(row: table_runs.Experiment) -> dict[str, Any]:
+    """As W&B is given it."""
+    settings = OmegaConf.to_container(row.cfg, resolve=True)
+    assert isinstance(settings, dict)
+    return dict(flat(settings))
 
 
-def test_part_of_speech_is_compared_by_accuracy() -> None:
+@pytest.mark.parametrize("name", TRAINED)
+def test_panels_are_of_what_the_rows_compare_and_tell_each_row_from_every_other(name: str) -> None:
+    asked = {path.replace(".value", "", 1) for path in keys(model_of(name))["config"]}
+    assert asked == VARIED.get(name, set())
+    configs = [config_of(row) for row in table_runs.experiments(tables.load(name))]
+    rows = {tuple(str(config.get(setting)) for setting in asked) for config in configs}
+    data = {config["data.name"] for config in configs}
+    assert len(rows) == len(configs)
+    assert (len(data) > 1) == ("data.name" in asked)
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_a_number_is_an_axis_and_a_choice_has_bars(name: str) -> None:
+    for kind, config in panels(model_of(name)):
+        if setting := config.get("groupBy", "").replace(".value", "", 1):
+            assert (kind, setting in NUMBERS) == ("Bar Chart", False)
+        place, _, setting = config.get("xAxis", "").replace(".value", "", 1).partition(":")
+        if place == "config":
+            assert (kind, setting in NUMBERS) == ("Scatter Plot", True)
+
+
+def test_part_of_speech_is_compared_by_accuracy_and_all_else_by_f1() -> None:
     for name in TRAINED:
         data = {str(row.cfg.data.name) for row in table_runs.experiments(tables.load(name))}
-        assert ("best/test_accuracy" in keys(model_of(name))["summary"]) == (data <= {"ptb", "ud_ewt"})
+        asked = keys(model_of(name))
+        for score, belongs in (("accuracy", data & {"ptb", "ud_ewt"}), ("f1", data - {"ptb", "ud_ewt"})):
+            assert (f"best/test_{score}" in asked["summary"]) == bool(belongs)
+            assert (f"dev/{score}" in asked["history"]) == bool(belongs)
+        assert {"parameters", "seconds"} <= asked["summary"]
+
+
+def test_where_tasks_are_mixed_each_score_is_compared_among_its_own_rows() -> None:
+    titles = [config.get("chartTitle") for _, config in panels(model_of("huang2015_table2"))]
+    for choice in ("model", "decoder", "words"):
+        assert {f"test F1 by {choice}", f"test accuracy by {choice}"} <= set(titles)
+    assert "test F1 by data" in titles
+    assert "test accuracy by data" not in titles  # all of them are of PTB
+    assert {"test F1 against parameters", "test accuracy against parameters"} <= set(titles)
+
+
+def test_where_a_row_is_of_att_its_attention_is_shown() -> None:
+    for name in TRAINED:
+        models = {row.cfg.model._target_ for row in table_runs.experiments(tables.load(name))}
+        shown = any(key.startswith("attention/") for key in keys(model_of(name))["media"])
+        assert shown == any(model.endswith(".AttBiLSTM") for model in models)
 
 
 def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
