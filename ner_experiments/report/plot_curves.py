@@ -19,7 +19,7 @@ Limits = tuple[float, float]
 
 
 def dev(runs: Mapping[int, Run], name: str, title: str, limits: Limits) -> Plot:
-    """One small picture of a row; `limits` are those of all rows of the table, so that they compare."""
+    """One small picture of a row; `limits` are those of all rows on its corpus, so that they compare."""
     with drawing(330, 200) as figure:
         axes = figure.subplots()
         draw_dev(axes, runs, seeds_shown=len(runs) > 1)

@@ -10,6 +10,7 @@ from ner_experiments.pages import described, devices, hours, listed, short_commi
 from ner_experiments.report import plot_curves, plot_scores
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section, Shown
+from ner_experiments.report.svg import Plot
 from ner_experiments.statistics import summarise
 from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Result
@@ -63,24 +64,30 @@ def compared(entry: Entry) -> Section | None:
 
 
 def curves(entry: Entry) -> Section | None:
-    """Of the rows with runs."""
-    measured = [result for result in entry.page.results if result.runs]
-    if not measured:
+    """Of the rows with runs, corpus by corpus."""
+    corpora: dict[tuple[str, str, str], list[Result]] = {}
+    for result in entry.page.results:
+        if result.runs:
+            corpora.setdefault(scored_on(result), []).append(result)
+    if not corpora:
         return None
-    of_scale = {
-        kind: plot_curves.limits([it.runs for it in measured if headline(it) == kind])
-        for kind in {headline(it) for it in measured}
-    }
-    plots = [
-        plot_curves.dev(it.runs, f"curve-{number}", it.row.label, of_scale[headline(it)])
-        for number, it in enumerate(measured)
-    ]
-    text = "Dev after each epoch, a line for each seed, on one scale; the mark is the epoch that dev chose."
+    plots: list[Plot] = []
+    for rows in corpora.values():
+        limits = plot_curves.limits([it.runs for it in rows])
+        for it in rows:
+            plots.append(plot_curves.dev(it.runs, f"curve-{len(plots)}", it.row.label, limits))
+    order = ", then ".join(dict.fromkeys(name for name, *_ in corpora))
+    scale = "All rows have one scale."
+    if len(corpora) > 1:
+        scale = f"Rows on one corpus have one scale: first {order}."
+    text = f"Dev after each epoch, a line for each seed; the mark is the epoch that dev chose. {scale}"
     return Section("curves", "Learning curves", [text], plots=plots, small=True)
 
 
-def headline(result: Result) -> str:
-    return next(iter(result.runs.values())).headline
+def scored_on(result: Result) -> tuple[str, str, str]:
+    """The corpus, its checksum, and what is counted of it."""
+    run = next(iter(result.runs.values()))
+    return run.metrics["data"]["name"], run.metrics["data"]["checksum"], run.headline
 
 
 def cost(entry: Entry, links: Links) -> Section | None:

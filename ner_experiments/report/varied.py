@@ -87,9 +87,10 @@ def panels(page: Page) -> list[Panel]:
     A cited row belongs where its label says what only the labels of that panel say, such as "POS".
     """
     of_panel: dict[str, list[Result]] = {}
+    names = {chosen(page, it): corpus(it) for it in reversed(page.results) if it.runs}
     for result in page.results:
         if is_figure(result) and not result.row.cited:
-            of_panel.setdefault(scored_on(page.table, result), []).append(result)
+            of_panel.setdefault(scored_on(page, result, names), []).append(result)
     shared = {key: common(found) for key, found in of_panel.items()}
     for result in page.results:
         if is_figure(result) and result.row.cited:
@@ -107,13 +108,24 @@ def is_figure(result: Result) -> bool:
     return isinstance(result.row.published, int | float) or bool(result.scores)
 
 
-def scored_on(table: Table, result: Result) -> str:
+def scored_on(page: Page, result: Result, names: Mapping[str, str]) -> str:
+    """Of a row without runs the name that runs have with the same choice of data, if there are any."""
     measure = result.row.measure
     if measure is None:
-        return settings(table, result).get("data", "")
+        choice = chosen(page, result)
+        return corpus(result) if result.runs else names.get(choice, choice)
     if measure.figure == "chunk":
         return f"tag {measure.key}"
     return measure.of.partition(",")[0]
+
+
+def chosen(page: Page, result: Result) -> str:
+    """The choice of data that makes the row, or that of the page's deviations."""
+    return (settings(page.table, result) | table_settings.settings(page.deviations)).get("data", "")
+
+
+def corpus(result: Result) -> str:
+    return str(next(iter(result.runs.values())).metrics["data"]["name"])
 
 
 def words(result: Result) -> set[str]:
