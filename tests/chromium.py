@@ -39,6 +39,14 @@ BODY_AND_PLOT_TEXT = """() => {
   return found;
 }"""
 """Of every element with text of its own: its name, the text's colour, and that of what it stands on."""
+TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
+  const box = svg.getBoundingClientRect();
+  const leaves = (it) => Math.max(
+    it.right - box.right, box.left - it.left, it.bottom - box.bottom, box.top - it.top) > 2;
+  return [...svg.querySelectorAll('text')].filter((it) => leaves(it.getBoundingClientRect()))
+    .map((it) => `${svg.querySelector('title').textContent}: ${it.textContent}`);
+})"""
+"""What is more than two pixels outside of the svg that it is in."""
 
 
 @dataclass

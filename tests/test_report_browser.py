@@ -7,7 +7,14 @@ from pathlib import Path
 
 import close_rows
 import pytest
-from chromium import BODY_AND_PLOT_TEXT, Browser, contrast, found_chromium, opened
+from chromium import (
+    BODY_AND_PLOT_TEXT,
+    TEXT_BEYOND_ITS_PICTURE,
+    Browser,
+    contrast,
+    found_chromium,
+    opened,
+)
 from hostile_pages import HOSTILE, page_of_pairs, report_of_runs
 from playwright.sync_api import Page
 
@@ -187,6 +194,12 @@ def test_a_phone_shows_a_page_without_scrolling_it_sideways(
         with browser.page(path, width=390) as (page, _):
             page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
             assert page.evaluate("document.documentElement.scrollWidth") == 390, path.name
+
+
+def test_no_text_of_a_picture_leaves_it(report: Path, hostile: Path, pairs: Path, browser: Browser) -> None:
+    for path in (*report.iterdir(), *hostile.iterdir(), pairs):
+        with browser.page(path) as (page, _):
+            assert page.evaluate(TEXT_BEYOND_ITS_PICTURE) == [], path.name
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,7 +9,7 @@ from ner_experiments.analysis.rows import RowErrors
 from ner_experiments.report import plot_bars
 from ner_experiments.report.error_sections import bar, heading, over
 from ner_experiments.report.sections import Section, Shown
-from ner_experiments.report.svg import SERIES, Plot
+from ner_experiments.report.svg import LOOKS, Plot
 from ner_experiments.statistics import difference
 from ner_experiments.table_page import Grid, interval
 
@@ -57,7 +57,7 @@ def drawn(name: str, groups: Mapping[str, Mapping[str, MeanBucket]], number: int
             [label, *(f"{it.value:.2f} ({interval(it.low, it.high)})" if it else "" for it in shown)]
         )
     grid = Grid(("", *labels), lines)
-    some = dict(list(bars.items())[: len(SERIES)])
+    some = dict(list(bars.items())[:LOOKS])
     title = f"F1 by {heading(name)}" + ("" if len(some) == len(bars) else f", the first {len(some)} rows")
     return plot_bars.points(some, f"errors-{number}-{name.replace(' ', '-')}", "test F1", title, grid)
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from ner_experiments.report.svg import (
-    MARKERS,
     MUTED,
     ROW,
     SERIES,
@@ -18,14 +17,24 @@ from ner_experiments.report.svg import (
     drawing,
     inline,
     label_rows,
-    legend_above,
+    legends_above,
+    look,
     width_of,
 )
 from ner_experiments.table_page import Grid
 
 LONGEST = 30
 """Letters of a label."""
+GAP, APART = 14, 11
+"""Pixels between the points of a label and those of the next, and between those of a label."""
 POINTS: dict[str, Any] = {"linestyle": "", "marker": "o", "capsize": 3, "elinewidth": 1.4}
+
+
+class Plain(LogFormatter):
+    """0.01 rather than a formula, which no picture reads as one."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 class Bar(NamedTuple):
@@ -56,19 +65,23 @@ def bars(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> P
 def points(of_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """For each label a point of each row, with its interval."""
     labels = list(dict.fromkeys(bar.label for bars in of_row.values() for bar in bars))
-    with drawing(480 + width_of(labels, LONGEST), 80 + len(labels) * (14 + 11 * len(of_row))) as figure:
+    height = GAP + APART * len(of_row)
+    with drawing(480 + width_of(labels, LONGEST), 56 + height * len(labels)) as figure:
         axes = figure.subplots()
         for number, (row, bars) in enumerate(of_row.items()):
-            apart = 0.7 * ((number + 0.5) / len(of_row) - 0.5)
-            places = [labels.index(bar.label) + apart for bar in bars]
-            look = POINTS | {"marker": MARKERS[number % len(MARKERS)], "color": SERIES[number % len(SERIES)]}
+            below = APART / height * (number - (len(of_row) - 1) / 2)
+            places = [labels.index(bar.label) + below for bar in bars]
             values = [bar.value for bar in bars]
-            axes.errorbar(values, places, xerr=reaches(bars), label=row, **look)
+            drawn = axes.errorbar(values, places, xerr=reaches(bars), label=row, **POINTS | look(number))
+            drawn.lines[0].set_clip_on(False)  # a point at 0 or 100 stays whole; its interval is cut
         label_values(axes, labels)
+        axes.set_yticks([place + 0.5 for place in range(len(labels) - 1)], minor=True)
+        axes.tick_params(axis="y", which="minor", length=0)
+        axes.grid(axis="y", which="minor")
         low, high = axes.get_xlim()
         axes.set_xlim(max(0.0, low), min(100.0, high))
         axes.set_xlabel(unit)
-        legend_above(axes, columns=3)
+        legends_above(figure)
         svg = inline(
             figure,
             name,
@@ -116,21 +129,23 @@ def reliability(rows: Sequence[Bar], mean: Sequence[float], name: str, title: st
 def lines(rows: Sequence[Mapping[str, float]], name: str, unit: str, title: str) -> Plot:
     """A line for each column behind the first, which is the axis."""
     count, *columns = dict.fromkeys(key for row in rows for key in row)
-    with drawing(520, 280 + 9 * len(columns)) as figure:
+    with drawing(520, 270) as figure:
         axes = figure.subplots()
         for number, column in enumerate(columns):
             own = [row for row in rows if column in row]
             axes.plot(
                 [row[count] for row in own], [row[column] for row in own], label=column, markersize=3.5,
-                color=SERIES[number % len(SERIES)], marker=MARKERS[number % len(MARKERS)],
+                **look(number),
             )  # fmt: skip
         axes.set_xlabel(count)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_ylabel(unit)
         if unit == "norm" and all(row.get(column, 1) > 0 for row in rows for column in columns):
             axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(Plain())
+            axes.yaxis.set_minor_formatter(Plain())
         axes.grid(axis="y")
-        legend_above(axes, columns=3)
+        legends_above(figure)
         svg = inline(figure, name, title, f"A line for each of: {', '.join(columns)}.")
     cells = [
         [f"{row[count]:.0f}", *(f"{row[it]:.3g}" if it in row else "" for it in columns)] for row in rows

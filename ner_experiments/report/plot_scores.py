@@ -12,7 +12,6 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 from ner_experiments.analysis.measure import CHUNK
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.report.svg import (
-    MARKERS,
     MUTED,
     ROW,
     SERIES,
@@ -20,7 +19,8 @@ from ner_experiments.report.svg import (
     drawing,
     inline,
     label_rows,
-    legend_above,
+    legends_above,
+    look,
     width_of,
 )
 from ner_experiments.report.varied import Axis, Panel, Point, panels
@@ -32,7 +32,7 @@ from ner_experiments.tables import Table
 PAPER, OURS = "published", "ours"
 RATIO = 16
 """From here on, largest over smallest, an axis is logarithmic."""
-LONGEST = 46
+LONGEST = 60
 """Letters of a label."""
 DESCRIPTION = (
     "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
@@ -68,7 +68,7 @@ def along(axis: Axis, name: str, unit: str) -> Plot:
     comparable = all(point.result.comparable for point in axis.points)
     lines = list(dict.fromkeys(point.series for point in axis.points))
     sides = [(PAPER, OURS)] if comparable else [(PAPER,), (OURS,)]
-    with drawing(520 if comparable else 760, 320 + 18 * len(lines)) as figure:
+    with drawing(520 if comparable else 760, 320) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for number, series in enumerate(lines):
                 own = [point for point in axis.points if point.series == series]
@@ -78,8 +78,7 @@ def along(axis: Axis, name: str, unit: str) -> Plot:
             axes.set_xlabel(axis.label)
             axes.set_ylabel(unit if comparable else f"{unit}, {kinds[0]}")
             axes.grid(axis="y")
-            if axes.get_legend_handles_labels()[0]:
-                legend_above(axes, columns=len(kinds))
+        legends_above(figure)
         title = f"{unit} by {axis.label}"
         svg = inline(figure, name, title, DESCRIPTION)
     return Plot(svg, title, grid([point.result for point in axis.points]))
@@ -103,9 +102,7 @@ def draw_line(axes: Axes, kind: str, points: Sequence[Point], number: int, serie
 
 def look_of(kind: str, number: int) -> dict[str, Any]:
     """The paper's marks are open, ours are full."""
-    color = SERIES[number % len(SERIES)]
-    face = "none" if kind == PAPER else color
-    return {"color": color, "marker": MARKERS[number % len(MARKERS)], "markerfacecolor": face}
+    return look(number % len(SERIES)) | ({"markerfacecolor": "none"} if kind == PAPER else {})
 
 
 def centre(result: Result, kind: str) -> float | None:
@@ -150,7 +147,7 @@ def by_row(panel: Panel, name: str, unit: str) -> Plot:
     shown = tuple(kind for kind in (PAPER, OURS) if any(centre(it, kind) is not None for it in panel.results))
     sides = [shown] if comparable else [(kind,) for kind in shown]
     width = 340 * len(sides) + 60 + width_of(labels, LONGEST)
-    with drawing(width, 90 + ROW * len(labels)) as figure:
+    with drawing(width, 66 + ROW * len(labels)) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for kind in kinds:
                 draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 else 0)
@@ -158,8 +155,8 @@ def by_row(panel: Panel, name: str, unit: str) -> Plot:
             axes.grid(axis="both")
             axes.xaxis.set_major_locator(MaxNLocator(6))
             axes.set_xlabel(unit if comparable else f"{unit}, {kinds[0]}")
-            legend_above(axes, columns=3)
             axes.label_outer(remove_inner_ticks=False)
+        legends_above(figure)
         title = f"{unit}, row by row" + (f": {panel.title}" if panel.title else "")
         svg = inline(figure, name, title, DESCRIPTION)
     return Plot(svg, title, grid(panel.results))

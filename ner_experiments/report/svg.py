@@ -21,12 +21,16 @@ from ner_experiments.table_page import Grid
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe & Ito (2008), without the yellow, which is lost on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LOOKS = 2 * len(SERIES)
+"""Of so many series in one picture no two look alike."""
 INK, MUTED, FAINT = "#000000", "#696969", "#ebebeb"
 VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], start=1)}
 VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
 """What the page calls a colour; light and dark pages have different ones."""
 ROW, LETTER = 24, 6.6
 """Pixels of a row, and of a letter of its label."""
+MARK = 6
+"""Letters that would stand where a legend has the mark of an entry, and the room around it."""
 COLOR = re.compile("|".join(VARIABLES))
 REFERENCE = re.compile(r"(url\()?#([A-Za-z_][\w.-]*)")
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
@@ -70,7 +74,8 @@ class Plot:
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
     """A figure of so many pixels, whose text is as large as the page's."""
-    with matplotlib.rc_context(STYLE):
+    with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
+        warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
         yield Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 
@@ -126,16 +131,49 @@ def describe(root: Tree.Element, name: str, title: str, description: str) -> Non
         root.insert(position, node)
 
 
-def legend_above(axes: Axes, columns: int = 2) -> None:
-    """Outside the axes, where it hides no point."""
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, handletextpad=0.3)
+def look(number: int) -> dict[str, Any]:
+    """Of a series: the marks of those behind the first seven are open."""
+    turn, place = divmod(number, len(SERIES))
+    face = "none" if turn % 2 else SERIES[place]
+    return {"color": SERIES[place], "marker": MARKERS[place], "markerfacecolor": face}
+
+
+def legends_above(figure: Figure) -> None:
+    """Outside the axes, where they hide no point; the figure grows by as much as they are high.
+
+    Comes last: how many columns there are follows from the width that the layout gives the axes.
+    """
+    figure.draw_without_rendering()
+    heights = [legend_above(axes, axes.get_window_extent().width) for axes in figure.axes]
+    figure.set_figheight(figure.get_figheight() + max(heights) / figure.dpi)
+
+
+def legend_above(axes: Axes, width: float) -> float:
+    """As few lines as `width` holds; gives their height, both in the figure's dots."""
+    handles, labels = axes.get_legend_handles_labels()
+    longest = int(width * 72 / axes.figure.dpi / LETTER) - MARK
+    shown = [cut(label, longest) for label in labels]
+    height = 0.0
+    for lines in range(1, len(labels) + 1):
+        legend = axes.legend(
+            handles, shown, loc="lower left", bbox_to_anchor=(0, 1), ncols=-(-len(labels) // lines),
+            borderaxespad=0.2, handletextpad=0.3,
+        )  # fmt: skip
+        extent = legend.get_window_extent()
+        height = extent.height
+        if extent.width <= width:
+            break
+    return height
+
+
+def cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def label_rows(axes: Axes, labels: Sequence[str], longest: int) -> None:
     """A line of the picture for each label, the first on top; of a long one so many letters."""
-    shown = [text if len(text) <= longest else f"{text[: longest - 1]}…" for text in labels]
-    axes.set_yticks(range(len(shown)), shown)
-    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_yticks(range(len(labels)), [cut(text, longest) for text in labels])
+    axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
 
 
