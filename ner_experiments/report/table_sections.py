@@ -7,7 +7,7 @@ from statistics import fmean
 
 from ner_experiments import table_page
 from ner_experiments.pages import described, devices, hours, listed, short_commit
-from ner_experiments.report import plot_curves, plot_scores
+from ner_experiments.report import plot_cost, plot_curves, plot_scores
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section, Shown
 from ner_experiments.report.svg import Plot
@@ -108,9 +108,8 @@ def cost(entry: Entry, links: Links) -> Section | None:
         f"On {devices(entry.runs)}. Means over runs ± standard deviation; "
         "the seconds depend on what else the machine did."
     )
-    return Section(
-        "cost", "Cost", [text], [Shown(Grid(headings, lines), "What a run of each row costs", links)]
-    )
+    shown = Shown(Grid(headings, lines), "What a run of each row costs", links)
+    return Section("cost", "Cost", [text], [shown], plot_cost.plots(entry.page))
 
 
 def cost_line(result: Result) -> list[str]:
