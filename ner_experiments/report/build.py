@@ -17,6 +17,7 @@ from ner_experiments.report import (
     index,
     row_sections,
     table_sections,
+    worst,
     xor_section,
 )
 from ner_experiments.report.entries import Entry
@@ -194,8 +195,8 @@ def write_row(
     first = places[0]
     data = next(iter(runs.values())).metrics["data"]["name"]
     sections = [*row_sections.sections(runs), *error_sections.of_row(errors)]
-    if name in maps:
-        sections.append(attention.section([maps[name]]))
+    drawn = attention.section([maps[name]]) if name in maps else None
+    further = [drawn, worst.section(runs), row_sections.settings(runs)]
     site.write(
         f"{name}.html",
         "table.html",
@@ -206,7 +207,7 @@ def write_row(
             "deviations": first.deviations if all(place.deviations for place in places) else "",
             "comparable": True,
             "stands_on": f"Stands in {'; '.join(map(str, places))}.",
-            "sections": [*sections, row_sections.settings(runs)],
+            "sections": [*sections, *(it for it in further if it is not None)],
             "trail": [(first.source, first.page), (first.label, "")],
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ner_experiments.report.cases import Pieces
 from ner_experiments.report.svg import Plot
 from ner_experiments.table_page import Grid
 
@@ -25,6 +26,15 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Tagged:
+    """A sentence: its gold mentions, and in which ways it was tagged, by whom, and whether that is right."""
+
+    title: str
+    gold: Pieces
+    predicted: Sequence[tuple[str, Pieces, bool]]
+
+
+@dataclass(frozen=True)
 class Section:
     """`texts` stand above, `notes` below; `small`: many small plots in a grid; `folded`: what opens."""
 
@@ -36,5 +46,6 @@ class Section:
     small: bool = False
     notes: Sequence[str] = ()
     points: Sequence[str] = ()
+    sentences: Sequence[Tagged] = ()
     links: Sequence[tuple[str, str]] = ()
     folded: Sequence[tuple[str, str]] = ()

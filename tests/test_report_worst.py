@@ -1,0 +1,83 @@
+"""The sentences with most errors on a row's page: those that a logger's table has, of all the row's runs."""
+
+from pathlib import Path
+
+import pytest
+from toy_rows import TEST, TOY, finish
+
+from ner_experiments import shown
+from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.report import worst
+from ner_experiments.report.cases import Pieces
+from ner_experiments.runs import KeptRun, Run, run_of
+
+
+def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
+    """Of one experiment, each of which found no name in so many sentences of test, and all in others."""
+    known: dict[str, str] = {}
+    row = ["paper=yang2020", *TOY, f"output_dir={folder}", "model=stacked", "layers=2"]
+    return {seed: run_of(finish(row, seed, wrong, known)) for seed, wrong in enumerate(num_wrong, start=1)}
+
+
+@pytest.mark.parametrize("most", [50, 4])
+def test_of_one_run_they_are_what_loggers_show(
+    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worst, "MOST", most)
+    own = runs(tmp_path, 20)
+    expected = [
+        (f"Sentence {number}, errors: {errors}", gold, predicted)
+        for number, errors, gold, predicted in shown.predictions(own[1].folder, "test", "mentions", most)
+        if errors
+    ]
+    assert len(expected) == min(most, sum("B-" in " ".join(it.tags) for it in TEST[:20]))
+    section = worst.section(own)
+    assert section is not None
+    found = []
+    for sentence in section.sentences:
+        ((who, pieces, right),) = sentence.predicted
+        assert (who, right) == ("predicted", False)
+        found.append((sentence.title, bracketed(sentence.gold), bracketed(pieces)))
+    assert found == expected
+
+
+def bracketed(pieces: Pieces) -> str:
+    return " ".join(f"[{text}]{kind}" if kind else text for kind, text in pieces)
+
+
+class Tagging(Run):
+    """A run that tagged a corpus of four tokens, token by token."""
+
+    def predicted(self) -> list[Predicted]:
+        gold = (("DT", "NN"), ("NN", "VB"))
+        return [
+            Predicted(("a", "b"), tags, tuple(mine))
+            for tags, mine in zip(gold, self.metrics["tags"], strict=True)
+        ]
+
+
+def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> None:
+    tagged = {1: ["DT NN", "VB NN"], 2: ["DT VB", "NN NN"], 4: ["DT VB", "NN VB"]}
+    made = {
+        seed: Tagging(Path(), {"task": "tags", "tags": [it.split() for it in of_seed]})
+        for seed, of_seed in tagged.items()
+    }
+    section = worst.section(made)
+    assert section is not None
+    assert section.texts[0].startswith("2 of 2 test sentences have errors; shown are 2,")
+    second, first = section.sentences
+    assert (second.title, first.title) == ("Sentence 2, errors: 1", "Sentence 1, errors: 0.7")
+    assert first.predicted == [
+        ("predicted, seed 1", [("", "a"), ("", "b")], True),
+        ("predicted, seed 2, 4", [("", "a"), ("VB", "b")], False),
+    ]
+    assert [who for who, _, _ in second.predicted] == [f"predicted, seed {seed}" for seed in (1, 2, 4)]
+
+
+def test_kept_runs_have_no_sentences_and_runs_without_errors_none_to_show(tmp_path: Path) -> None:
+    own = runs(tmp_path, 0, 20)
+    kept = {seed: KeptRun(run.folder, run.metrics, {}) for seed, run in own.items()}
+    assert worst.section(kept) is None
+    assert worst.section({1: own[1]}) is None
+    alone, both = worst.section({2: own[2]}), worst.section({1: kept[1], 2: own[2]})
+    assert alone == both
