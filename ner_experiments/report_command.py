@@ -34,11 +34,12 @@ def write(arguments: argparse.Namespace) -> Path:
     """Returns the index."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
-    from ner_experiments.report import build, entries
+    from ner_experiments.report import build, entries, own_runs
     from ner_experiments.results import commit
 
     outputs = arguments.runs or (Path("outputs") if Path("outputs").is_dir() else None)
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item]
     found = entries.entries(arguments.results, outputs, names, overrides)
-    return build.write(found, arguments.results, arguments.output, commit())[0]
+    own = own_runs.entries(outputs, found) if outputs and not names else []
+    return build.write(found, arguments.results, arguments.output, commit(), own)[0]

@@ -8,10 +8,8 @@ from typing import Any
 
 from ner_experiments.table_scores import Comparison, Page, Result
 
-LEGEND = (
-    "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean. "
-    '"Expected": whether the published number lies where further runs of ours would be expected.'
-)
+OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
+LEGEND = f'{OURS} "Expected": whether the published number lies where further runs of ours would be expected.'
 TRIALS = (
     "Phrases of 4. Ours: the mean over trainings ± standard deviation (trainings), and its 95 % interval."
 )

@@ -30,8 +30,10 @@ MARK = "ner-experiments report"
 """What the index of a folder says that may be written over."""
 
 
-def write(entries: Sequence[Entry], results: Path, output: Path, commit: str | None) -> list[Path]:
-    """Returns the pages. ValueError if the folder holds something else.
+def write(
+    entries: Sequence[Entry], results: Path, output: Path, commit: str | None, own: Sequence[Entry] = ()
+) -> list[Path]:
+    """Returns the pages; `own`: of no published table. ValueError if the folder holds something else.
 
     An older report, which may have pages of tables or runs that are gone, is removed when this one is made.
     """
@@ -39,7 +41,7 @@ def write(entries: Sequence[Entry], results: Path, output: Path, commit: str | N
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
         site = Site(Path(place) / output.name, commit)
-        write_pages(site, entries, results)
+        write_pages(site, entries, results, own)
         if output.exists():
             shutil.rmtree(output)
         site.folder.rename(output)
@@ -54,12 +56,12 @@ def check(output: Path) -> None:
         raise ValueError(f"{output}: expected a new folder, an empty one, or an older report")
 
 
-def write_pages(site: Site, entries: Sequence[Entry], results: Path) -> None:
-    rows = row_pages(entries)
-    index.write(site, entries, results)
+def write_pages(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry]) -> None:
+    rows = row_pages([*entries, *own])
+    index.write(site, entries, results, own)
     maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
     errors = {name: RowErrors(places[0].label, runs) for name, (runs, places) in rows.items()}
-    for entry in entries:
+    for entry in (*entries, *own):
         write_table(site, entry, maps, errors)
     for name, (runs, places) in rows.items():
         write_row(site, name, runs, places, maps, errors[name])

@@ -47,6 +47,14 @@ class Entry:
         return [run for result in (*self.page.results, *self.analysed) for run in result.runs.values()]
 
     @property
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """What makes its runs, each with what it is."""
+        seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in self.runs})))
+        table = f"table={self.page.table.analysis or self.page.table.name}"
+        text = " ".join(["python run.py -m", table, *self.page.deviations, f"seeds=[{seeds}]"])
+        return (("The command", text),)
+
+    @property
     def to_measure(self) -> list[Result]:
         """The rows for which there is something to run, or to measure on the runs of others."""
         return [it for it in self.page.results if it.row.run is not None or it.row.trial or it.row.measure]

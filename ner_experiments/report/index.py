@@ -25,8 +25,10 @@ AFTER_YEAR = re.compile(r"(?<=\(\d{4}\)).*")
 NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
 
 
-def write(site: Site, entries: Sequence[Entry], results: Path) -> None:
-    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in entries for run in entry.runs}
+def write(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry] = ()) -> None:
+    """`own` are those of no published table."""
+    both = [*entries, *own]
+    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in both for run in entry.runs}
     tables = {entry.page.table.name for entry in entries}
     begun = {entry.page.table.name for entry in entries if any(it.scores for it in entry.page.results)}
     papers = {paper(entry): AFTER_YEAR.sub("", entry.page.table.source) for entry in entries}
@@ -44,6 +46,7 @@ def write(site: Site, entries: Sequence[Entry], results: Path) -> None:
             "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
             "states": list(STATES.items()),
             "lines": [line(entry) for entry in sorted(entries, key=nothing_measured)],
+            "own": [line(entry) for entry in own],
             "others": single_runs(results),
         },
     )

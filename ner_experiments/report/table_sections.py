@@ -13,10 +13,12 @@ from ner_experiments.report.sections import Section, Shown
 from ner_experiments.report.svg import Plot
 from ner_experiments.statistics import summarise
 from ner_experiments.table_page import Grid
-from ner_experiments.table_scores import Result
+from ner_experiments.table_scores import Page, Result
 
 Links = Mapping[str, str]
 """The page of a row, by its label."""
+OF_THE_PAPER = ("published", "ours - published", "expected")
+"""Columns of what a paper prints."""
 
 
 def results(entry: Entry, links: Links) -> Section:
@@ -29,17 +31,29 @@ def results(entry: Entry, links: Links) -> Section:
         if it.row.label in links
     }
     cited = frozenset(number for number, it in enumerate(page.results) if it.row.cited)
-    filled = [number for line in grid.lines for number, cell in enumerate(line, start=1) if cell]
-    grid = Grid(grid.headings[: max(filled)], [line[: max(filled)] for line in grid.lines])
-    texts = [table_page.legend(page)] if any(it.scores for it in page.results) else []
+    shown = Shown(filled(page, grid), page.table.title, of_line, cited, text=int(in_words(entry)))
+    legend = table_page.legend(page) if is_printed(page) else table_page.OURS
+    texts = [legend] if any(it.scores for it in page.results) else []
     texts += [table_page.PEEKED] if grid.headings == table_page.HEADINGS else []
-    return Section(
-        "results",
-        "Published and ours" if len(grid.headings) > 2 else "Published",
-        grids=[Shown(grid, page.table.title, of_line, cited, text=int(in_words(entry)))],
-        notes=texts,
-        points=table_page.notes(page),
+    title = " and ".join(name for name in ("published", "ours") if name in shown.grid.headings)
+    points = table_page.notes(page)
+    return Section("results", title.capitalize() or "Rows", grids=[shown], notes=texts, points=points)
+
+
+def filled(page: Page, grid: Grid) -> Grid:
+    """Up to the last column with something in it; of what is published none, if nothing is."""
+    last = max(place for line in grid.lines for place, cell in enumerate(line) if cell)
+    hidden = () if is_printed(page) else OF_THE_PAPER
+    places = [place for place, name in enumerate(grid.headings) if place <= last and name not in hidden]
+    return Grid(
+        [grid.headings[place] for place in places],
+        [[line[place] for place in places] for line in grid.lines],
     )
+
+
+def is_printed(page: Page) -> bool:
+    """Whether a paper has a figure, or sentences, for a row."""
+    return any(row.published is not None for row in page.table.rows)
 
 
 def in_words(entry: Entry) -> bool:
@@ -145,16 +159,6 @@ def made(entry: Entry) -> Section | None:
     runs = entry.runs
     if not runs:
         return None
-    page = entry.page
-    seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in runs})))
-    command = " ".join(
-        [
-            "python run.py -m",
-            f"table={page.table.analysis or page.table.name}",
-            *page.deviations,
-            f"seeds=[{seeds}]",
-        ]
-    )
     torch = listed({f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics})
     points = [
         f"{len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {torch}.",
@@ -164,7 +168,7 @@ def made(entry: Entry) -> Section | None:
     for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
         points.append(f"Data: {name}, checksum {checksum[:12]}.")
         points += notes
-    return Section("made", "How it was made", points=points, folded=[("The command", command)])
+    return Section("made", "How it was made", points=points, folded=entry.commands)
 
 
 def stands_on(entry: Entry) -> str:

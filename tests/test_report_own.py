@@ -1,0 +1,109 @@
+"""Runs of no published table in the report: which they are, what their rows are called, and their pages."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tiny_runs import finished
+from toy_rows import TOY, finish
+
+from ner_experiments import tables
+from ner_experiments.main import cli
+from ner_experiments.report import own_runs, table_sections
+from ner_experiments.report.entries import Entry
+from ner_experiments.runs import run_of
+from ner_experiments.table_scores import Page, Result
+
+
+def sweep(folder: Path, *choices: list[str], seeds: tuple[int, ...] = (1,)) -> list[Path]:
+    """Runs of each choice of settings with each seed, as they leave their folders."""
+    return [
+        finish([*TOY, f"output_dir={folder}", *choice], seed, seed, {})
+        for choice in choices
+        for seed in seeds
+    ]
+
+
+def labels(entry: Entry) -> list[str]:
+    return [result.row.label for result in entry.page.results]
+
+
+def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_path: Path) -> None:
+    layers = [["model=residual", f"layers={number}"] for number in (1, 2, 10)]
+    folders = sweep(tmp_path / "outputs" / "demo", *layers, seeds=(1, 2))
+    (entry,) = own_runs.entries(tmp_path / "outputs", [])
+    assert entry.page.table.title == "Experiments on toy_zh in outputs/demo"
+    assert set(labels(entry)) == {"model.num_layers=1", "model.num_layers=2", "model.num_layers=10"}
+    for result in entry.page.results:
+        assert result.scores == {seed: run.score for seed, run in result.runs.items()}
+        assert [*result.runs] == [1, 2]
+    assert {run.folder for run in entry.runs} == set(folders)
+    (table,) = table_sections.results(entry, {}).grids
+    assert table.grid.headings == ["", "ours", "95 %", "parameters", "s per epoch"]
+    assert [line[0] for line in table.grid.lines] == labels(entry)
+    assert (entry.missing, entry.off, entry.places, entry.commands) == (0, 0, ("outputs/demo",), ())
+
+
+def test_of_parts_that_differ_it_is_said_which_they_are(tmp_path: Path) -> None:
+    choices = [
+        ["model=residual", "chars=none"],
+        ["model=stacked", "chars=none"],
+        ["model=stacked", "features=case"],
+    ]
+    sweep(tmp_path, *choices)
+    (entry,) = own_runs.entries(tmp_path, [])
+    assert set(labels(entry)) == {
+        "chars=none features=none model=ResidualBiLSTM",
+        "chars=none features=none model=StackedBiLSTM",
+        "chars=Characters+CharCNN features=Case+OneHot model=StackedBiLSTM",
+    }
+
+
+def test_what_labels_do_not_tell_apart_is_called_by_its_folder(tmp_path: Path) -> None:
+    folders = sweep(tmp_path, ["model=residual"])
+    (entry,) = own_runs.entries(tmp_path, [])
+    assert labels(entry) == [folders[0].parent.name]
+
+
+def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(tmp_path: Path) -> None:
+    own, theirs, damaged = sweep(tmp_path, *(["model=residual", f"layers={number}"] for number in (1, 2, 3)))
+    table = tables.load("yang2020_table12")
+    claimed = Entry(Page(table, (Result(table.rows[0], {1: 50.0}, {1: run_of(theirs)}),)))
+    (damaged / "metrics.json").write_text("{")
+    (entry,) = own_runs.entries(tmp_path, [claimed])
+    assert [run.folder for run in entry.runs] == [own]
+
+
+def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
+    for folder, data in (("a", TOY), ("a", [*TOY, "data.max_sentences=10"]), ("b", TOY)):
+        finish([*data, "model=residual", f"output_dir={tmp_path / folder}"], 1, 2, {})
+    found = own_runs.entries(tmp_path, [])
+    assert sorted(entry.places[0] for entry in found) == sorted(
+        f"{tmp_path.name}/{folder}" for folder in "aab"
+    )
+    assert len({entry.name for entry in found}) == 3
+
+
+@pytest.fixture(scope="module")
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two experiments of which no table knows."""
+    folder = tmp_path_factory.mktemp("trained")
+    for layers in (1, 2):
+        finished(folder, "data=toy_en", "model=residual", f"layers={layers}")
+    return folder / "outputs"
+
+
+def test_a_report_shows_them_unless_tables_are_named(outputs: Path, tmp_path: Path) -> None:
+    arguments = ["--runs", str(outputs), "--results", str(tmp_path / "none"), "--output"]
+    assert cli(["report", *arguments, str(tmp_path / "all")]) == 0
+    index = (tmp_path / "all" / "index.html").read_text(encoding="utf-8")
+    (link,) = re.findall(r'<a href="(runs_\w+\.html)">Experiments on toy_en in outputs</a>', index)
+    page = (tmp_path / "all" / link).read_text(encoding="utf-8")
+    rows = set(re.findall(r'<a href="(runs-\w+\.html)">model\.num_layers=[12]</a>', page))
+    assert rows == {path.name for path in (tmp_path / "all").glob("runs-*.html")}
+    assert len(rows) == 2
+    sections = re.findall(r'<h2 id="([\w-]+)"', page)
+    assert sections == ["results", "varied", "differences", "curves", "cost", "errors-0", "pairs", "made"]
+    assert "python run.py" not in page
+    assert cli(["report", "xor", *arguments, str(tmp_path / "named")]) == 0
+    assert {path.name for path in (tmp_path / "named").iterdir()} == {"index.html", "xor.html"}
