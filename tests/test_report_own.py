@@ -33,7 +33,7 @@ def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_pa
     folders = sweep(tmp_path / "outputs" / "demo", *layers, seeds=(1, 2))
     (entry,) = own_runs.entries(tmp_path / "outputs", [])
     assert entry.page.table.title == "Experiments on toy_zh in outputs/demo"
-    assert set(labels(entry)) == {"model.num_layers=1", "model.num_layers=2", "model.num_layers=10"}
+    assert labels(entry) == ["model.num_layers=1", "model.num_layers=2", "model.num_layers=10"]
     for result in entry.page.results:
         assert result.scores == {seed: run.score for seed, run in result.runs.items()}
         assert [*result.runs] == [1, 2]
@@ -65,13 +65,16 @@ def test_what_labels_do_not_tell_apart_is_called_by_its_folder(tmp_path: Path) -
     assert labels(entry) == [folders[0].parent.name]
 
 
-def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(tmp_path: Path) -> None:
+def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     own, theirs, damaged = sweep(tmp_path, *(["model=residual", f"layers={number}"] for number in (1, 2, 3)))
     table = tables.load("yang2020_table12")
     claimed = Entry(Page(table, (Result(table.rows[0], {1: 50.0}, {1: run_of(theirs)}),)))
     (damaged / "metrics.json").write_text("{")
     (entry,) = own_runs.entries(tmp_path, [claimed])
     assert [run.folder for run in entry.runs] == [own]
+    assert f"left out of the report: {damaged / 'metrics.json'} is damaged" in caplog.text
 
 
 def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -15,6 +17,8 @@ from ner_experiments.report.entries import Entry
 from ner_experiments.runs import Run, by_seed, run_of
 from ner_experiments.table_scores import Page, Result
 from ner_experiments.tables import Row, Table
+
+log = logging.getLogger(__name__)
 
 NOTE = "No paper prints these rows: where they are compared, it is with the first of them."
 Settings = Mapping[str, Any]
@@ -41,7 +45,7 @@ class Group:
 def entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
     """Of run folders anywhere in `outputs` those that were scored on test and of which no table is made.
 
-    Those whose metrics or settings cannot be read are left out.
+    Those whose metrics or settings cannot be read are left out, and the log says why.
     """
     theirs = {run.folder.resolve() for entry in tables for run in entry.runs}
     groups: dict[str, Group] = {}
@@ -50,7 +54,8 @@ def entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
             continue
         try:
             run, settings = run_of(path.parent), counted(run_config.read(path.parent))
-        except (ValueError, OSError):
+        except (ValueError, OSError) as error:
+            log.warning("left out of the report: %s", error)
             continue
         if "test" in run.metrics:
             add(groups, run, settings, (outputs.name / path.parents[2].relative_to(outputs)).as_posix())
@@ -87,6 +92,7 @@ def entry(key: str, group: Group) -> Entry:
         own = label if label and labels.count(label) == 1 else runs[0].label
         scores = {seed: run.score for seed, run in by_seed(runs).items()}
         results.append(Result(Row(label=own, run=tuple(items)), scores, by_seed(runs)))
+    results.sort(key=lambda result: natural(result.row.label))
     table = Table(
         name=f"runs_{sha256(key.encode()).hexdigest()[:8]}",
         title=f"Experiments on {group.corpus} in {group.place}",
@@ -102,3 +108,8 @@ def apart(rows: Sequence[Settings]) -> list[list[str]]:
     names = [name for name in rows[0] if all(name in row for row in rows) and "_target_" not in name]
     varied = [name for name in names if len({str(row[name]) for row in rows}) > 1]
     return [[f"{name}={row[name]}" for name in varied] for row in rows]
+
+
+def natural(label: str) -> list[int | str]:
+    """By which 2 stands before 10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", label)]
