@@ -134,7 +134,12 @@ def short_commit(run: Run) -> str:
 
 
 def devices(runs: Iterable[Run]) -> str:
-    return listed({f"{run.metrics['device']} ({run.metrics['threads']} threads)" for run in runs})
+    return listed({device(run) for run in runs})
+
+
+def device(run: Run) -> str:
+    threads = run.metrics["threads"]
+    return f"{run.metrics['device']} ({threads} {'thread' if threads == 1 else 'threads'})"
 
 
 def hours(runs: Iterable[Run]) -> float:

@@ -39,6 +39,22 @@ BODY_AND_PLOT_TEXT = """() => {
   return found;
 }"""
 """Of every element with text of its own: its name, the text's colour, and that of what it stands on."""
+STRUCTURE = """() => {
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  const says = (svg, tag) => svg.querySelector(`:scope > ${tag}`)?.textContent.trim();
+  return {
+    lang: document.documentElement.lang,
+    levels: all('h1, h2, h3, h4').map((it) => Number(it.tagName[1])),
+    identifiers: all('[id]').map((it) => it.id),
+    unscoped: all('th:not([scope])').length,
+    uncaptioned: all('table:not(:has(caption))').length,
+    unlabelled: all('input, select').filter((it) => !it.labels.length).length,
+    undescribed: all('svg').filter((it) =>
+      it.getAttribute('role') !== 'img' || !says(it, 'title') || !says(it, 'desc')).length,
+    unreachable: all('.scroll:not([tabindex="0"][role=region][aria-label])').length,
+  };
+}"""
+"""What keyboards and screen readers go by: the levels of headings, names, captions, labels, descriptions."""
 TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
   const leaves = (it) => Math.max(

@@ -9,6 +9,7 @@ import close_rows
 import pytest
 from chromium import (
     BODY_AND_PLOT_TEXT,
+    STRUCTURE,
     TEXT_BEYOND_ITS_PICTURE,
     Browser,
     contrast,
@@ -225,23 +226,6 @@ def test_the_theme_can_be_chosen_and_is_remembered(report: Path, browser: Browse
         assert page.evaluate(paper) == "rgb(20, 22, 26)"
         page.reload()
         assert page.evaluate(paper) == "rgb(20, 22, 26)"
-
-
-STRUCTURE = """() => {
-  const all = (selector) => [...document.querySelectorAll(selector)];
-  const says = (svg, tag) => svg.querySelector(`:scope > ${tag}`)?.textContent.trim();
-  return {
-    lang: document.documentElement.lang,
-    levels: all('h1, h2, h3, h4').map((it) => Number(it.tagName[1])),
-    identifiers: all('[id]').map((it) => it.id),
-    unscoped: all('th:not([scope])').length,
-    uncaptioned: all('table:not(:has(caption))').length,
-    unlabelled: all('input, select').filter((it) => !it.labels.length).length,
-    undescribed: all('svg').filter((it) =>
-      it.getAttribute('role') !== 'img' || !says(it, 'title') || !says(it, 'desc')).length,
-    unreachable: all('.scroll:not([tabindex="0"][role=region][aria-label])').length,
-  };
-}"""
 
 
 def test_a_page_can_be_used_by_keyboard_and_by_ear(

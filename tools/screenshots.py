@@ -34,7 +34,7 @@ SMALL = (
 )
 PICTURES = (
     ("index", "index.html", 1280, 860, "light", 0),
-    ("table", "yang2020_table12-*-3.html", 1280, 1400, "light", 0),
+    ("table", "huang2015_table3-*2015.html", 1280, 1400, "light", 0),
     ("errors", "runs-*.html", 1280, 1250, "dark", 680),
     ("pairs-phone", "*-pairs-0.html", 390, 800, "dark", 610),
 )
@@ -57,7 +57,7 @@ def main() -> int:
     command("report", "li2020_table1", *further, *of_toy)
     with opened() as browser:
         for name, pattern, width, height, scheme, scrolled in PICTURES:
-            folder = kept if pattern.startswith(("index", "yang2020")) else toy
+            folder = kept if pattern.startswith(("index", "huang2015")) else toy
             path = sorted(folder.glob(pattern))[0]
             with browser.page(path, width=width, scheme=scheme) as (page, _):
                 page.set_viewport_size({"width": width, "height": height})
