@@ -74,15 +74,7 @@ def sections(scored: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Sect
 def varying(rows: Sequence[Experiment], score: str) -> list[Any]:
     """Each row, and then by what the rows compare: a number against the score as points, a choice as bars."""
     y, title = panels.SummaryMetric(f"best/test_{score}"), f"test {printed(score)}"
-    found: list[Any] = [
-        panels.BarPlot(
-            title=f"{title} of each row, mean and deviation of the seeds",
-            metrics=[y],
-            groupby_aggfunc="mean",
-            groupby_rangefunc="stddev",
-            max_bars_to_show=50,
-        )
-    ]
+    found = [bars(f"{title} of each row, mean and deviation of the seeds", y, max_bars_to_show=50)]
     overrides = [settings(row.overrides) for row in rows]
     keys = compared(overrides)
     numbers = numeric(overrides, keys)
@@ -95,18 +87,14 @@ def varying(rows: Sequence[Experiment], score: str) -> list[Any]:
                 found.append(panels.ScatterPlot(title=against, x=panels.Config(name), y=y))
             else:
                 by = f"{title} by {named(key if len(names) == 1 else name)}"
-                found.append(bars(by, y, name))
+                found.append(bars(by, y, groupby=panels.Config(name)))
     return found
 
 
-def bars(title: str, y: panels.SummaryMetric, name: str) -> panels.BarPlot:
-    """Runs that lack the setting have a bar of their own."""
+def bars(title: str, y: panels.SummaryMetric, **further: Any) -> Any:
+    """Means and deviations. Runs that lack a setting by which they are grouped have a bar of their own."""
     return panels.BarPlot(
-        title=title,
-        metrics=[y],
-        groupby=panels.Config(name),
-        groupby_aggfunc="mean",
-        groupby_rangefunc="stddev",
+        title=title, metrics=[y], groupby_aggfunc="mean", groupby_rangefunc="stddev", **further
     )
 
 

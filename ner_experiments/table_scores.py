@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -41,6 +42,11 @@ class Result:
     @property
     def measured(self) -> Summary | None:
         return statistics.summarise(self.scores.values()) if self.scores else None
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The corpus of its runs, as metrics.json has it; of a row with runs."""
+        return dict(next(iter(self.runs.values())).metrics["data"])
 
     @property
     def against(self) -> AgainstPublished | None:
@@ -194,8 +200,7 @@ def groups(results: Sequence[Result]) -> list[list[Result]]:
     found: dict[str, list[Result]] = {}
     for result in results:
         if result.runs:
-            data = next(iter(result.runs.values())).metrics["data"]
-            found.setdefault(data["checksum"], []).append(result)
+            found.setdefault(result.data["checksum"], []).append(result)
     return list(found.values())
 
 

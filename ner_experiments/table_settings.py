@@ -20,12 +20,7 @@ def named(key: str) -> str:
 
 def settings(overrides: Sequence[str]) -> dict[str, str]:
     """By key."""
-    return dict(split(item) for item in overrides)
-
-
-def split(override: str) -> tuple[str, str]:
-    key, _, value = override.partition("=")
-    return key, value
+    return {key: value for key, _, value in (item.partition("=") for item in overrides)}
 
 
 def varying(rows: Sequence[Mapping[str, str]]) -> list[str]:

@@ -145,7 +145,7 @@ def pieces(tagged: Tagged) -> Iterator[Piece]:
     """The text of the sentence in order, none of it left out."""
     it, done = tagged.sentence, 0
     for start, end, kind, probability in found(tagged):
-        yield it.text[done : start - it.start], start, "", 0.0
+        yield it.text[done : start - it.start], it.start + done, "", 0.0
         yield it.text[start - it.start : end - it.start], start, kind, probability
         done = end - it.start
     yield it.text[done:], it.start + done, "", 0.0

@@ -132,8 +132,10 @@ def fitting(runs: Sequence[Status], console: Console) -> Table:
     if fits(whole := shown(runs)):
         return whole
     ordered = sorted(runs, key=lambda run: WORTH_SEEING.index(run.state))
-    cut = [shown(ordered[:number], ordered[number:]) for number in range(min(len(runs), console.height))]
-    return next(filter(fits, reversed(cut)), cut[0])
+    for number in range(min(len(runs), console.height), 0, -1):
+        if fits(table := shown(ordered[:number], ordered[number:])):
+            return table
+    return shown((), ordered)
 
 
 def status(runs: Sequence[Status]) -> int:

@@ -39,28 +39,15 @@ def add_ahead(z, plane, h, starts, packed, first, units, size, rows):
 def add_back(by_h, by_z, plane, starts, packed, first, units, size, rows):
     """by_h += W^T by_z, likewise, packed by `pack_back`."""
     lanes, wide = lanes_of(by_h), whole_vectors(size, by_h)
+    pair = 2 * lanes
     for unit in range(units):
         to, panel, j = unit * size, (first + unit) * 4 * size * wide, 0
-        while j + 2 * lanes <= wide:
+        while j + pair <= wide:
             add_wide(
-                by_h,
-                starts,
-                to + j,
-                lanes,
-                by_z,
-                starts,
-                to,
-                1,
-                plane,
-                packed,
-                panel,
-                2 * lanes,
-                size,
-                4,
-                rows,
+                by_h, starts, to + j, lanes, by_z, starts, to, 1, plane, packed, panel, pair, size, 4, rows
             )
-            j += 2 * lanes
-            panel += 8 * lanes * size
+            j += pair
+            panel += 4 * pair * size
         if j < wide:
             add_narrow(
                 by_h, starts, to + j, lanes, by_z, starts, to, 1, plane, packed, panel, lanes, size, 4, rows

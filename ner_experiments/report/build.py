@@ -146,7 +146,7 @@ def pairs(site: Site, entry: Entry) -> Section | None:
     for number, group in enumerate(groups(entry.page.results)):
         if len(group) < 2:
             continue
-        data = next(iter(group[0].runs.values())).metrics["data"]["name"]
+        data = group[0].data["name"]
         name = f"{entry.name}-pairs-{number}.html"
         context = cases.context(group)
         about = {

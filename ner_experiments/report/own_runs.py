@@ -16,6 +16,7 @@ from ner_experiments.identity import counted, flat
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs import Run, by_seed, run_of
 from ner_experiments.table_scores import Page, Result
+from ner_experiments.table_settings import varying
 from ner_experiments.tables import Row, Table
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class Group:
     place: str
     corpus: str
     runs: dict[str, list[Run]] = field(default_factory=dict)
-    settings: dict[str, Settings] = field(default_factory=dict)
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
@@ -71,10 +72,10 @@ def add(groups: dict[str, Group], run: Run, settings: dict[str, Any], place: str
     group.settings[identity] = described(settings)
 
 
-def described(settings: Settings) -> dict[str, Any]:
+def described(settings: Settings) -> dict[str, str]:
     """Of each part which one it is, and all settings by their dotted names."""
     kinds = {name: kind(part) for name, part in settings.items() if isinstance(part, Mapping)}
-    return {**kinds, **dict(flat(settings))}
+    return kinds | {name: str(value) for name, value in flat(settings)}
 
 
 def kind(part: Settings) -> str:
@@ -103,11 +104,10 @@ def entry(key: str, group: Group) -> Entry:
     return OwnRuns(Page(table, tuple(results)), (group.place,))
 
 
-def apart(rows: Sequence[Settings]) -> list[list[str]]:
+def apart(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
     """Of each row the settings that all rows have and in which they differ."""
-    names = [name for name in rows[0] if all(name in row for row in rows) and "_target_" not in name]
-    varied = [name for name in names if len({str(row[name]) for row in rows}) > 1]
-    return [[f"{name}={row[name]}" for name in varied] for row in rows]
+    shared = [name for name in varying(rows) if all(name in row for row in rows) and "_target_" not in name]
+    return [[f"{name}={row[name]}" for name in shared] for row in rows]
 
 
 def natural(label: str) -> list[int | str]:

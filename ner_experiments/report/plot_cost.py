@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator, MaxNLocator
 
 from ner_experiments.report.plot_scores import LONGEST, RATIO, bars, unit_of
-from ner_experiments.report.svg import MARKERS, ROW, SERIES, Plot, drawing, inline, width_of
+from ner_experiments.report.svg import ROW, Plot, cut, drawing, inline, look, width_of
 from ner_experiments.statistics import Summary, summarise
 from ner_experiments.table_page import Grid
 from ner_experiments.table_scores import Page, Result, groups
@@ -33,8 +33,7 @@ def plots(page: Page) -> list[Plot]:
     found = [group for group in groups(page.results) if len(group) >= FEWEST]
     made = []
     for number, group in enumerate(found):
-        data = next(iter(group[0].runs.values())).metrics["data"]["name"]
-        made.append(against(group, f"cost-{number}", unit_of(page.table, group), data))
+        made.append(against(group, f"cost-{number}", unit_of(page.table, group), group[0].data["name"]))
     return made
 
 
@@ -67,9 +66,7 @@ def draw(axes: Axes, results: Sequence[Result], key: str, labels: Sequence[str])
         x, y = cost(result, key), score(result)
         axes.errorbar(
             [x.mean], [y.mean], xerr=bars([x.sd or 0.0]), yerr=bars([y.sd or 0.0]), linestyle="",
-            capsize=3, elinewidth=1.2, color=SERIES[number % len(SERIES)],
-            marker=MARKERS[number % len(MARKERS)],
-            label=label if len(label) <= LONGEST else f"{label[: LONGEST - 1]}…",
+            capsize=3, elinewidth=1.2, label=cut(label, LONGEST), **look(number),
         )  # fmt: skip
     scale(axes, [cost(result, key).mean for result in results])
     axes.margins(0.1)

@@ -100,8 +100,8 @@ def curves(entry: Entry) -> Section | None:
 
 def scored_on(result: Result) -> tuple[str, str, str]:
     """The corpus, its checksum, and what is counted of it."""
-    run = next(iter(result.runs.values()))
-    return run.metrics["data"]["name"], run.metrics["data"]["checksum"], run.headline
+    headline = next(iter(result.runs.values())).headline
+    return result.data["name"], result.data["checksum"], headline
 
 
 def cost(entry: Entry, links: Links) -> Section | None:

@@ -125,7 +125,7 @@ def chosen(page: Page, result: Result) -> str:
 
 
 def corpus(result: Result) -> str:
-    return str(next(iter(result.runs.values())).metrics["data"]["name"])
+    return str(result.data["name"])
 
 
 def words(result: Result) -> set[str]:
