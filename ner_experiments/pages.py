@@ -41,8 +41,16 @@ def add(page: Page, results: Path) -> Path:
 
 
 def folder_of(results: Path, name: str, overrides: Sequence[str]) -> Path:
-    """Where the runs of a table are kept that were made with these deviations from the paper."""
-    return results / name / ",".join(overrides).replace("/", "-")
+    """Where the runs of a table are kept that were made with these deviations from the paper.
+
+    Of a file's path its name stands for it.
+    """
+    return results / name / ",".join(map(in_a_name, overrides))
+
+
+def in_a_name(override: str) -> str:
+    key, equals, value = override.partition("=")
+    return key.replace("/", "-") + equals + value.rpartition("/")[2]
 
 
 def write_all(results: Path) -> list[Path]:
@@ -68,11 +76,11 @@ def write(folder: Path) -> Page:
     return page
 
 
-def read(folder: Path) -> Page:
-    """The page of what a folder of results/ keeps of a table."""
+def read(folder: Path, analysis: Table | None = None) -> Page:
+    """The page of what a folder of results/ keeps of a table, or of an analysis of that table."""
     table, overrides = about(folder)
     further = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
-    return collect(table, further, among(list(kept(folder / RUNS))))
+    return collect(analysis or table, further, among(list(kept(folder / RUNS))))
 
 
 def about(folder: Path) -> tuple[Table, list[str]]:

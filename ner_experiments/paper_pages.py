@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from ner_experiments import pages, statistics
+from ner_experiments import pages, statistics, tables
 from ner_experiments.quote import quoted
 from ner_experiments.report import plot_scores, svg
 from ner_experiments.report.svg import Plot
@@ -43,17 +43,20 @@ def write(template: Path) -> Path:
 
 
 def measured(results: Path, name: str, *overrides: str) -> Measured:
-    folder = pages.folder_of(results, name, overrides)
+    """An analysis is made of the runs that are kept of the table it analyses."""
+    table = tables.load(name)
+    kept, own = table.analysis or name, table if table.analysis else None
+    folder = pages.folder_of(results, kept, overrides)
     if not (folder / pages.TABLE).is_file():
-        raise ValueError(f"no runs of {name} {' '.join(overrides)}".rstrip() + " are kept")
-    return Measured(pages.read(folder), results, folder.relative_to(results).as_posix())
+        raise ValueError(f"no runs of {kept} {' '.join(overrides)}".rstrip() + " are kept")
+    return Measured(pages.read(folder, own), results, pages.folder_of(Path(), name, overrides).as_posix())
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
     """A table's kept runs, as a template speaks of them; scores are in percent.
 
-    place: their folder, from `results`.
+    place: their folder, from `results`; of an analysis, which has none, as if it had one.
     """
 
     page: Page

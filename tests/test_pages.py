@@ -65,3 +65,10 @@ def test_the_folder_of_a_command_s_table_may_have_any_name(tmp_path: Path) -> No
     models = {"baseline": {"right_softmax": [3, 3], "right_crf": [3, 2]}}
     (folder / "xor.json").write_text(json.dumps({"models": models}))
     assert pages.write(folder).results[0].scores == {0: 3, 1: 3}
+
+
+def test_the_folder_of_deviations_names_files_without_their_place(tmp_path: Path) -> None:
+    overrides = ["words.input.path=data/glove/glove.6B.50d.txt", "model/norm=none", "trainer.max_epochs=3"]
+    name = "words.input.path=glove.6B.50d.txt,model-norm=none,trainer.max_epochs=3"
+    assert pages.folder_of(tmp_path, "a", overrides) == tmp_path / "a" / name
+    assert pages.folder_of(tmp_path, "a", []) == tmp_path / "a"
