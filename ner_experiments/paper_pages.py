@@ -63,13 +63,19 @@ class Measured:
     results: Path
     place: str
 
+    def row(self, label: str) -> Result:
+        """ValueError if there is none."""
+        rows = {result.row.label: result for result in self.page.results}
+        if label not in rows:
+            raise ValueError(f"{self.page.table.name} has no row {quoted(label)}{nearest(label, rows)}")
+        return rows[label]
+
     def of(self, label: str) -> Result:
         """The row. ValueError if there is none, or no run of it."""
-        rows = {result.row.label: result for result in self.page.results}
-        if label not in rows or not rows[label].scores:
-            what = "no run of row" if label in rows else "no row"
-            raise ValueError(f"{self.page.table.name} has {what} {quoted(label)}{nearest(label, rows)}")
-        return rows[label]
+        found = self.row(label)
+        if not found.scores:
+            raise ValueError(f"{self.page.table.name} has no run of row {quoted(label)}")
+        return found
 
     def ours(self, label: str) -> str:
         """Mean ± standard deviation (seeds)."""
@@ -82,7 +88,7 @@ class Measured:
 
     def number(self, label: str) -> float:
         """The published one. ValueError where the paper has none, or words."""
-        published = self.of(label).row.published
+        published = self.row(label).row.published
         if not isinstance(published, int | float):
             place = f"{self.page.table.name}, row {quoted(label)}"
             raise ValueError(f"{place}: expected a published number, got {quoted(published)}")
@@ -103,11 +109,15 @@ class Measured:
 
     def published_also(self, label: str, name: str) -> str:
         """What the paper prints beside a score, such as a difference. ValueError if nothing."""
-        also = self.of(label).row.also
+        also = self.row(label).row.also
         if name not in also:
             place = f"{self.page.table.name}, row {quoted(label)}"
             raise ValueError(f"{place}: has no {quoted(name)}{nearest(name, also)}")
         return f"{also[name]:+.2f}"
+
+    def linked(self, text: str) -> str:
+        """A link to the page of all its rows."""
+        return f"[{text}]({self.place}/{pages.PAGE})"
 
     def rows(self) -> str:
         """A table of the rows with runs."""

@@ -15,9 +15,9 @@ TRIALS = (
 )
 ANALYSED = f"{LEGEND} A difference is taken seed by seed, over the seeds that both rows have."
 COMPARED = (
-    "Each row against the one on its data with the best published number. p over seeds: Student's or Welch's "
-    "t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh 2000). Last: with how many "
-    "seeds a row a difference of this size would be seen four times out of five."
+    "Each row against the one on its data with the best published number, or without any the first. p over "
+    "seeds: Student's or Welch's t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh "
+    "2000). Last: with how many seeds a row a difference of this size would be seen four times out of five."
 )
 
 

@@ -205,7 +205,7 @@ def groups(results: Sequence[Result]) -> list[list[Result]]:
 
 
 def reference(group: Sequence[Result]) -> Result:
-    """The row that the others on its data are held against: the one with the best published number."""
+    """What the others on its data are held against: the best published number, without any the first row."""
     return max(group, key=lambda result: published(result.row))
 
 

@@ -106,6 +106,16 @@ def test_what_is_no_published_number_is_refused_with_its_row(published: object) 
             call("one")
 
 
+def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:
+    results = tuple(
+        Result(Row(label=label, published=score)) for label, score in (("a", 97.55), ("b", 97.11))
+    )
+    measured = paper_pages.Measured(Page(tables.load(TABLE), results), Path(), "")
+    assert measured.published_gap("a", "b") == "+0.44"
+    with pytest.raises(ValueError, match=f"{TABLE} has no run of row 'a'"):
+        measured.ours("a")
+
+
 def test_rows_of_two_tables_are_held_against_each_other() -> None:
     row = Row(label="one", published=90.0, also={"drop": -1.44})  # type: ignore[arg-type]
     table = tables.load(TABLE)
