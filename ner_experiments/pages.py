@@ -50,7 +50,7 @@ def folder_of(results: Path, name: str, overrides: Sequence[str]) -> Path:
 
 def in_a_name(override: str) -> str:
     key, equals, value = override.partition("=")
-    return key.replace("/", "-") + equals + value.rpartition("/")[2]
+    return key.replace("/", "-") + equals + value.rstrip("/").rpartition("/")[2]
 
 
 def write_all(results: Path) -> list[Path]:
@@ -76,11 +76,11 @@ def write(folder: Path) -> Page:
     return page
 
 
-def read(folder: Path, analysis: Table | None = None) -> Page:
-    """The page of what a folder of results/ keeps of a table, or of an analysis of that table."""
+def read(folder: Path, shown: Table | None = None) -> Page:
+    """The page of what a folder of results/ keeps of a table. `shown`: another that is made of its runs."""
     table, overrides = about(folder)
     further = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
-    return collect(analysis or table, further, among(list(kept(folder / RUNS))))
+    return collect(shown or table, further, among(list(kept(folder / RUNS))))
 
 
 def about(folder: Path) -> tuple[Table, list[str]]:

@@ -45,11 +45,10 @@ def write(template: Path) -> Path:
 def measured(results: Path, name: str, *overrides: str) -> Measured:
     """An analysis is made of the runs that are kept of the table it analyses."""
     table = tables.load(name)
-    kept, own = table.analysis or name, table if table.analysis else None
-    folder = pages.folder_of(results, kept, overrides)
+    folder = pages.folder_of(results, table.runs_of, overrides)
     if not (folder / pages.TABLE).is_file():
-        raise ValueError(f"no runs of {kept} {' '.join(overrides)}".rstrip() + " are kept")
-    return Measured(pages.read(folder, own), results, pages.folder_of(Path(), name, overrides).as_posix())
+        raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are kept")
+    return Measured(pages.read(folder, table), results, pages.folder_of(Path(), name, overrides).as_posix())
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,6 +75,11 @@ class Table:
     command: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def runs_of(self) -> str:
+        """The name of the table whose runs its figures are of: its own, or that of the table it analyses."""
+        return self.analysis or self.name
+
 
 def names() -> list[str]:
     """All tables, table 4 before table 10."""

@@ -71,4 +71,5 @@ def test_the_folder_of_deviations_names_files_without_their_place(tmp_path: Path
     overrides = ["words.input.path=data/glove/glove.6B.50d.txt", "model/norm=none", "trainer.max_epochs=3"]
     name = "words.input.path=glove.6B.50d.txt,model-norm=none,trainer.max_epochs=3"
     assert pages.folder_of(tmp_path, "a", overrides) == tmp_path / "a" / name
+    assert pages.folder_of(tmp_path, "a", ["words.input.folder=/b/bert/"]).name == "words.input.folder=bert"
     assert pages.folder_of(tmp_path, "a", []) == tmp_path / "a"

@@ -63,6 +63,21 @@ def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
     assert re.search(r"^0 \d+\.\d$", text, re.MULTILINE)
 
 
+def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
+    (folder,) = (RESULTS / "li2020_table1").iterdir()
+    overrides = json.loads((folder / "table.json").read_text(encoding="utf-8"))["overrides"]
+    kept = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
+    figures = {(it["label"], it["metrics"]["seed"]): it["figures"]["type"]["location"] for it in kept}
+    gains = [
+        score - figures["WNUT, Baseline", seed]
+        for (label, seed), score in figures.items()
+        if label == "WNUT, Cross" and ("WNUT, Baseline", seed) in figures
+    ]
+    measured = paper_pages.measured(RESULTS, "li2020_table3", *overrides)
+    assert measured.ours("Cross, WNUT, location").startswith(f"{mean(gains):.2f} ")
+    assert measured.place == f"li2020_table3/{folder.name}"
+
+
 @pytest.mark.parametrize(
     ("template", "message"),
     [

@@ -21,7 +21,6 @@ from playwright.sync_api import Page
 
 from ner_experiments import tables
 from ner_experiments.main import cli
-from ner_experiments.report.entries import source_of
 
 pytestmark = pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)")
 RESULTS = Path(__file__).parent.parent / "results"
@@ -147,7 +146,7 @@ def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Brow
         page.get_by_label("State", exact=True).select_option("deviating")
         deviating = cells(page, 1)
         kept = [path.parent.parent.name for path in RESULTS.glob("*/*/table.json")]
-        assert len(deviating) == sum(kept.count(source_of(tables.load(name))) for name in tables.names())
+        assert len(deviating) == sum(kept.count(tables.load(name).runs_of) for name in tables.names())
         assert any("data=weibo trainer.max_epochs=3" in text for text in deviating)
 
 

@@ -50,7 +50,7 @@ class Entry:
     def commands(self) -> Sequence[tuple[str, str]]:
         """What makes its runs, each with what it is."""
         seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in self.runs})))
-        table = f"table={self.page.table.analysis or self.page.table.name}"
+        table = f"table={self.page.table.runs_of}"
         text = " ".join(["python run.py -m", table, *self.page.deviations, f"seeds=[{seeds}]"])
         return (("The command", text),)
 
@@ -89,16 +89,11 @@ def entries(
     folders = pages.kept_folders(results) if results.is_dir() else []
     found = []
     for table in chosen:
-        own = [folder for folder in folders if pages.about(folder)[0].name == source_of(table)]
+        own = [folder for folder in folders if pages.about(folder)[0].name == table.runs_of]
         made = [from_results(table, folder, results) for folder in own]
         made += from_outputs(table, outputs, overrides) if outputs else []
         found += settle(table, made)
     return found
-
-
-def source_of(table: Table) -> str:
-    """The table whose runs are looked at."""
-    return table.analysis or table.name
 
 
 def from_results(table: Table, folder: Path, results: Path) -> Entry:
@@ -129,7 +124,7 @@ def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     """The names of the corpora that rows are run on."""
-    analysed = tables.load(source_of(table))
+    analysed = tables.load(table.runs_of)
     rows = [table_runs.joined(analysed.base, row.run or (), overrides) for row in analysed.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
     files = [settings.CONF / "data" / f"{choice}.yaml" for choice in choices]
