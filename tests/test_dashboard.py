@@ -45,6 +45,11 @@ VARIED = {
     "huang2015_table6": {"direct.gazetteer.input._target_", "words.input._target_"},
     **{name: {"data.name", "model._target_"} for name in TRAINED if name.startswith("li2020")},
     "ours_huang2015_pos": {"model._target_", "decoder._target_"},
+    "ours_huang2015_readings": {
+        *("data.name", "data.held_out", "optimizer.lr", "model.dropout"),
+        *("direct.context.input.window", "direct.context.input.min_count"),
+        "direct.spelling.input.min_count",
+    },
     "yang2020_table10": {"words.input.path"},
     "yang2020_table11": {"model._target_", "model.dense.path"},
     "yang2020_table12": {"model._target_", "model.num_layers"},
@@ -86,13 +91,8 @@ def panels(model: Model) -> Iterator[tuple[str, Model]]:
 
 def keys(model: Model) -> dict[str, set[str]]:
     """Of the summary, the history, the config and the media, what panels name."""
-    found: dict[str, set[str]] = {
-        "summary": set(),
-        "history": set(),
-        "config": set(),
-        "media": set(),
-        "regex": set(),
-    }
+    places = ("summary", "history", "config", "media", "regex")
+    found: dict[str, set[str]] = {place: set() for place in places}
     for kind, config in panels(model):
         for axis in (config.get("xAxis", ""), config.get("yAxis", "")):
             place, _, name = axis.partition(":")

@@ -14,6 +14,10 @@ COMPARED = {
     "huang2015_table6": ["direct", "words"],
     "li2020_table1": ["data", "model"],
     "ours_huang2015_pos": ["model", "decoder"],
+    "ours_huang2015_readings": [
+        *("data", "optimizer.lr", "direct.context.input.window", "model.dropout"),
+        *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out"),
+    ],
     "yang2020_table10": ["words.input.path"],
     "yang2020_table11": ["model"],
     "yang2020_table12": ["model", "layers"],
