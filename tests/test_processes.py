@@ -148,7 +148,7 @@ def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
 
 def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=12", "seed=1"]
-    sweep += ["batches.tokens=40", f"output_dir={tmp_path}"]
+    sweep += ["trainer.patience=12", "batches.tokens=40", f"output_dir={tmp_path}"]
     process = start(*sweep, "hydra.launcher.minutes=0.2")
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 1, printed
