@@ -19,7 +19,7 @@ from ner_experiments.quote import quoted
 from ner_experiments.report import plot_scores, svg
 from ner_experiments.report.svg import Plot
 from ner_experiments.settings import nearest
-from ner_experiments.table_page import as_markdown, deviation, interval, probability
+from ner_experiments.table_page import Grid, as_markdown, deviation, interval, probability
 from ner_experiments.table_scores import Page, Result
 
 SUFFIX, PLOTS = ".md.j2", "plots"
@@ -118,9 +118,20 @@ class Measured:
         """A link to the page of all its rows."""
         return f"[{text}]({self.place}/{pages.PAGE})"
 
+    def had(self) -> list[Result]:
+        """The rows with runs."""
+        return [result for result in self.page.results if result.scores]
+
     def rows(self) -> str:
-        """A table of the rows with runs."""
-        return as_markdown(plot_scores.grid([result for result in self.page.results if result.scores]))
+        return as_markdown(plot_scores.grid(self.had()))
+
+    def rows_and_costs(self) -> str:
+        """With the weights of the model alone, words, characters, output and biases apart."""
+        grid, lines = plot_scores.grid(self.had()), []
+        for line, result in zip(grid.lines, self.had(), strict=True):
+            weights = next(iter(result.runs.values())).metrics["model_weights"]
+            lines.append([*line, f"{weights:,}", f"{result.cost()['seconds_per_epoch']:.1f}"])
+        return as_markdown(Grid([*grid.headings, "weights of the model", "s per epoch"], lines))
 
     def missing(self) -> int:
         """How many rows that can be run have not been."""
@@ -131,7 +142,7 @@ class Measured:
 
     def plots(self) -> str:
         """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
-        had = Page(self.page.table, tuple(it for it in self.page.results if it.scores), self.page.deviations)
+        had = Page(self.page.table, tuple(self.had()), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
         plots = plot_scores.varied(had)
         return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1))

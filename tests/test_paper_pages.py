@@ -63,6 +63,21 @@ def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
     assert re.search(r"^0 \d+\.\d$", text, re.MULTILINE)
 
 
+def test_costs_stand_beside_the_scores(tmp_path: Path) -> None:
+    rows = rendered(
+        f"{{% set t = {CALL} %}}{{{{ t.rows() }}}}\n{{{{ t.rows_and_costs() }}}}", tmp_path
+    ).splitlines()
+    plain, costly = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    assert costly[0] == f"{plain[0]} weights of the model | s per epoch |"
+    files = (RESULTS / TABLE / ",".join(DEVIATIONS) / "runs").glob("*.json")
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    for with_costs, without in zip(costly[2:], plain[2:], strict=True):
+        label = without.split(" | ")[0].removeprefix("| ")
+        own = [run["metrics"] for run in runs if run["label"] == label]
+        seconds = sum(run["seconds"] for run in own) / sum(run["epochs"] for run in own)
+        assert with_costs == f"{without} {own[0]['model_weights']:,} | {seconds:.1f} |"
+
+
 def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
     (folder,) = (RESULTS / "li2020_table1").iterdir()
     overrides = json.loads((folder / "table.json").read_text(encoding="utf-8"))["overrides"]
