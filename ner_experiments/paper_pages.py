@@ -103,8 +103,9 @@ class Measured:
             return f"{found.mean:+.2f} (one seed)"
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
 
-    def published_gap(self, a: str, b: str) -> str:
-        return f"{self.number(a) - self.number(b):+.2f}"
+    def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
+        """As `gap`, of the paper's numbers."""
+        return f"{self.number(a) - (base or self).number(b):+.2f}"
 
     def published_also(self, label: str, name: str) -> str:
         """What the paper prints beside a score, such as a difference. ValueError if nothing."""
@@ -127,11 +128,10 @@ class Measured:
 
     def rows_and_costs(self) -> str:
         """With the weights of the model alone, words, characters, output and biases apart."""
-        grid, lines = plot_scores.grid(self.had()), []
-        for line, result in zip(grid.lines, self.had(), strict=True):
-            weights = next(iter(result.runs.values())).metrics["model_weights"]
-            lines.append([*line, f"{weights:,}", f"{result.cost()['seconds_per_epoch']:.1f}"])
-        return as_markdown(Grid([*grid.headings, "weights of the model", "s per epoch"], lines))
+        had = self.had()
+        scores = plot_scores.grid(had)
+        lines = [[*line, *costs(result)] for line, result in zip(scores.lines, had, strict=True)]
+        return as_markdown(Grid([*scores.headings, "weights of the model", "s per epoch"], lines))
 
     def missing(self) -> int:
         """How many rows that can be run have not been."""
@@ -152,3 +152,9 @@ class Measured:
         path.parent.mkdir(exist_ok=True)
         path.write_text(svg.standalone(plot), encoding="utf-8")
         return f"![{plot.title}]({PLOTS}/{path.name})"
+
+
+def costs(result: Result) -> tuple[str, str]:
+    """Of a row with runs."""
+    run = next(iter(result.runs.values()))
+    return f"{run.metrics['model_weights']:,}", f"{result.cost()['seconds_per_epoch']:.1f}"

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -27,12 +28,16 @@ def rendered(template: str, folder: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def scores(label: str) -> list[float]:
+def metrics(label: str) -> list[dict[str, Any]]:
     """Of the row's kept runs, in the order of their seeds."""
     files = (RESULTS / TABLE / ",".join(DEVIATIONS) / "runs").glob("*.json")
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     own = [run["metrics"] for run in runs if run["label"] == label]
-    return [100 * run["test"]["f1"] for run in sorted(own, key=lambda run: run["seed"])]
+    return sorted(own, key=lambda run: run["seed"])
+
+
+def scores(label: str) -> list[float]:
+    return [100 * run["test"]["f1"] for run in metrics(label)]
 
 
 def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
@@ -64,16 +69,13 @@ def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
 
 
 def test_costs_stand_beside_the_scores(tmp_path: Path) -> None:
-    rows = rendered(
-        f"{{% set t = {CALL} %}}{{{{ t.rows() }}}}\n{{{{ t.rows_and_costs() }}}}", tmp_path
-    ).splitlines()
+    calls = "{{ t.rows() }}\n{{ t.rows_and_costs() }}"
+    rows = rendered(f"{{% set t = {CALL} %}}{calls}", tmp_path).splitlines()
     plain, costly = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     assert costly[0] == f"{plain[0]} weights of the model | s per epoch |"
-    files = (RESULTS / TABLE / ",".join(DEVIATIONS) / "runs").glob("*.json")
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     for with_costs, without in zip(costly[2:], plain[2:], strict=True):
         label = without.split(" | ")[0].removeprefix("| ")
-        own = [run["metrics"] for run in runs if run["label"] == label]
+        own = metrics(label)
         seconds = sum(run["seconds"] for run in own) / sum(run["epochs"] for run in own)
         assert with_costs == f"{without} {own[0]['model_weights']:,} | {seconds:.1f} |"
 
@@ -155,6 +157,9 @@ def test_rows_of_two_tables_are_held_against_each_other() -> None:
     )
     assert below.gap("one", "one", above).startswith("-2.00 (")
     assert below.gap("one", "one").startswith("+0.00 (")
+    other = replace(below.row("one"), row=replace(row, published=91.25))
+    higher = paper_pages.Measured(Page(table, (other,)), Path(), "")
+    assert below.published_gap("one", "one", higher) == "-1.25"
     assert below.published_also("one", "drop") == "-1.44"
     with pytest.raises(ValueError, match=f"{TABLE}, row 'one': has no 'drip'; did you mean 'drop'"):
         below.published_also("one", "drip")
