@@ -27,7 +27,8 @@ Found = tuple[int, Span, float]
 def of_run(folder: Path) -> Calibration | None:
     """Of its predicted mentions on test, or where single tokens are tagged, of their tags.
 
-    None if there are none, or if the run or its corpus cannot be read as it was: the log says why.
+    None if there are none, or if the run or its corpus cannot be read as it was: the log says why. On a GPU
+    where there is one.
     """
     try:
         tagger, encoder, corpus = load(folder)
@@ -35,6 +36,7 @@ def of_run(folder: Path) -> Calibration | None:
         log.warning("the calibration is left out: %s", error)
         return None
     test = corpus.splits["test"]
+    tagger.to("cuda" if torch.cuda.is_available() else "cpu")
     found = list(predicted(tagger, encoder, test))
     gold = [set(units(sentence.tags, encoder.task)) for sentence in test]
     return calibration(
@@ -52,7 +54,7 @@ def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> It
     Under the CRF that is exact, whatever the tags of the other tokens; under the softmax it is the product of
     the tokens'.
     """
-    for batch in batches(encoder, sentences):
+    for batch in batches(encoder, sentences, tagger.device):
         of_batch = decoded(tagger, encoder, batch)
         for number, (_, mentions, probabilities) in zip(batch.sentences.tolist(), of_batch, strict=True):
             for mention, probability in zip(mentions, probabilities, strict=True):

@@ -72,9 +72,11 @@ def read_corpus(source: Any) -> Corpus:
     return load_corpus(instantiate(source))
 
 
-def batches(encoder: Encoder, sentences: Sequence[Sentence]) -> Iterator[Batch]:
+def batches(
+    encoder: Encoder, sentences: Sequence[Sentence], device: torch.device | str = "cpu"
+) -> Iterator[Batch]:
     """From short to long, as when dev and test are scored."""
-    encoded = encoder.encode(sentences, torch.device("cpu"))
+    encoded = encoder.encode(sentences, torch.device(device))
     yield from map(encoded.batch, EVALUATION.in_order(encoded.lengths))
 
 
