@@ -6,21 +6,22 @@ A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the ke
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
+from statistics import mean
 
 from jinja2 import StrictUndefined
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from ner_experiments import pages, statistics, tables
+from ner_experiments import one_sentence, pages, statistics, tables
 from ner_experiments.quote import quoted
 from ner_experiments.report import plot_scores, svg
 from ner_experiments.report.svg import Plot
 from ner_experiments.settings import nearest
 from ner_experiments.table_page import Grid, as_markdown, deviation, interval, probability
-from ner_experiments.table_scores import Page, Result
+from ner_experiments.table_scores import Page, Result, compare
 
 SUFFIX, PLOTS = ".md.j2", "plots"
 
@@ -56,11 +57,17 @@ class Measured:
     """A table's kept runs, as a template speaks of them; scores are in percent.
 
     place: their folder, from `results`; of an analysis, which has none, as if it had one.
+    part: what distinguishes the plots' names from those of all of it.
     """
 
     page: Page
     results: Path
     place: str
+    part: str = ""
+
+    def without(self, number: int) -> Measured:
+        """The same without a sentence of test, by its number from 1. ValueError if test has none of it."""
+        return replace(self, page=one_sentence.without(self.page, number), part=f"-without-{number}")
 
     def row(self, label: str) -> Result:
         """ValueError if there is none."""
@@ -82,6 +89,11 @@ class Measured:
         assert found is not None
         return f"{found.mean:.2f}{deviation(found.sd, found.n)}"
 
+    def dev(self, label: str) -> float:
+        """On dev, in the epochs that it chose: the mean."""
+        runs = self.of(label).runs.values()
+        return 100 * mean(run.metrics["dev"][run.headline] for run in runs)
+
     def published(self, label: str) -> str:
         return f"{self.number(label):.2f}"
 
@@ -93,6 +105,14 @@ class Measured:
             raise ValueError(f"{place}: expected a published number, got {quoted(published)}")
         return published
 
+    def remarks(self) -> str:
+        """On test sets of which one sentence holds much."""
+        return " ".join(one_sentence.remarks(self.page))
+
+    def difference(self, a: str, b: str) -> str:
+        """Ours of row a minus ours of row b."""
+        return f"{statistics.difference(self.of(a).scores, self.of(b).scores).mean:+.2f}"
+
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """Ours of row a minus ours of row b, which may be of another table, `base`.
 
@@ -102,6 +122,10 @@ class Measured:
         if found.p is None:
             return f"{found.mean:+.2f} (one seed)"
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
+
+    def p(self, a: str, b: str) -> str:
+        """That rows a and b are equal, over seeds and sentences; of one seed each, over sentences alone."""
+        return probability(compare(self.of(a), self.of(b)).over_sentences.p)
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """As `gap`, of the paper's numbers."""
@@ -143,7 +167,7 @@ class Measured:
     def plots(self) -> str:
         """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
         had = Page(self.page.table, tuple(self.had()), self.page.deviations)
-        stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
+        stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-") + self.part
         plots = plot_scores.varied(had)
         return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1))
 

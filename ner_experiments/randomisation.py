@@ -83,6 +83,11 @@ def _check_one_test_set(
         )
 
 
+def score(counts: Int[np.ndarray, "sentences counts"]) -> float:
+    """F1 or accuracy of one run, in [0, 1], by its counts in each sentence."""
+    return float(_ratio(_numerator_and_denominator(counts[None]).sum(axis=1))[0])
+
+
 def _numerator_and_denominator(
     counts: Int[np.ndarray, "runs sentences counts"],
 ) -> Int[np.ndarray, "runs sentences 2"]:

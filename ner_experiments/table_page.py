@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ner_experiments import one_sentence
 from ner_experiments.table_scores import Comparison, Page, Result
 
 OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
@@ -127,7 +128,7 @@ def numbered(page: Page) -> list[tuple[int, Result]]:
 
 
 def notes(page: Page) -> list[str]:
-    """On rows, by their numbers; on the table; and why runs could not be told."""
+    """On rows, by their numbers; on the table; on the test sets; and why runs could not be told."""
     table = page.table
     found = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
     found += table.notes
@@ -135,6 +136,7 @@ def notes(page: Page) -> list[str]:
         found.append(f"Made from the runs of {table.analysis}.")
     if table.command:
         found.append(f"Measured by `{table.command}`.")
+    found += one_sentence.remarks(page)
     reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
     return found + [f"Not measured: {reason}" for reason in reasons]
 

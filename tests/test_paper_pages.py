@@ -57,6 +57,12 @@ def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
     assert published_gap == "+0.83"
 
 
+def test_dev_is_the_mean_of_what_the_chosen_epochs_had(tmp_path: Path) -> None:
+    label = "residual, 2 layers"
+    text = rendered(f"{{% set t = {CALL} %}}{{{{ t.dev({label!r}) }}}}", tmp_path)
+    assert float(text) == pytest.approx(100 * mean(run["dev"]["f1"] for run in metrics(label)))
+
+
 def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
     call = "{{ t.rows() }}\n{{ t.plots() }}\n{{ t.missing() }} {{ t.hours() }}"
     text = rendered(f"{{% set t = {CALL} %}}{call}", tmp_path)
