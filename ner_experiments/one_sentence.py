@@ -5,73 +5,58 @@ A tenth of all mentions in one sentence can decide which of two rows is ahead, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from jaxtyping import Int
 
 from ner_experiments.randomisation import score
-from ner_experiments.runs import Run
+from ner_experiments.runs import KeptRun, in_a_line
 from ner_experiments.table_scores import Page, Result, groups
 
 SHARE = 0.05
-"""Of all that is scored: from here on a sentence is spoken of."""
+"""Of all that is scored: a sentence that holds more is heavy."""
 SENTENCES = 100
-"""A smaller test set is not spoken of: there the mean sentence holds much."""
+"""A test set of fewer has no heavy sentence: there the mean sentence holds much."""
 
 
-@dataclass(frozen=True)
-class WithoutSentence(Run):
-    """A run as if its test set had a sentence fewer: its counts and its score, no other of its figures."""
-
-    run: Run
-    number: int
-    """Of the sentence, from 1."""
-
-    def counts(self) -> np.ndarray:
-        return fewer(self.run.counts(), self.number)
-
-
-def without(page: Page, number: int) -> Page:
-    """The page, scored on test without the sentence of that number, from 1. ValueError if test has none."""
-    return replace(page, results=tuple(one_fewer(result, number) for result in page.results))
-
-
-def one_fewer(result: Result, number: int) -> Result:
-    runs = {seed: scored_without(run, number) for seed, run in result.runs.items()}
-    return replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()})
-
-
-def scored_without(run: Run, number: int) -> WithoutSentence:
-    counts = run.counts()
-    if not 1 <= number <= len(counts):
-        raise ValueError(f"{run.folder}: expected a sentence from 1 to {len(counts)}, got {number}")
-    test = {run.headline: score(fewer(counts, number))}
-    return WithoutSentence(run.folder, {**run.metrics, "test": test}, run, number)
-
-
-def fewer(
-    counts: Int[np.ndarray, "sentences counts"], number: int
-) -> Int[np.ndarray, "fewer_sentences counts"]:
-    return np.delete(counts, number - 1, axis=0)
+def heaviest(gold: Int[np.ndarray, " sentences"]) -> int | None:
+    """Of the sentences that are heavy the one that holds most, by its number, from 1; None if none is."""
+    if len(gold) < SENTENCES or gold.max() <= SHARE * gold.sum():
+        return None
+    return int(gold.argmax()) + 1
 
 
 def remarks(page: Page) -> list[str]:
-    """On each corpus of its runs of which one test sentence holds more than `SHARE`."""
+    """On each corpus of its runs that has a heavy sentence in test."""
     found = []
     for group in groups(page.results):
         run = next(iter(group[0].runs.values()))
         gold = run.counts()[:, -1]
-        if (number := heavy(gold)) is not None:
+        if (number := heaviest(gold)) is not None:
+            test = f"{run.metrics['data']['name']}'s test, number {number:,}"
             what = "tags" if run.metrics["task"] == "tags" else "mentions"
-            held = f"{gold[number - 1]:,} of its {gold.sum():,} {what}"
-            found.append(
-                f"One sentence of {run.metrics['data']['name']}'s test, number {number:,}, has {held}."
-            )
+            found.append(f"One sentence of {test}, has {gold[number - 1]:,} of its {gold.sum():,} {what}.")
     return found
 
 
-def heavy(gold: Int[np.ndarray, " sentences"]) -> int | None:
-    """The number, from 1, of the sentence that holds more than `SHARE` of all; None if there is none."""
-    place = int(gold.argmax()) if len(gold) >= SENTENCES else None
-    return None if place is None or gold[place] <= SHARE * gold.sum() else place + 1
+def without(page: Page) -> Page:
+    """A page of kept runs, scored on test without its heaviest sentence. ValueError if none is heavy."""
+    return replace(page, results=tuple(one_fewer(result) for result in page.results))
+
+
+def one_fewer(result: Result) -> Result:
+    runs = {seed: scored_without(cast(KeptRun, run)) for seed, run in result.runs.items()}
+    return replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()})
+
+
+def scored_without(run: KeptRun) -> KeptRun:
+    """With its counts and score alone; of all else on test nothing, as in a run that was kept without."""
+    counts = run.counts()
+    if (number := heaviest(counts[:, -1])) is None:
+        raise ValueError(f"{run.folder}: no sentence of its test set holds more than {SHARE:.0%} of it")
+    counts = np.delete(counts, number - 1, axis=0)
+    content = {name: run.content[name] for name in ("label", "config", "epochs")}
+    content |= {"counts": in_a_line(counts), "figures": {}, "peeked": []}
+    return KeptRun(run.folder, {**run.metrics, "test": {run.headline: score(counts)}}, content)

@@ -57,17 +57,15 @@ class Measured:
     """A table's kept runs, as a template speaks of them; scores are in percent.
 
     place: their folder, from `results`; of an analysis, which has none, as if it had one.
-    part: what distinguishes the plots' names from those of all of it.
     """
 
     page: Page
     results: Path
     place: str
-    part: str = ""
 
-    def without(self, number: int) -> Measured:
-        """The same without a sentence of test, by its number from 1. ValueError if test has none of it."""
-        return replace(self, page=one_sentence.without(self.page, number), part=f"-without-{number}")
+    def without_heaviest(self) -> Measured:
+        """The same without the sentence of test that holds much of it. ValueError if none does."""
+        return replace(self, page=one_sentence.without(self.page))
 
     def row(self, label: str) -> Result:
         """ValueError if there is none."""
@@ -109,26 +107,23 @@ class Measured:
         """On test sets of which one sentence holds much."""
         return " ".join(one_sentence.remarks(self.page))
 
-    def difference(self, a: str, b: str) -> str:
-        """Ours of row a minus ours of row b."""
-        return f"{statistics.difference(self.of(a).scores, self.of(b).scores).mean:+.2f}"
+    def difference(self, a: str, b: str, base: Measured | None = None) -> str:
+        """Ours of row a minus ours of row b, which may be of another table, `base`."""
+        return f"{statistics.difference(self.of(a).scores, (base or self).of(b).scores).mean:+.2f}"
 
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
-        """Ours of row a minus ours of row b, which may be of another table, `base`.
-
-        With its interval and p where there are seeds enough.
-        """
+        """As `difference`, with its interval and p where there are seeds enough."""
         found = statistics.difference(self.of(a).scores, (base or self).of(b).scores)
         if found.p is None:
             return f"{found.mean:+.2f} (one seed)"
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
 
-    def p(self, a: str, b: str) -> str:
+    def p(self, a: str, b: str, base: Measured | None = None) -> str:
         """That rows a and b are equal, over seeds and sentences; of one seed each, over sentences alone."""
-        return probability(compare(self.of(a), self.of(b)).over_sentences.p)
+        return probability(compare(self.of(a), (base or self).of(b)).over_sentences.p)
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
-        """As `gap`, of the paper's numbers."""
+        """As `difference`, of the paper's numbers."""
         return f"{self.number(a) - (base or self).number(b):+.2f}"
 
     def published_also(self, label: str, name: str) -> str:
@@ -167,7 +162,7 @@ class Measured:
     def plots(self) -> str:
         """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
         had = Page(self.page.table, tuple(self.had()), self.page.deviations)
-        stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-") + self.part
+        stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
         plots = plot_scores.varied(had)
         return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1))
 

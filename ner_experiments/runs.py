@@ -219,11 +219,15 @@ def keep(run: Run, path: Path, label: str) -> None:
         "epochs": run.epochs(),
         "peeked": run.peeked(),
         "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
-        "counts": " ".join(",".join(map(str, row)) for row in run.counts().tolist()),
+        "counts": in_a_line(run.counts()),
         "errors": run.errors.record(),
         "calibration": (calibration := run.calibration()) and calibration.record(),
     }
     write_json(path, sealed.seal(content))
+
+
+def in_a_line(counts: np.ndarray) -> str:
+    return " ".join(",".join(map(str, row)) for row in counts.tolist())
 
 
 def kept(folder: Path) -> Iterator[KeptRun]:

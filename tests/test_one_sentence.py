@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ from seqeval.metrics import f1_score
 
 from ner_experiments import one_sentence, table_page, tables
 from ner_experiments.analysis.predictions import read_file
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.paper_pages import Measured
 from ner_experiments.results import write_predictions
-from ner_experiments.runs import Run
+from ner_experiments.runs import KeptRun, Run, in_a_line
 from ner_experiments.table_scores import Page, Result
 from ner_experiments.tables import Row
 
@@ -23,30 +24,17 @@ NAMES = Sentence(("Ada",) * 40, ("S-PER",) * 40)
 TEST = [NAMES if number == LIST else NAME for number in range(120)]
 
 
-def run(folder: Path, of_list: int, of_others: int) -> Run:
+def run(folder: Path, of_list: int, of_others: int, *, name: str = "made_up", task: Task = "mentions") -> Run:
     """Found so many names of the list, and those of the first so many sentences."""
-    predicted = [
-        ["S-PER"] * of_list + ["O"] * (40 - of_list) if it is NAMES else list(it.tags) for it in TEST
-    ]
+    of_names = ["S-PER"] * of_list + ["O"] * (40 - of_list)
+    predicted = [of_names if it is NAMES else list(it.tags) for it in TEST]
     for number, tags in enumerate(predicted):
         if number >= of_others and number != LIST:
             tags[0] = "O"
-    write_predictions(folder / "predictions" / "test.conll", "mentions", TEST, predicted)
-    data = {"name": "made_up", "checksum": "abc"}
-    return Run(
-        folder, {"task": "mentions", "data": data, "seconds": 6.0, "epochs": 3, "parameters": 12, "test": {}}
-    )
-
-
-@pytest.fixture
-def page(tmp_path: Path) -> Page:
-    """By all of test the first row is ahead, without the list the second."""
-    results = []
-    for label, of_list, of_others in (("first", 40, 60), ("second", 5, 80)):
-        (tmp_path / label).mkdir()
-        own = run(tmp_path / label, of_list, of_others)
-        results.append(Result(Row(label=label, published=50.0), {1: by_seqeval(own)}, {1: own}))
-    return Page(replace(tables.load("yang2020_table12"), notes=()), tuple(results))
+    write_predictions(folder / "predictions" / "test.conll", task, TEST, predicted)
+    data = {"name": name, "checksum": name}
+    costs = {"seconds": 6.0, "epochs": 3, "parameters": 12}
+    return Run(folder, {"task": task, "seed": 1, "data": data, "test": {"precision": 0.5}, **costs})
 
 
 def by_seqeval(own: Run, left_out: int | None = None) -> float:
@@ -55,10 +43,48 @@ def by_seqeval(own: Run, left_out: int | None = None) -> float:
     return 100 * float(f1_score([list(it.gold) for it in kept], [list(it.predicted) for it in kept]))
 
 
+def page_of(runs: dict[str, Run]) -> Page:
+    results = tuple(
+        Result(Row(label=label, published=50.0), {1: by_seqeval(own)}, {1: own})
+        for label, own in runs.items()
+    )
+    return Page(replace(tables.load("yang2020_table12"), notes=()), results)
+
+
+def as_kept(own: Run) -> KeptRun:
+    content: dict[str, Any] = {"label": "row", "config": {}, "epochs": [], "peeked": [0.9], "figures": {}}
+    return KeptRun(own.folder, own.metrics, content | {"counts": in_a_line(own.counts())})
+
+
+def kept(page: Page) -> Page:
+    results = [replace(result, runs={1: as_kept(result.runs[1])}) for result in page.results]
+    return replace(page, results=tuple(results))
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> Page:
+    """By all of test the first row is ahead, without the list the second."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    return page_of({"first": run(first, 40, 60), "second": run(second, 5, 80)})
+
+
 def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> None:
     said = "One sentence of made_up's test, number 58, has 40 of its 278 mentions."
-    assert one_sentence.remarks(page) == [said]
+    assert one_sentence.remarks(page) == one_sentence.remarks(kept(page)) == [said]
     assert f"\n- {said}\n" in table_page.markdown(page)
+
+
+def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
+    for name in ("names", "tags"):
+        (tmp_path / name).mkdir()
+    names = run(tmp_path / "names", 40, 60, name="toy")
+    tags = run(tmp_path / "tags", 40, 60, name="ud", task="tags")
+    assert one_sentence.remarks(page_of({"a": names, "b": names, "c": tags})) == [
+        "One sentence of toy's test, number 58, has 40 of its 278 mentions.",
+        "One sentence of ud's test, number 58, has 40 of its 397 tags.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -66,39 +92,42 @@ def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> N
     [
         ([1] * 100, None),
         ([1] * 99 + [6], 100),  # 6 of 105
-        ([1] * 99 + [5], None),  # 5 of 104
+        ([1] * 98 + [6, 7], 100),  # 7 of 111, and the other has 6
+        ([1] * 95 + [0] * 4 + [5], None),  # 5 of 100
         ([50] + [1] * 98, None),  # a small test set
         ([0] * 100, None),
         ([], None),
     ],
 )
-def test_a_sentence_is_spoken_of_if_it_has_more_than_a_twentieth(gold: list[int], number: int | None) -> None:
-    assert one_sentence.heavy(np.array(gold, dtype=np.int64)) == number
+def test_a_sentence_is_heavy_with_more_than_a_twentieth(gold: list[int], number: int | None) -> None:
+    assert one_sentence.heaviest(np.array(gold, dtype=np.int64)) == number
 
 
-def test_scores_without_a_sentence_are_those_of_seqeval(page: Page) -> None:
-    fewer = one_sentence.without(page, LIST + 1)
+def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
+    fewer = one_sentence.without(kept(page))
     for whole, result in zip(page.results, fewer.results, strict=True):
         assert result.scores == {1: pytest.approx(by_seqeval(whole.runs[1], LIST))}
-        assert result.runs[1].score == result.scores[1]
-        assert len(result.runs[1].counts()) == len(TEST) - 1
+        own = result.runs[1]
+        assert own.score == result.scores[1]
+        assert own.counts().tolist() == np.delete(whole.runs[1].counts(), LIST, axis=0).tolist()
+        assert (set(own.metrics["test"]), own.peeked()) == ({"f1"}, [])
+        assert (own.breakdown(), own.calibration(), own.outcomes()) == ({}, None, None)
 
 
 def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> None:
-    whole = Measured(page, tmp_path, "table")
-    without = whole.without(LIST + 1)
-    assert (
-        float(whole.gap("first", "second").split()[0]) > 0 > float(without.gap("first", "second").split()[0])
-    )
-    assert whole.p("first", "second") != without.p("first", "second")
-    assert float(without.p("first", "second").removeprefix("< ")) < 0.05
+    whole = Measured(kept(page), tmp_path, "table")
+    without = whole.without_heaviest()
+    assert float(whole.difference("first", "second")) > 0 > float(without.difference("first", "second"))
     assert float(without.difference("first", "second")) == pytest.approx(
-        round(without.of("first").scores[1] - without.of("second").scores[1], 2)
+        without.of("first").scores[1] - without.of("second").scores[1], abs=0.005
     )
-    assert (whole.part, without.part) == ("", "-without-58")
+    assert without.difference("first", "first", whole) != "+0.00"
+    assert float(without.p("first", "second").removeprefix("< ")) < 0.05
+    assert whole.p("first", "second") != without.p("first", "second")
 
 
-@pytest.mark.parametrize("number", [0, 121])
-def test_a_sentence_that_test_does_not_have_is_refused(page: Page, number: int) -> None:
-    with pytest.raises(ValueError, match=f"first: expected a sentence from 1 to 120, got {number}"):
-        one_sentence.without(page, number)
+def test_a_test_set_without_such_a_sentence_has_none_to_leave_out(page: Page) -> None:
+    (first, _) = kept(page).results
+    short = replace(as_kept(first.runs[1]), content={"counts": in_a_line(first.runs[1].counts()[:90])})
+    with pytest.raises(ValueError, match="first: no sentence of its test set holds more than 5% of it"):
+        one_sentence.without(replace(page, results=(replace(first, runs={1: short}),)))
