@@ -112,3 +112,21 @@ def test_numbers_do_not_stand_on_each_other(spread: float) -> None:
     assert len(boxes) == len(points)
     for one, other in itertools.combinations(boxes, 2):
         assert not one.overlaps(other)
+
+
+@pytest.mark.parametrize("corner", [*itertools.product((0.0, 1.0), repeat=2)])
+def test_no_number_leaves_the_picture(corner: tuple[float, float]) -> None:
+    """Where many points crowd at its edge."""
+    with drawing(300, 280) as figure:
+        axes = figure.subplots()
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        axes.set_axis_off()
+        figure.draw_without_rendering()
+        plot_cost.number_points(axes, [corner] * 5)
+        boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 5
+    for box in boxes:
+        assert box.x0 >= 0
+        assert box.y0 >= 0
+        assert box.x1 <= figure.bbox.x1
+        assert box.y1 <= figure.bbox.y1

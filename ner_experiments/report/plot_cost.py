@@ -22,6 +22,8 @@ SIDES = ((11, 9), (-11, 9), (11, -9), (-11, -9), (11, 25), (-11, 25), (11, -25),
 """Where the number of a point may stand: beside its bars, in pixels."""
 NEAR = 14
 """Pixels that a number keeps from points and from other numbers, if it can."""
+NUMBER = 14
+"""Pixels that a number takes, in height and width."""
 DESCRIPTION = (
     "A point for each row, with its number: the mean over seeds with its standard deviation; "
     "on the left against trained parameters, on the right against the seconds of a run."
@@ -86,12 +88,15 @@ def scale(axes: Axes, values: Sequence[float]) -> None:
 
 
 def number_points(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
-    """From 1, each at the first side that is free."""
-    centres = axes.transData.transform(points) * 72 / axes.figure.dpi
+    """From 1, each at the first side within the picture that is free."""
+    pixel = 72 / axes.figure.dpi
+    centres = axes.transData.transform(points) * pixel
+    picture = axes.figure.bbox.padded(-NUMBER / 2 / pixel)
     taken = list(centres)
     for number, (point, centre) in enumerate(zip(points, centres, strict=True), start=1):
-        free = (side for side in SIDES if all(np.hypot(*(centre + side - it)) >= NEAR for it in taken))
-        side = next(free, SIDES[0])
+        within = [side for side in SIDES if picture.contains(*((centre + side) / pixel))]
+        free = (side for side in within if all(np.hypot(*(centre + side - it)) >= NEAR for it in taken))
+        side = next(free, within[0])
         taken.append(centre + side)
         text = axes.annotate(
             f"{number}", point, xytext=side, textcoords="offset points", ha="center", va="center"
