@@ -113,9 +113,11 @@ class Measured:
 
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """As `difference`, with its interval and p where there are seeds enough."""
-        found = statistics.difference(self.of(a).scores, (base or self).of(b).scores)
+        ours, theirs = self.of(a).scores, (base or self).of(b).scores
+        found = statistics.difference(ours, theirs)
         if found.p is None:
-            return f"{found.mean:+.2f} (one seed)"
+            seeds = "one seed" if len(ours) == len(theirs) else f"seeds: {len(ours)} against {len(theirs)}"
+            return f"{found.mean:+.2f} ({seeds})"
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:

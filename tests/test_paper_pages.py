@@ -163,6 +163,9 @@ def test_rows_of_two_tables_are_held_against_each_other() -> None:
     )
     assert below.gap("one", "one", above).startswith("-2.00 (")
     assert below.gap("one", "one").startswith("+0.00 (")
+    alone = paper_pages.Measured(Page(table, (Result(row, {1: 87}),)), Path(), "")
+    assert alone.gap("one", "one", alone) == "+0.00 (one seed)"
+    assert above.gap("one", "one", alone) == "+3.00 (seeds: 2 against 1)"
     other = replace(below.row("one"), row=replace(row, published=91.25))
     higher = paper_pages.Measured(Page(table, (other,)), Path(), "")
     assert below.published_gap("one", "one", higher) == "-1.25"
