@@ -20,7 +20,7 @@ from ner_experiments.quote import quoted
 from ner_experiments.report import plot_scores, svg
 from ner_experiments.report.svg import Plot
 from ner_experiments.settings import nearest
-from ner_experiments.table_page import Grid, as_markdown, deviation, interval, probability
+from ner_experiments.table_page import Grid, as_markdown, deviation, interval, of_seeds, probability
 from ner_experiments.table_scores import Page, Result, compare
 
 SUFFIX, PLOTS = ".md.j2", "plots"
@@ -116,8 +116,7 @@ class Measured:
         ours, theirs = self.of(a).scores, (base or self).of(b).scores
         found = statistics.difference(ours, theirs)
         if found.p is None:
-            seeds = "one seed" if len(ours) == len(theirs) else f"seeds: {len(ours)} against {len(theirs)}"
-            return f"{found.mean:+.2f} ({seeds})"
+            return f"{found.mean:+.2f} ({of_seeds(ours, theirs)})"
         return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:

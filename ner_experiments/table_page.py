@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -157,6 +157,11 @@ def brackets(figures: Any) -> str:
 
 def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def of_seeds(ours: Sized, theirs: Sized) -> str:
+    """What stands in place of a difference's interval where a row has too few seeds for one."""
+    return "one seed" if len(ours) == len(theirs) else f"seeds: {len(ours)} against {len(theirs)}"
 
 
 def probability(p: float) -> str:

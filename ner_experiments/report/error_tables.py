@@ -11,7 +11,7 @@ from ner_experiments.report.error_sections import bar, heading, over
 from ner_experiments.report.sections import Section, Shown
 from ner_experiments.report.svg import LOOKS, Plot
 from ner_experiments.statistics import difference
-from ner_experiments.table_page import Grid, interval
+from ner_experiments.table_page import Grid, interval, of_seeds
 
 Rows = Mapping[str, RowErrors]
 """By label; all on one test set."""
@@ -87,5 +87,4 @@ def gap(ours: Mapping[int, float], theirs: Mapping[int, float]) -> str:
     if not (ours and theirs):
         return ""
     found = difference(ours, theirs)
-    around = interval(found.low, found.high)
-    return f"{found.mean:+.2f}" + (f" ({around})" if around else " (one seed)")
+    return f"{found.mean:+.2f} ({interval(found.low, found.high) or of_seeds(ours, theirs)})"
