@@ -1,5 +1,6 @@
 """Words, characters and features as vectors, against loops and against stock layers word by word."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -147,6 +148,16 @@ def test_embeddings_start_uniform_with_variance_one_over_dim_and_filters_as_glor
     bound = (6 / (3 * dim + 3 * dim)) ** 0.5  # Glorot: inputs and outputs of a filter's three positions
     assert 0.99 * bound < layer.weight.abs().max() <= bound
     assert not layer.bias.any()
+
+
+def test_embeddings_start_within_the_bound_that_is_given() -> None:
+    num_words = {"num_words": 2000, "dim": 50, "singletons": torch.zeros(2000, dtype=torch.bool)}
+    words = RandomEmbedding(**num_words, replace_singletons=0.0, bound=1.0)  # type: ignore[arg-type]
+    assert 0.999 < words.vectors.abs().max() <= 1
+    assert words.vectors.var().item() == pytest.approx(1 / 3, rel=0.03)
+    for bound in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match=f"bound must be positive and finite, got {bound}"):
+            RandomEmbedding(**num_words, replace_singletons=0.0, bound=bound)  # type: ignore[arg-type]
 
 
 def test_singletons_and_only_they_become_unknown_at_the_given_rate_in_training() -> None:

@@ -1,5 +1,7 @@
 """Word vectors, one per distinct form of a batch: from scratch or from a file. Id 0 is the unknown word."""
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -7,10 +9,16 @@ from torch import Tensor, nn
 from ner_experiments.modules.checks import check_sizes
 
 
-def uniform_vectors(num: int, dim: int) -> Float[Tensor, "{num} {dim}"]:
-    """Initial embeddings, uniform in +-sqrt(3 / dim): variance 1 / dim, norm near 1 (Ma & Hovy 2016, 3.1)."""
+def uniform_vectors(num: int, dim: int, bound: float | None = None) -> Float[Tensor, "{num} {dim}"]:
+    """Initial embeddings, uniform in +-bound.
+
+    Without a bound, in +-sqrt(3 / dim): variance 1 / dim, norm near 1 (Ma & Hovy 2016, 3.1).
+    """
     check_sizes(dim=dim)
-    bound = (3 / dim) ** 0.5
+    if bound is None:
+        bound = (3 / dim) ** 0.5
+    elif not 0 < bound < math.inf:
+        raise ValueError(f"bound must be positive and finite, got {bound}")
     return torch.empty(num, dim).uniform_(-bound, bound)
 
 
@@ -44,12 +52,18 @@ class RandomEmbedding(nn.Module):
     """Vectors trained from scratch, from `uniform_vectors`; the unknown word's by `SingletonReplacement`."""
 
     def __init__(
-        self, *, num_words: int, dim: int, singletons: Bool[Tensor, " {num_words}"], replace_singletons: float
+        self,
+        *,
+        num_words: int,
+        dim: int,
+        singletons: Bool[Tensor, " {num_words}"],
+        replace_singletons: float,
+        bound: float | None = None,
     ):
         super().__init__()
         self.output_size = dim
         self.replace = SingletonReplacement(singletons=singletons, probability=replace_singletons)
-        self.vectors = nn.Parameter(uniform_vectors(num_words, dim))
+        self.vectors = nn.Parameter(uniform_vectors(num_words, dim, bound))
 
     def forward(self, ids: Int[Tensor, " forms"]) -> Float[Tensor, "forms size"]:
         return nn.functional.embedding(self.replace(ids), self.vectors)
