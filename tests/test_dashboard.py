@@ -47,9 +47,11 @@ VARIED = {
     "ours_huang2015_pos": {"model._target_", "decoder._target_"},
     "ours_huang2015_readings": {
         *("data.name", "data.held_out", "optimizer.lr", "model.dropout"),
+        *("words.input._target_", "decoder._target_", "words.module.bound"),
         *("direct.context.input.window", "direct.context.input.min_count"),
         "direct.spelling.input.min_count",
     },
+    "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
     "yang2020_table10": {"words.input.path"},
     "yang2020_table11": {"model._target_", "model.dense.path"},
     "yang2020_table12": {"model._target_", "model.num_layers"},

@@ -15,9 +15,10 @@ COMPARED = {
     "li2020_table1": ["data", "model"],
     "ours_huang2015_pos": ["model", "decoder"],
     "ours_huang2015_readings": [
-        *("data", "optimizer.lr", "direct.context.input.window", "model.dropout"),
-        *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out"),
+        *("data", "optimizer.lr", "direct.context.input.window", "words", "model.dropout"),
+        *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out", "decoder"),
     ],
+    "ours_zukov2018_readings": ["optimizer.lr", "penalty.weight"],
     "yang2020_table10": ["words.input.path"],
     "yang2020_table11": ["model"],
     "yang2020_table12": ["model", "layers"],
