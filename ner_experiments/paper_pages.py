@@ -1,15 +1,18 @@
 """results/PAPER.md, what was measured of a paper: the words of a template, the figures of the kept runs.
 
 A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the kept runs of a table as a
-`Measured`, so that no figure on a page is typed by hand. Templates run in Jinja's sandbox.
+`Measured`, and `run(NAME)`, what results/NAME.json has of a single run, so that no figure of a run is typed
+by hand. Templates run in Jinja's sandbox.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
 from jinja2 import StrictUndefined
 from jinja2.exceptions import TemplateError
@@ -35,6 +38,7 @@ def write(template: Path) -> Path:
     results, path = template.parent, template.with_name(template.name.removesuffix(".j2"))
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
+    environment.globals["run"] = partial(single, results)
     try:
         text = environment.from_string(template.read_text(encoding="utf-8")).render()
     except (TemplateError, TypeError, ValueError) as error:
@@ -50,6 +54,16 @@ def measured(results: Path, name: str, *overrides: str) -> Measured:
     if not (folder / pages.TABLE).is_file():
         raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are kept")
     return Measured(pages.read(folder, table), results, pages.folder_of(Path(), name, overrides).as_posix())
+
+
+def single(results: Path, name: str) -> dict[str, Any]:
+    """Its `metrics` and its `config`. ValueError if no such run is kept."""
+    path = results / f"{name}.json"
+    if not path.is_file():
+        kept = sorted(path.stem for path in results.glob("*.json"))
+        raise ValueError(f"no run {name} is kept{nearest(name, kept)}")
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +175,14 @@ class Measured:
         return f"{pages.cost(self.page.runs, self.page.trials)[1]:.1f}"
 
     def plots(self) -> str:
-        """A picture along the table's axis or, where it has none, for each corpus: rows with runs."""
+        """A picture along the table's axis or, where it has none, for each corpus: rows with runs, and what
+        its bars are.
+        """
         had = Page(self.page.table, tuple(self.had()), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
         plots = plot_scores.varied(had)
-        return "\n\n".join(self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1))
+        shown = [self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1)]
+        return "\n\n".join([*shown, plot_scores.BARS])
 
     def shown(self, plot: Plot, name: str) -> str:
         path = self.results / PLOTS / f"{name}.svg"

@@ -1,6 +1,5 @@
 """Words, characters and features as vectors, against loops and against stock layers word by word."""
 
-import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -69,10 +68,10 @@ def lstms(pool: nn.Module) -> tuple[CharBiLSTM, nn.LSTM]:
     return module, stock
 
 
-def random_words(replace_singletons: float) -> RandomEmbedding:
+def random_words(rate: float, **bound: float) -> RandomEmbedding:
     """Five words; 2 and 4 are singletons."""
-    singletons = torch.tensor([False, False, True, False, True])
-    return RandomEmbedding(num_words=5, dim=3, singletons=singletons, replace_singletons=replace_singletons)
+    once = torch.tensor([False, False, True, False, True])
+    return RandomEmbedding(num_words=5, dim=3, singletons=once, replace_singletons=rate, **bound)
 
 
 FILE = torch.arange(15.0).view(5, 3)
@@ -137,27 +136,17 @@ def test_char_cnn_drops_embeddings_in_training_only() -> None:
 
 @pytest.mark.parametrize("dim", [30, 100])
 def test_embeddings_start_uniform_with_variance_one_over_dim_and_filters_as_glorot(dim: int) -> None:
-    singletons = torch.zeros(2000, dtype=torch.bool)
-    words = RandomEmbedding(num_words=2000, dim=dim, singletons=singletons, replace_singletons=0.0)
+    words = RandomEmbedding(num_words=2000, dim=dim, singletons=torch.zeros(2000) > 0, replace_singletons=0.0)
     chars = CharCNN(num_chars=2001, dim=dim, num_filters=dim, widths=[3], dropout=0.0)
     (layer,) = chars.convolutions
     bound = (3 / dim) ** 0.5
     for vectors in (words.vectors, chars.embedding.weight[1:]):
         assert 0.999 * bound < vectors.abs().max() <= bound
         assert vectors.var().item() == pytest.approx(1 / dim, rel=0.03)
+    assert 1 < random_words(0.0, bound=3.0).vectors.abs().max() <= 3
     bound = (6 / (3 * dim + 3 * dim)) ** 0.5  # Glorot: inputs and outputs of a filter's three positions
     assert 0.99 * bound < layer.weight.abs().max() <= bound
     assert not layer.bias.any()
-
-
-def test_embeddings_start_within_the_bound_that_is_given() -> None:
-    num_words = {"num_words": 2000, "dim": 50, "singletons": torch.zeros(2000, dtype=torch.bool)}
-    words = RandomEmbedding(**num_words, replace_singletons=0.0, bound=1.0)  # type: ignore[arg-type]
-    assert 0.999 < words.vectors.abs().max() <= 1
-    assert words.vectors.var().item() == pytest.approx(1 / 3, rel=0.03)
-    for bound in (0.0, -1.0, math.inf, math.nan):
-        with pytest.raises(ValueError, match=f"bound must be positive and finite, got {bound}"):
-            RandomEmbedding(**num_words, replace_singletons=0.0, bound=bound)  # type: ignore[arg-type]
 
 
 def test_singletons_and_only_they_become_unknown_at_the_given_rate_in_training() -> None:
@@ -247,6 +236,7 @@ def test_variational_dropout_draws_one_mask_per_sentence_in_training_only() -> N
         (lambda: VariationalDropout(1.0), "p must be at least 0 and below 1, got 1.0"),
         (lambda: VariationalDropout(-0.1), "p must be at least 0 and below 1, got -0.1"),
         (lambda: random_words(1.5), r"replace_singletons must lie in \[0, 1\], got 1.5"),
+        (lambda: random_words(0.5, bound=0.0), "bound must be positive and finite, got 0.0"),
         (lambda: pretrained(True, -0.5), r"replace_singletons must lie in \[0, 1\], got -0.5"),
         (lambda: cnn(dim=0), "dim must be at least 1, got 0"),
         (lambda: cnn(num_filters=0), "num_filters must be at least 1, got 0"),

@@ -105,6 +105,7 @@ def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
     ("template", "message"),
     [
         ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are kept"),
+        ('{{ run("a_rum") }}', "no run a_rum is kept; did you mean 'a_run'?"),
         (f'{{{{ {CALL}.ours("residual, 9 layers") }}}}', "has no row 'residual, 9 layers'; did you mean"),
         ("{{ tabel }}", "'tabel' is undefined"),
         (f"{{{{ {CALL}.ours() }}}}", "missing 1 required positional argument"),
@@ -115,6 +116,7 @@ def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
 def test_what_a_template_says_wrong_is_told_with_its_name(
     template: str, message: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "a_run.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         rendered(template, tmp_path)
     assert str(error.value).startswith(f"{tmp_path}/paper.md.j2: ")
@@ -123,13 +125,13 @@ def test_what_a_template_says_wrong_is_told_with_its_name(
 @pytest.mark.parametrize("template", sorted(RESULTS.glob("*.md.j2")), ids=lambda path: path.name)
 def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, tmp_path: Path) -> None:
     for entry in RESULTS.iterdir():
-        if entry.is_dir() and entry.name != paper_pages.PLOTS:
+        if entry.suffix == ".json" or (entry.is_dir() and entry.name != paper_pages.PLOTS):
             (tmp_path / entry.name).symlink_to(entry)
     copy = tmp_path / template.name
     copy.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
     page = paper_pages.write(copy)
     assert page.read_text(encoding="utf-8") == (RESULTS / page.name).read_text(encoding="utf-8")
-    for plot in (tmp_path / paper_pages.PLOTS).iterdir():
+    for plot in (tmp_path / paper_pages.PLOTS).glob("*"):
         assert plot.read_bytes() == (RESULTS / paper_pages.PLOTS / plot.name).read_bytes()
 
 

@@ -34,10 +34,11 @@ RATIO = 16
 """From here on, largest over smallest, an axis is logarithmic."""
 LONGEST = 60
 """Letters of a label."""
-DESCRIPTION = (
+BARS = (
     "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
-    "deviation where it states one. The numbers are in the table below the picture."
+    "deviation where it states one."
 )
+DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
 
 
 def unit_of(table: Table, results: Iterable[Result]) -> str:
