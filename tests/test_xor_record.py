@@ -16,6 +16,8 @@ from ner_experiments.xor.experiment import Outcome
 from ner_experiments.xor.suite import Found
 from ner_experiments.xor.trials import Trials, read
 
+KEPT = Path(__file__).parent.parent / "results" / "xor" / "xor.json"
+
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
@@ -38,7 +40,7 @@ def test_the_figures_come_with_code_versions_machine_and_cost(record: dict[str, 
     assert record["device"]
     assert record["python"]
     assert record["seconds"] >= 0
-    assert sealed.opened(record, Path("xor.json")) == record
+    assert sealed.opened(record, KEPT) == record
     assert record[sealed.OWN]
 
 
@@ -156,3 +158,12 @@ def test_the_report_says_what_they_cost(tmp_path: Path) -> None:
     assert re.search(
         r"<td[^>]*>4</td>\s*<td[^>]*>0\.0</td>", (tmp_path / "report" / "index.html").read_text()
     )
+
+
+def test_what_is_kept_says_how_it_was_made() -> None:
+    kept = read(KEPT)
+    content = kept.content
+    assert re.fullmatch("[0-9a-f]{40}", content["commit"])
+    assert kept.trainings == 2 * content["config"]["trained"]["seeds"] * len(content["models"])
+    assert content["config"]["trained"]["model"].keys() == content["models"].keys()
+    assert kept.twins() == [["residual_a", "residual_c"], ["residual_b", "stacked"]]
