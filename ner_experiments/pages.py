@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,11 @@ from ner_experiments import tables
 from ner_experiments.results import write_json
 from ner_experiments.runs import KeptRun, Run, finished_once, keep, kept
 from ner_experiments.table_command import as_value
-from ner_experiments.table_page import markdown
+from ner_experiments.table_page import Grid, as_markdown, markdown
 from ner_experiments.table_runs import Experiment
 from ner_experiments.table_scores import Page, Source, collect
 from ner_experiments.tables import Table
+from ner_experiments.xor.trials import FILE, PICTURE, Trials
 
 TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
 
@@ -71,16 +72,23 @@ def kept_folders(results: Path) -> list[Path]:
 def write(folder: Path) -> Page:
     """The page of the runs that a folder keeps, or of what a table's command left there, written there."""
     page = read(folder)
-    text = "\n".join([markdown(page), *(origin(page) if page.runs else [])])
+    text = "\n".join([markdown(page), *further(page)])
     (folder / PAGE).write_text(text, encoding="utf-8")
     return page
+
+
+def further(page: Page) -> list[str]:
+    """What stands below the table."""
+    if page.trials:
+        return of_trials(page.trials, page.table.command)
+    return origin(page) if page.runs else []
 
 
 def read(folder: Path, shown: Table | None = None) -> Page:
     """The page of what a folder of results/ keeps of a table. `shown`: another that is made of its runs."""
     table, overrides = about(folder)
-    further = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
-    return collect(shown or table, further, among(list(kept(folder / RUNS))))
+    others = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
+    return collect(shown or table, others, among(list(kept(folder / RUNS))))
 
 
 def about(folder: Path) -> tuple[Table, list[str]]:
@@ -103,9 +111,10 @@ def among(runs: Sequence[KeptRun]) -> Source:
 def index_line(page: Page, place: Path) -> str:
     measured = sum(result.measured is not None for result in page.results)
     settings = " ".join(page.deviations) or "the paper's"
+    number, time = cost(page.runs, page.trials)
     return (
         f"| [{page.table.name}]({str(place).replace(' ', '%20')}/{PAGE}) | {settings} |"
-        f" {measured} of {len(page.results)} | {len(page.runs)} | {hours(page.runs):.1f} |"
+        f" {measured} of {len(page.results)} | {number} | {time:.1f} |"
     )
 
 
@@ -121,11 +130,33 @@ def origin(page: Page) -> list[str]:
         "",
         f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
         f"- Code: checksum {listed({run.metrics['code'][:12] for run in runs})},"
-        f" commit {listed({short_commit(run) for run in runs})}.",
+        f" commit {listed({short_commit(run.metrics) for run in runs})}.",
     ]
     for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
         lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]
     return [*lines, ""]
+
+
+def of_trials(trials: Trials, command: str) -> list[str]:
+    """Of all architectures, of which the table has some: what was found, and how it was made."""
+    from ner_experiments.xor.suite import HEADINGS, lines
+
+    grid = as_markdown(Grid(HEADINGS, lines(trials.found)))
+    made = ["## How it was made", "", f"`{command}`", "", *(f"- {line}" for line in making(trials))]
+    picture = f"![Proved, measured and trained]({PICTURE})"
+    return ["## All architectures", "", picture, "", grid, "", *made, ""]
+
+
+def making(trials: Trials) -> list[str]:
+    """What trials cost, and of which code they are."""
+    how = trials.content
+    number = f"{trials.trainings} trainings and {trials.measurements} measurements at random weights"
+    time = f"{60 * trials.hours:.1f} minutes by {how['processes']} processes"
+    return [
+        f"{number}, in {time}, on {device(how)}; torch {how['versions']['torch']}.",
+        f"Code: checksum {how['code'][:12]}, commit {short_commit(how)}.",
+        f"Data: phrases, which {FILE} has beside all other settings; no file is read.",
+    ]
 
 
 def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
@@ -135,19 +166,24 @@ def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     return data["name"], data["checksum"], (*data["notes"], *audit)
 
 
-def short_commit(run: Run) -> str:
+def short_commit(metrics: Mapping[str, Any]) -> str:
     """With "+" where the source was changed since; a run made outside a checkout has none."""
-    commit = run.metrics["commit"] or "unknown"
+    commit = metrics["commit"] or "unknown"
     return commit[:12] + ("+" if commit.endswith("+") else "")
 
 
 def devices(runs: Iterable[Run]) -> str:
-    return listed({device(run) for run in runs})
+    return listed({device(run.metrics) for run in runs})
 
 
-def device(run: Run) -> str:
-    threads = run.metrics["threads"]
-    return f"{run.metrics['device']} ({threads} {'thread' if threads == 1 else 'threads'})"
+def device(metrics: Mapping[str, Any]) -> str:
+    threads = metrics["threads"]
+    return f"{metrics['device']} ({threads} {'thread' if threads == 1 else 'threads'})"
+
+
+def cost(runs: Sequence[Run], trials: Trials | None) -> tuple[int, float]:
+    """How often was trained, and the hours that it took."""
+    return (trials.trainings, trials.hours) if trials else (len(runs), hours(runs))
 
 
 def hours(runs: Iterable[Run]) -> float:

@@ -172,7 +172,7 @@ class Measured:
         return sum(it.row.run is not None and not it.scores for it in self.page.results)
 
     def hours(self) -> str:
-        return f"{pages.hours(self.page.runs):.1f}"
+        return f"{pages.cost(self.page.runs, self.page.trials)[1]:.1f}"
 
     def plots(self) -> str:
         """A picture along the table's axis or, where it has none, for each corpus: rows with runs, and what

@@ -115,9 +115,9 @@ def try_row(table: Table, experiment: Experiment) -> bool:
 def try_trials(table: Table, output: Path) -> None:
     """As `ner-experiments xor` does, with one seed and the table's architectures alone."""
     from ner_experiments.xor import suite
+    from ner_experiments.xor.trials import FILE
 
     names = dict.fromkeys(row.trial[0] for row in table.rows if row.trial)
-    found = suite.examine(list(names), num_seeds=1, num_processes=1)
+    made = suite.trials(list(names), [], num_seeds=1, num_processes=1)
     (output / "xor").mkdir(parents=True, exist_ok=True)
-    models = {name: model.record() for name, model in found.items()}
-    write_json(output / "xor" / "xor.json", {"models": models})
+    write_json(output / "xor" / FILE, made.content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +16,7 @@ from ner_experiments.runs import Run
 from ner_experiments.statistics import AgainstPublished, Difference, Summary
 from ner_experiments.table_runs import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables import Row, Table
+from ner_experiments.xor.trials import FILE, Trials, read
 
 Source = Callable[[Experiment], Mapping[int, Run]]
 """Gives the runs of an experiment by seed; ValueError or OSError if they cannot be told."""
@@ -93,11 +93,16 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Page:
-    """A table with all that was measured for it. `deviations`: the overrides that are not the paper's."""
+    """A table with all that was measured for it.
+
+    deviations: the overrides that are not the paper's.
+    trials: of a table of `ner-experiments xor` what that left, of these rows and others.
+    """
 
     table: Table
     results: tuple[Result, ...]
     deviations: tuple[str, ...] = ()
+    trials: Trials | None = None
 
     @property
     def runs(self) -> list[Run]:
@@ -122,7 +127,7 @@ def collect(table: Table, further: Sequence[str] = (), source: Source | None = N
     """The table with its runs, by default those in `output_dir`. ValueError as `experiments`."""
     source = source or in_output_dir()
     if table.command:
-        return Page(table, tuple(of_trials(table, further)))
+        return of_trials(table, further)
     other = tuple(deviations(table, further))
     comparable = "data" not in map(root, other)
     of_row = {it.row.label: it for it in experiments(table, further)}
@@ -180,19 +185,21 @@ def of_analysis(
     return results
 
 
-def of_trials(table: Table, further: Sequence[str]) -> list[Result]:
-    """Phrases learned, seed by seed, as `ner-experiments xor` left them in output_dir/xor."""
+def of_trials(table: Table, further: Sequence[str]) -> Page:
+    """Phrases learned, seed by seed, as `ner-experiments xor` left them in output_dir/xor.
+
+    ValueError as `xor.trials.read`.
+    """
     if wrong := [item for item in further if root(item) != "output_dir"]:
         raise ValueError(f"{table.name}: its rows are no training runs and take no overrides: {wrong[0]}")
-    path = output_dir(further) / "xor" / "xor.json"
-    models = json.loads(path.read_text(encoding="utf-8"))["models"] if path.exists() else {}
+    path = output_dir(further) / "xor" / FILE
+    trials = read(path) if path.exists() else None
     results = []
     for row in table.rows:
         assert row.trial is not None
-        model, decoder = row.trial
-        right = models[model][f"right_{decoder}"] if model in models else []
+        right = trials.right(*row.trial) if trials else []
         results.append(Result(row, dict(enumerate(right))))
-    return results
+    return Page(table, tuple(results), trials=trials)
 
 
 def groups(results: Sequence[Result]) -> list[list[Result]]:

@@ -31,7 +31,7 @@ def analysed(place: str, **f1: tuple[float, float]) -> Entry:
         }
         found.append(Result(row, scores, runs))
     page = Page(tables.load("li2020_table4"), (Result(rows[ROWS[0]], {0: 99.0}),))
-    return Entry(page, (place,), None, tuple(found))
+    return Entry(page, (place,), tuple(found))
 
 
 def test_an_analysis_of_two_places_is_made_of_the_runs_that_count() -> None:
@@ -49,7 +49,7 @@ def test_an_analysis_of_two_places_is_made_of_the_runs_that_count() -> None:
 def test_what_a_command_measured_is_of_one_place() -> None:
     table = tables.load("xor")
     one, other = (
-        Entry(Page(table, tuple(Result(row, scores) for row in table.rows)), (place,), Path(place))
+        Entry(Page(table, tuple(Result(row, scores) for row in table.rows)), (place,))
         for place, scores in (("a", {0: 3.0, 1: 4.0}), ("b", {0: 4.0}))
     )
     assert entries.merged(one, other) == other

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import made_up_trials
 import pytest
 from toy_rows import TABLE, TEST, TOY, page_of
 
@@ -150,9 +151,7 @@ def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
 
 
 def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:
-    (tmp_path / "xor").mkdir()
-    models = {"baseline": {"right_softmax": [3, 3], "right_crf": [3, 2]}}
-    (tmp_path / "xor" / "xor.json").write_text(json.dumps({"models": models}))
+    made_up_trials.write(tmp_path / "xor", {"baseline": made_up_trials.model([3, 3], [3, 2])})
     page = collect(tables.load("xor"), [f"output_dir={tmp_path}"])
     assert "| Baseline, CRF | 3 | 2.50 ± 0.71 (2) |" in table_page.markdown(page)
     assert page.results[2].measured is None

@@ -103,7 +103,7 @@ def test_the_json_of_the_command(small: Path, capsys: pytest.CaptureFixture[str]
     assert (baseline["limited"], cross["limited"]) == (True, False)
     assert baseline["interaction"] == max(baseline["interactions"]) < 1e-12
     assert cross["interaction"] == max(cross["interactions"]) > 1e-6
-    assert len(cross["interactions"]) == suite.DRAWS
+    assert len(cross["interactions"]) == architectures.DRAWS
     for model in (baseline, cross):
         assert (model["seeds"], model["layers"]) == (1, 2)
         assert model["best_softmax"] == max(model["right_softmax"])

@@ -181,7 +181,7 @@ def heat_maps(entry: Entry, maps: Maps) -> Section | None:
 
 
 def limit(entry: Entry) -> Section | None:
-    return xor_section.picture(entry.xor) if entry.xor else None
+    return xor_section.picture(entry.page.trials) if entry.page.trials else None
 
 
 def analysed(entry: Entry) -> Section | None:

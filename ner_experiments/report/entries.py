@@ -23,14 +23,12 @@ class Entry:
     """A table under one choice of settings.
 
     places: where its runs lie.
-    xor: what `ner-experiments xor` wrote, of the table that it measures.
     analysed: of an analysis the rows whose runs it is made from.
     overrides: with which its rows were composed.
     """
 
     page: Page
     places: tuple[str, ...] = ()
-    xor: Path | None = None
     analysed: tuple[Result, ...] = ()
     overrides: tuple[str, ...] = ()
 
@@ -99,7 +97,7 @@ def entries(
 def from_results(table: Table, folder: Path, results: Path) -> Entry:
     place = (results.name / folder.relative_to(results)).as_posix()
     if table.command:
-        return Entry(pages.read(folder), (place,), folder / "xor.json")
+        return Entry(pages.read(folder), (place,))
     _, overrides = pages.about(folder)
     return of_source(table, overrides, pages.among(list(kept(folder / pages.RUNS))), place)
 
@@ -108,15 +106,15 @@ def of_source(table: Table, overrides: Sequence[str], source: Source, place: str
     """The table's page, and of an analysis the rows that it analyses."""
     page = collect(table, overrides, source)
     analysed = collect(tables.load(table.analysis), overrides, source).results if table.analysis else ()
-    return Entry(page, (place,), None, analysed, tuple(overrides))
+    return Entry(page, (place,), analysed, tuple(overrides))
 
 
 def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
     """The table's page of run folders. Its rows are not composed if no run is of a corpus that one names."""
     further = [*overrides, f"output_dir={as_value(str(outputs))}"]
     if table.command:
-        path = outputs / "xor" / "xor.json"
-        return [Entry(collect(table, further[-1:]), (f"{outputs.name}/xor",), path)] if path.exists() else []
+        page = collect(table, further[-1:])
+        return [Entry(page, (f"{outputs.name}/xor",))] if page.trials else []
     if not corpora(table, overrides) & {path.name.partition("-")[0] for path in outputs.glob("*-*")}:
         return []
     return [of_source(table, further, in_output_dir(), outputs.name)]
@@ -174,7 +172,7 @@ def merged(first: Entry, second: Entry) -> Entry:
         results = tuple(map(both, first.page.results, second.page.results))
     page = Page(table, results, first.page.deviations)
     places = tuple(dict.fromkeys([*first.places, *second.places]))
-    return Entry(page, places, None, analysed, second.overrides)
+    return Entry(page, places, analysed, second.overrides)
 
 
 def both(first: Result, second: Result) -> Result:

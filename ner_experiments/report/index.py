@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.data.sentence import HEADLINES
-from ner_experiments.pages import hours
+from ner_experiments.pages import cost, hours
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Site
 from ner_experiments.table_page import Grid
@@ -62,6 +62,7 @@ def line(entry: Entry) -> dict[str, Any]:
     measured = rows - entry.missing
     states = [name for name, holds in states_of(entry, measured).items() if holds]
     state, mood, order = verdict(rows, measured, entry.off)
+    number, time = cost(entry.runs, page.trials)
     seeds = sorted({len(result.scores) for result in page.results if result.scores})
     return {
         "title": page.table.title,
@@ -78,8 +79,8 @@ def line(entry: Entry) -> dict[str, Any]:
         "missing": entry.missing or "",
         "off": entry.off or "",
         "seeds": " to ".join(dict.fromkeys(f"{count}" for count in (*seeds[:1], *seeds[-1:]))),
-        "runs": len(entry.runs) or "",
-        "hours": f"{hours(entry.runs):.1f}" if entry.runs else "",
+        "runs": number or "",
+        "hours": f"{time:.1f}" if number else "",
     }
 
 

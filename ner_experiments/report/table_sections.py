@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from ner_experiments import table_page
-from ner_experiments.pages import described, devices, hours, listed, short_commit
+from ner_experiments.pages import described, devices, hours, listed, making, short_commit
 from ner_experiments.report import plot_cost, plot_curves, plot_scores
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.sections import Section, Shown
@@ -156,14 +156,17 @@ def around(mean: float, sd: float | None, digits: int) -> str:
 
 def made(entry: Entry) -> Section | None:
     """The command, the machine, the code and the data."""
-    runs = entry.runs
+    runs, trials = entry.runs, entry.page.trials
+    if trials:
+        folded = [("The command", entry.page.table.command)]
+        return Section("made", "How it was made", points=making(trials), folded=folded)
     if not runs:
         return None
     torch = listed({f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics})
     points = [
         f"{len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {torch}.",
         f"Code: checksum {listed({run.metrics['code'][:12] for run in runs})}, "
-        f"commit {listed({short_commit(run) for run in runs})}.",
+        f"commit {listed({short_commit(run.metrics) for run in runs})}.",
     ]
     for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
         points.append(f"Data: {name}, checksum {checksum[:12]}.")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from ner_experiments.report.sections import Section
 from ner_experiments.report.svg import Plot, inline
 from ner_experiments.table_page import Grid
 from ner_experiments.xor.certificate import certificates, render
 from ner_experiments.xor.picture import drawn
 from ner_experiments.xor.report import cases
-from ner_experiments.xor.suite import HEADINGS, Found, lines
+from ner_experiments.xor.suite import HEADINGS, lines
+from ner_experiments.xor.trials import Trials
 
 DESCRIPTION = (
     "Left: how many of four phrases a sum of past and future can tag, by certificate. Middle: the largest "
@@ -19,11 +17,9 @@ DESCRIPTION = (
 )
 
 
-def picture(path: Path) -> Section:
-    """`path` is a xor.json. Its proofs are made again; they check themselves."""
-    record = json.loads(path.read_text(encoding="utf-8"))
-    found = {name: Found.of(model) for name, model in record["models"].items()}
-    proved = certificates()
+def picture(trials: Trials) -> Section:
+    """Its proofs are made again; they check themselves."""
+    proved, found = certificates(), trials.found
     title = "The XOR limit: proved, measured and trained"
     svg = inline(drawn(cases(proved), found), "xor", title, DESCRIPTION)
     plot = Plot(svg, title, Grid(HEADINGS, lines(found)))

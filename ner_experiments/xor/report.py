@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -14,34 +13,30 @@ from rich.table import Table
 
 from ner_experiments import settings
 from ner_experiments.results import write_json
-from ner_experiments.xor import suite
-from ner_experiments.xor.certificate import Certificate, certificates, render, to_json
+from ner_experiments.xor import architectures, suite
+from ner_experiments.xor.certificate import Certificate, certificates, render
 from ner_experiments.xor.picture import draw
 from ner_experiments.xor.suite import Found
 from ner_experiments.xor.trained import Measured, measure_run
+from ner_experiments.xor.trials import FILE, PICTURE
 
 
 def of_suite(arguments: argparse.Namespace) -> int:
-    started = time.perf_counter()
     names = chosen(arguments.models)
     at_least_one(seeds=arguments.seeds, processes=arguments.processes)
     proved = certificates()
-    found = suite.examine(names, num_seeds=arguments.seeds, num_processes=arguments.processes)
-    record = {
-        "models": {name: model.record() for name, model in found.items()},
-        "certificates": [to_json(certificate) for certificate in proved],
-        "seconds": round(time.perf_counter() - started, 1),
-    }
+    made = suite.trials(names, proved, num_seeds=arguments.seeds, num_processes=arguments.processes)
     arguments.output.mkdir(parents=True, exist_ok=True)
-    write_json(arguments.output / "xor.json", record)
-    draw(arguments.output / "xor.png", cases(proved), found)
+    write_json(arguments.output / FILE, made.content)
+    found = made.found
+    draw(arguments.output / PICTURE, cases(proved), found)
     broken, _ = suite.disagreements(found)
     if arguments.json:
-        print(json.dumps(record, indent=2, ensure_ascii=False))
+        print(json.dumps(made.content, indent=2, ensure_ascii=False))
     else:
         show_certificates(proved, everything=arguments.certificates)
         show_models(found)
-        print(f"{arguments.output / 'xor.png'}, xor.json; {record['seconds']:.0f} s")
+        print(f"{arguments.output / PICTURE}, {FILE}; {made.content['seconds']:.0f} s")
     return 1 if broken else 0
 
 
@@ -96,9 +91,8 @@ def show_certificates(proved: Sequence[Certificate], *, everything: bool) -> Non
 
 def show_models(found: dict[str, Found]) -> None:
     num_seeds = len(next(iter(found.values())).right("softmax"))
-    title = (
-        f"Measured with {suite.DRAWS} draws of random weights; trained on four phrases with {num_seeds} seeds"
-    )
+    draws = f"{architectures.DRAWS} draws of random weights"
+    title = f"Measured with {draws}; trained on four phrases with {num_seeds} seeds"
     first, *others = suite.HEADINGS
     table = new_table(title, first)
     for heading in others:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -14,14 +15,19 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from ner_experiments.results import commit, machine
+from ner_experiments.sealed import seal
 from ner_experiments.xor import architectures
+from ner_experiments.xor.certificate import Certificate, to_json
 from ner_experiments.xor.experiment import Outcome
 from ner_experiments.xor.measurement import ROUNDING
+from ner_experiments.xor.trials import Trials
 
-DRAWS = 20
 DECODERS = tuple(architectures.TRAINED)
 HEADINGS = ("model", "layers", "interaction", "best softmax", "best CRF", "seeds with 4", "limited?")
 """Of `lines`; the seeds are those of softmax, then those of the CRF."""
+THREADS = 1
+"""Of each process."""
 Task = partial[Any]
 
 
@@ -48,6 +54,10 @@ class Found:
 
     def by_seed(self, decoder: str) -> list[Outcome]:
         return [outcome for _, outcome in sorted(self.outcomes[decoder].items())]
+
+    def all_right(self) -> list[int]:
+        """The same of every decoder."""
+        return [right for decoder in DECODERS for right in self.right(decoder)]
 
     def best(self, decoder: str) -> int:
         return max(self.right(decoder))
@@ -82,10 +92,28 @@ class Found:
         return cls(record["layers"], list(record["interactions"]), outcomes)
 
 
+def trials(
+    names: Sequence[str], proved: Sequence[Certificate], *, num_seeds: int, num_processes: int
+) -> Trials:
+    """What was proved, what `examine` finds of the named architectures, and how it was made."""
+    started = time.perf_counter()
+    code = {**machine(torch.device("cpu")), "threads": THREADS, "commit": commit()}  # before it changes
+    found = examine(names, num_seeds=num_seeds, num_processes=num_processes)
+    content = {
+        "config": architectures.config(names, num_seeds),
+        "models": {name: model.record() for name, model in found.items()},
+        "certificates": [to_json(certificate) for certificate in proved],
+        "seconds": round(time.perf_counter() - started, 1),
+        "processes": num_processes,
+        **code,
+    }
+    return Trials(seal(content))
+
+
 def examine(names: Sequence[str], *, num_seeds: int, num_processes: int) -> dict[str, Found]:
     """Everything about the named architectures, the limited ones first. Progress goes to stderr."""
     found = {name: Found(architectures.num_layers(name)) for name in names}
-    tasks: list[Task] = [partial(architectures.measure, name, DRAWS) for name in names]
+    tasks: list[Task] = [partial(architectures.measure, name, architectures.DRAWS) for name in names]
     for name in names:
         for decoder in DECODERS:
             tasks += [partial(architectures.trial, name, decoder, seed) for seed in range(num_seeds)]
@@ -104,11 +132,11 @@ def examine(names: Sequence[str], *, num_seeds: int, num_processes: int) -> dict
 def finished(tasks: Sequence[Task], num_processes: int) -> Iterator[tuple[Task, Any]]:
     """Each task with its result, as they come."""
     if num_processes == 1:
-        torch.set_num_threads(1)
+        torch.set_num_threads(THREADS)
         yield from ((task, task()) for task in tasks)
         return
     context = get_context("spawn")  # torch's threads do not survive a fork
-    with ProcessPoolExecutor(num_processes, context, torch.set_num_threads, (1,)) as pool:
+    with ProcessPoolExecutor(num_processes, context, torch.set_num_threads, (THREADS,)) as pool:
         running = {pool.submit(task): task for task in tasks}
         try:
             for future in as_completed(running):

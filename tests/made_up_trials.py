@@ -1,0 +1,37 @@
+"""A xor.json as `ner-experiments xor` leaves it, its figures made up."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ner_experiments import sealed
+
+HOW = {
+    "seconds": 90.0,
+    "processes": 2,
+    "versions": {"torch": "2"},
+    "code": "def",
+    "device": "test",
+    "threads": 1,
+    "commit": "abc",
+}
+
+
+def model(
+    softmax: Sequence[int], crf: Sequence[int], interactions: Sequence[float] = (0.0,), step: int = 5
+) -> dict[str, Any]:
+    """Phrases right, seed by seed, and interactions, draw by draw."""
+    steps = [step] * len(softmax)
+    figures = {"right_softmax": softmax, "right_crf": crf, "steps_softmax": steps, "steps_crf": steps}
+    return {"layers": 2, "interactions": interactions, **figures}
+
+
+def write(folder: Path, models: Mapping[str, Any], **changed: Any) -> Path:
+    """`changed`: None takes a key away."""
+    content = {"config": {}, "models": models, "certificates": [], **HOW, **changed}
+    path = folder / "xor.json"
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = {key: value for key, value in content.items() if value is not None}
+    path.write_text(json.dumps(sealed.seal(kept)), encoding="utf-8")
+    return path
