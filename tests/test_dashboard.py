@@ -46,10 +46,9 @@ VARIED = {
     **{name: {"data.name", "model._target_"} for name in TRAINED if name.startswith("li2020")},
     "ours_huang2015_pos": {"model._target_", "decoder._target_"},
     "ours_huang2015_readings": {
-        *("data.name", "data.held_out", "optimizer.lr", "model.dropout"),
-        *("words.input._target_", "decoder._target_", "words.module.bound"),
+        *("data.name", "data.held_out", "optimizer.lr", "model.dropout", "words.module.bound"),
+        *("words.input._target_", "decoder._target_", "direct.spelling.input.min_count"),
         *("direct.context.input.window", "direct.context.input.min_count"),
-        "direct.spelling.input.min_count",
     },
     "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
     "yang2020_table10": {"words.input.path"},

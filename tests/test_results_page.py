@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parent.parent / "results"
-ROWS = re.findall(r"^\| `(\w+)` \|(.*)\|$", (FOLDER / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+ROW = re.compile(r"^\| \[`(\w+)`\]\(\1\.json\) \|(.*)\|$", re.MULTILINE)
+ROWS = ROW.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
 
 
 def test_every_run_is_on_the_page() -> None:
