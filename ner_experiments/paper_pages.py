@@ -125,6 +125,10 @@ class Measured:
         """Ours of row a minus ours of row b, which may be of another table, `base`."""
         return f"{statistics.difference(self.of(a).scores, (base or self).of(b).scores).mean:+.2f}"
 
+    def dev_difference(self, a: str, b: str, base: Measured | None = None) -> str:
+        """As `difference`, of `dev`."""
+        return f"{self.dev(a) - (base or self).dev(b):+.2f}"
+
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """As `difference`, with its interval and p where there are seeds enough."""
         ours, theirs = self.of(a).scores, (base or self).of(b).scores
@@ -166,10 +170,6 @@ class Measured:
         scores = plot_scores.grid(had)
         lines = [[*line, *costs(result)] for line, result in zip(scores.lines, had, strict=True)]
         return as_markdown(Grid([*scores.headings, "weights of the model", "s per epoch"], lines))
-
-    def missing(self) -> int:
-        """How many rows that can be run have not been."""
-        return sum(it.row.run is not None and not it.scores for it in self.page.results)
 
     def hours(self) -> str:
         return f"{pages.cost(self.page.runs, self.page.trials)[1]:.1f}"

@@ -59,19 +59,23 @@ def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
 
 def test_dev_is_the_mean_of_what_the_chosen_epochs_had(tmp_path: Path) -> None:
     label = "residual, 2 layers"
-    text = rendered(f"{{% set t = {CALL} %}}{{{{ t.dev({label!r}) }}}}", tmp_path)
-    assert float(text) == pytest.approx(100 * mean(run["dev"]["f1"] for run in metrics(label)))
+    other = "stacked, 2 layers"
+    calls = f"{{{{ t.dev({label!r}) }}}} {{{{ t.dev_difference({label!r}, {other!r}) }}}}"
+    dev, difference = rendered(f"{{% set t = {CALL} %}}{calls}", tmp_path).split()
+    ours, theirs = (100 * mean(run["dev"]["f1"] for run in metrics(row)) for row in (label, other))
+    assert float(dev) == pytest.approx(ours)
+    assert difference == f"{ours - theirs:+.2f}"
 
 
 def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
-    call = "{{ t.rows() }}\n{{ t.plots() }}\n{{ t.missing() }} {{ t.hours() }}"
+    call = "{{ t.rows() }}\n{{ t.plots() }}\n{{ t.hours() }}"
     text = rendered(f"{{% set t = {CALL} %}}{call}", tmp_path)
     assert text.count("\n| ") == 2 - 1 + 8
     (picture,) = re.findall(r"\]\((.+)\)", text)
     root = ElementTree.fromstring((tmp_path / picture).read_text(encoding="utf-8"))
     assert "var(" not in ElementTree.tostring(root, encoding="unicode")
     assert float(root.get("width", "0")) > 100
-    assert re.search(r"^0 \d+\.\d$", text, re.MULTILINE)
+    assert re.search(r"^\d+\.\d$", text, re.MULTILINE)
 
 
 def test_costs_stand_beside_the_scores(tmp_path: Path) -> None:
