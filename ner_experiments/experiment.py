@@ -44,7 +44,6 @@ from ner_experiments.sigterm import Sigterm
 from ner_experiments.tagger import Tagger
 from ner_experiments.trainer import make_trainer, none_left
 
-log = logging.getLogger(__name__)
 
 
 def run(

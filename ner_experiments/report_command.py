@@ -41,5 +41,5 @@ def write(arguments: argparse.Namespace) -> Path:
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item]
     found = entries.entries(arguments.results, outputs, names, overrides)
-    own = own_runs.entries(outputs, found) if outputs and not names else []
+    own = own_runs.own_entries(outputs, found) if outputs and not names else []
     return build.write(found, arguments.results, arguments.output, commit(), own)[0]

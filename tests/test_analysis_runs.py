@@ -34,7 +34,7 @@ def runs(place: list[str]) -> dict[tuple[str, int], Path]:
 
 @pytest.fixture(scope="module")
 def att(runs: dict[tuple[str, int], Path]) -> Run:
-    return trained.load(runs["attention", 2])
+    return trained.load_with_corpus(runs["attention", 2])
 
 
 def test_recall_of_a_part_is_that_of_the_output_layer_on_it_alone(att: Run) -> None:
@@ -49,7 +49,7 @@ def test_recall_of_a_part_is_that_of_the_output_layer_on_it_alone(att: Run) -> N
 
 
 def test_a_model_without_parts_is_measured_whole(runs: dict[tuple[str, int], Path]) -> None:
-    run = trained.load(runs["baseline", 2])
+    run = trained.load_with_corpus(runs["baseline", 2])
     tagger, encoder, corpus = run
     found = parts.recalls(tagger, encoder, corpus.splits["dev"])
     assert found == {"": pytest.approx(recall(run, 0, 32))}
@@ -171,10 +171,10 @@ def test_a_corpus_that_has_changed_and_a_config_that_would_call_anything_are_ref
     with pytest.raises(
         ValueError, match=r"copy: toy_en has changed since: its checksum is \w+, the run's was \w+"
     ):
-        trained.load(folder)
+        trained.load_with_corpus(folder)
     config.write_text(text.replace("ner_experiments.data.corpus.ToyCorpus", "os.system"))
     with pytest.raises(ValueError, match=r"data._target_: a run may name .* got 'os.system'"):
-        trained.load(folder)
+        trained.load_with_corpus(folder)
 
 
 def measured(name: str, place: list[str]) -> tuple[dict[str, Any], str]:

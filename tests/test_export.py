@@ -83,7 +83,7 @@ def test_the_example_of_the_docs_needs_no_torch(run: Path, exported: Exported) -
 
 
 def test_the_torch_file_needs_nothing_of_the_suite(run: Path, exported: Exported) -> None:
-    tagger, encoder, corpus = trained.load(run)
+    tagger, encoder, corpus = trained.load_with_corpus(run)
     batch = next(trained.batches(encoder, corpus.splits["test"]))
     given = json.dumps({name: x.tolist() for name, x in tensors(batch).items()})
     code = """

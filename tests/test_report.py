@@ -139,13 +139,13 @@ def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -
 
 
 def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
-    from ner_experiments.report.plot_curves import MOST_EPOCHS, grid
+    from ner_experiments.report.plot_curves import MOST_EPOCHS, curve_grid
 
     class Long(Run):
         def epochs(self) -> list[dict[str, float]]:
             return [{"epoch": float(number), "dev_f1": number / 1000} for number in range(1, 601)]
 
-    found = grid({7: Long(Path(), {"task": "mentions"})})
+    found = curve_grid({7: Long(Path(), {"task": "mentions"})})
     assert isinstance(found, Grid)
     assert (len(found.lines), found.lines[-1]) == (MOST_EPOCHS, ["600", "60.00"])
 

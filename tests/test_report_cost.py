@@ -54,7 +54,7 @@ def texts(plot: Plot) -> list[str]:
 
 
 def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
-    pos, chunks = plot_cost.plots(page)
+    pos, chunks = plot_cost.cost_plots(page)
     assert pos.title == "test accuracy against parameters and seconds: ptb"
     assert chunks.title == "test F1 against parameters and seconds: conll2000"
     assert pos.grid.headings == ("", "test accuracy", "trained parameters", "seconds of a run")
@@ -72,7 +72,7 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
 def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
     section = table_sections.cost(Entry(page), {})
     assert section is not None
-    assert [plot.title for plot in section.plots] == [plot.title for plot in plot_cost.plots(page)]
+    assert [plot.title for plot in section.plots] == [plot.title for plot in plot_cost.cost_plots(page)]
     alone = table_sections.cost(Entry(Page(TABLE, page.results[:2])), {})
     assert alone is not None
     assert alone.plots == []
@@ -81,7 +81,7 @@ def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
 def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
     with drawing(400, 300) as figure:
         axes = figure.subplots()
-        plot_cost.draw(axes, page.results[:1], "seconds", ["a row"])
+        plot_cost.draw_costs(axes, page.results[:1], "seconds", ["a row"])
         ((points, _, (x, y)),) = (container.lines for container in axes.containers)
     assert points.get_xydata().tolist() == [[20, 80.5]]
     assert x.get_segments()[0][:, 0] == pytest.approx([20 - stdev([10, 30]), 20 + stdev([10, 30])])
@@ -95,7 +95,7 @@ def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
     rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
     with drawing(400, 300) as figure:
         axes = figure.subplots()
-        plot_cost.draw(axes, rows, "parameters", ["a", "b"])
+        plot_cost.draw_costs(axes, rows, "parameters", ["a", "b"])
         assert axes.get_xscale() == scale
 
 

@@ -31,7 +31,7 @@ def test_of_one_run_they_are_what_loggers_show(
         if errors
     ]
     assert len(expected) == min(most, sum("B-" in " ".join(it.tags) for it in TEST[:20]))
-    section = worst.section(own)
+    section = worst.worst_section(own)
     assert section is not None
     found = []
     for sentence in section.sentences:
@@ -62,7 +62,7 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
         seed: Tagging(Path(), {"task": "tags", "tags": [it.split() for it in of_seed]})
         for seed, of_seed in tagged.items()
     }
-    section = worst.section(made)
+    section = worst.worst_section(made)
     assert section is not None
     assert section.texts[0].startswith("2 of 2 test sentences have errors; shown are 2,")
     second, first = section.sentences
@@ -77,7 +77,7 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
 def test_kept_runs_have_no_sentences_and_runs_without_errors_none_to_show(tmp_path: Path) -> None:
     own = runs(tmp_path, 0, 20)
     kept = {seed: KeptRun(run.folder, run.metrics, {}) for seed, run in own.items()}
-    assert worst.section(kept) is None
-    assert worst.section({1: own[1]}) is None
-    alone, both = worst.section({2: own[2]}), worst.section({1: kept[1], 2: own[2]})
+    assert worst.worst_section(kept) is None
+    assert worst.worst_section({1: own[1]}) is None
+    alone, both = worst.worst_section({2: own[2]}), worst.worst_section({1: kept[1], 2: own[2]})
     assert alone == both

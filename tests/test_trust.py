@@ -113,7 +113,7 @@ def test_in_no_part_of_a_config(part: str, run: Path, mark: Path) -> None:
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
         build.load(run)
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
-        trained.load(run)
+        trained.load_with_corpus(run)
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
         runs.keep(runs.Run(run, json.loads((run / "metrics.json").read_text())), run / "kept.json", "row")
 
@@ -151,7 +151,7 @@ def test_nor_hidden_deeper_or_behind_other_keys(place: str, value: Any, named: s
 def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
     rewrite(run, "data.name", reference)
-    for load in (build.load, trained.load, run_config.read):
+    for load in (build.load, trained.load_with_corpus, run_config.read):
         with pytest.raises(
             ValueError, match=r"data.name: .* are values, not references, got '.*\$\{"
         ) as error:

@@ -36,11 +36,11 @@ def write(arguments: argparse.Namespace) -> list[Path]:
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
     from ner_experiments.analysis.picture import draw
-    from ner_experiments.analysis.trained import load
+    from ner_experiments.analysis.trained import load_with_corpus
     from ner_experiments.analysis.weights import attention, with_mentions
     from ner_experiments.results import write_json
 
-    tagger, encoder, corpus = load(arguments.run)
+    tagger, encoder, corpus = load_with_corpus(arguments.run)
     places = with_mentions(corpus, arguments.containing)[: arguments.sentences]
     found = attention(tagger, encoder, places)
     folder: Path = arguments.output or arguments.run / "attention"

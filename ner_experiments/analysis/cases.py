@@ -48,7 +48,7 @@ def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
             raise ValueError(f"{run.folder}: cases are of mentions, and this run was scored tag by tag")
     predicted = [run.predicted() for run in runs]
     for folder, sentences in zip(folders[1:], predicted[1:], strict=True):
-        check_same(folders[0], predicted[0], folder, sentences)
+        check_same_sentences(folders[0], predicted[0], folder, sentences)
     found = [
         Case(number, same[0].words, same[0].gold, tuple(sentence.predicted for sentence in same))
         for number, same in enumerate(zip(*predicted, strict=True), start=1)
@@ -57,7 +57,7 @@ def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
     return sorted(mixed, key=lambda case: len(case.words)), len(found)
 
 
-def check_same(a: Path, first: Sequence[Predicted], b: Path, second: Sequence[Predicted]) -> None:
+def check_same_sentences(a: Path, first: Sequence[Predicted], b: Path, second: Sequence[Predicted]) -> None:
     if len(first) != len(second):
         raise ValueError(f"{a} has {len(first):,} test sentences, {b} has {len(second):,}")
     for number, (one, other) in enumerate(zip(first, second, strict=True), start=1):

@@ -11,7 +11,7 @@ import torch
 
 from ner_experiments.analysis.calibration import Calibration, calibration
 from ner_experiments.analysis.predictions import units
-from ner_experiments.analysis.trained import batches, load
+from ner_experiments.analysis.trained import batches, load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span
@@ -31,7 +31,7 @@ def of_run(folder: Path) -> Calibration | None:
     where there is one.
     """
     try:
-        tagger, encoder, corpus = load(folder)
+        tagger, encoder, corpus = load_with_corpus(folder)
     except (ValueError, OSError) as error:
         log.warning("the calibration is left out: %s", error)
         return None

@@ -42,7 +42,7 @@ def agreements(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) ->
     with each of the second, as in `statistics.difference`. A dimension that one of them lacks is left out.
     ValueError if a row is empty, or if the rows' gold mentions differ.
     """
-    check_same(first, second)
+    check_same_mentions(first, second)
     a, b = (np.stack([row[seed].right for seed in sorted(row)]) for row in (first, second))
     if first.keys() == second.keys():
         parts, pairs = by_pair(a, b).mean(axis=0), len(a)
@@ -74,7 +74,7 @@ def agreement(parts: Float[np.ndarray, "4 mentions"]) -> Agreement:
     return Agreement(*(float(part) for part in parts.sum(axis=1)))
 
 
-def check_same(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) -> None:
+def check_same_mentions(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) -> None:
     runs = [*first.values(), *second.values()]
     if not (first and second):
         raise ValueError("two rows can be compared that have a run each, got one without")

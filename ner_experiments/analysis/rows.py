@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis import over_seeds, pairs
-from ner_experiments.analysis.cases import Case, check_same
+from ner_experiments.analysis.cases import Case, check_same_sentences
 from ner_experiments.analysis.over_seeds import Mean, MeanBucket, MeanCalibration, MeanConfusion
 from ner_experiments.analysis.pairs import Agreements
 from ner_experiments.analysis.predictions import Predicted
@@ -117,6 +117,6 @@ def compare(first: RowErrors, second: RowErrors) -> Compared | None:
     if one and other:
         (a, same), *rest = [*one.items(), *other.items()]
         for b, sentences in rest:
-            check_same(a, same, b, sentences)
+            check_same_sentences(a, same, b, sentences)
     cases = pairs.cases([*one.values()], [*other.values()]) if one and other else []
     return Compared(first, second, pairs.agreements(*there), cases)

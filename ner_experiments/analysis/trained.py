@@ -24,7 +24,7 @@ from ner_experiments.tagger import Tagger
 log = logging.getLogger(__name__)
 
 
-def load(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
+def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
     """A run with the corpus that its config names. Executes nothing that lies in the folder.
 
     ValueError if the run is not finished, or if its corpus cannot be read or is not what it was; or OSError.

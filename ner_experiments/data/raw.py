@@ -16,9 +16,8 @@ from ner_experiments.data import raw_words
 from ner_experiments.data.sentence import Tokens
 
 _CHARACTER = re.compile(r"\S")
-_STOPS = frozenset("。！？!?…")
-_CLOSES = frozenset("”’」』）)】》\"'")
-_LOOK_BACK = 4
+_CHINESE_STOPS = frozenset("。！？!?…")
+_CHINESE_CLOSES = frozenset("”’」』）)】》\"'")
 
 
 class Token(NamedTuple):
@@ -98,10 +97,10 @@ def _characters(line: str) -> Iterator[tuple[int, int]]:
 
 def _ends_characters(sentence: Sequence[Token], following: Token) -> bool:
     """Behind the last of `。！？!?…` in a row, and of the quotes and brackets that close there."""
-    if following.text in _STOPS or (following.text in _CLOSES and not following.before):
+    if following.text in _CHINESE_STOPS or (following.text in _CHINESE_CLOSES and not following.before):
         return False
-    behind = (token.text for token in reversed(sentence[-_LOOK_BACK:]))
-    return next((text in _STOPS for text in behind if text not in _CLOSES), False)
+    behind = (token.text for token in reversed(sentence[-raw_words._LOOK_BACK:]))
+    return next((text in _CHINESE_STOPS for text in behind if text not in _CHINESE_CLOSES), False)
 
 
 _RULES = {"words": (raw_words.words, raw_words.ends), "characters": (_characters, _ends_characters)}

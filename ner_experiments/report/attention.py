@@ -42,7 +42,7 @@ def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, st
 
     about = f"{label}, seed {run.metrics['seed']}"
     try:
-        tagger, encoder, corpus = trained.load(run.folder)
+        tagger, encoder, corpus = trained.load_with_corpus(run.folder)
         found = weights.attention(tagger, encoder, chosen(corpus))
     except (ValueError, OSError) as error:
         return Map("", about, f"{about}: no attention maps, as {error}")

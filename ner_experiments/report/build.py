@@ -198,7 +198,7 @@ def write_row(
     data = next(iter(runs.values())).metrics["data"]["name"]
     sections = [*row_sections.sections(runs), *error_sections.of_row(errors)]
     drawn = attention.section([maps[name]]) if name in maps else None
-    further = [drawn, worst.section(runs), row_sections.settings(runs)]
+    further = [drawn, worst.worst_section(runs), row_sections.settings(runs)]
     site.write(
         f"{name}.html",
         "table.html",

@@ -63,7 +63,7 @@ def by_kind(found: Mapping[str, Mean]) -> Section | None:
         return None
     bars = [bar(name, mean) for name, mean in found.items()]
     grid = Grid(("error", "% of gold mentions", "95 %"), [cells(it) for it in bars])
-    plot = plot_bars.bars(bars, "kinds", "% of gold mentions", "Errors by kind", grid)
+    plot = plot_bars.bar_plot(bars, "kinds", "% of gold mentions", "Errors by kind", grid)
     return Section("kinds", "Errors by kind", [KINDS, over(found.values())], plots=[plot])
 
 
@@ -96,7 +96,7 @@ def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
         for group, it in groups.items()
     ]
     grid = Grid((heading(name), "precision", "recall", "F1", "95 % of F1", "gold"), lines)
-    return plot_bars.bars(bars, f"by-{name.replace(' ', '-')}", "test F1", f"F1 by {heading(name)}", grid)
+    return plot_bars.bar_plot(bars, f"by-{name.replace(' ', '-')}", "test F1", f"F1 by {heading(name)}", grid)
 
 
 def heading(name: str) -> str:

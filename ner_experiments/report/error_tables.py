@@ -64,7 +64,7 @@ def drawn(name: str, groups: Mapping[str, Mapping[str, MeanBucket]], number: int
 
 def gaps(rows: Rows, name: str, reference: str) -> Grid:
     """A line for each group, a column for each other row."""
-    scores = {label: by_group(row, name) for label, row in rows.items()}
+    scores = {label: scores_by_group(row, name) for label, row in rows.items()}
     others = [label for label in rows if label != reference]
     lines = []
     for group, theirs in scores[reference].items():
@@ -73,7 +73,7 @@ def gaps(rows: Rows, name: str, reference: str) -> Grid:
     return Grid((heading(name), *others), lines)
 
 
-def by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
+def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
     """F1 in percent, by group and seed, where the group has a gold mention."""
     found: dict[str, dict[int, float]] = {}
     for seed, run in row.runs.items():

@@ -43,7 +43,7 @@ class Group:
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
-def entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
+def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
     """Of run folders anywhere in `outputs` those that were scored on test and of which no table is made.
 
     Those whose metrics or settings cannot be read are left out, and the log says why.

@@ -23,7 +23,7 @@ from ner_experiments.report.svg import (
 )
 from ner_experiments.table_page import Grid
 
-LONGEST = 30
+LONGEST_BAR_LABEL = 30
 """Letters of a label."""
 GAP, APART = 14, 11
 """Pixels between the points of a label and those of the next, and between those of a label."""
@@ -46,10 +46,10 @@ class Bar(NamedTuple):
     high: float | None
 
 
-def bars(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> Plot:
+def bar_plot(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """A bar for each, from 0; the axis ends at 100, or before if the figures are small."""
     labels = [bar.label for bar in rows]
-    with drawing(420 + width_of(labels, LONGEST), 56 + ROW * len(rows)) as figure:
+    with drawing(420 + width_of(labels, LONGEST_BAR_LABEL), 56 + ROW * len(rows)) as figure:
         axes = figure.subplots()
         values = [bar.value for bar in rows]
         axes.barh(range(len(rows)), values, height=0.62, color=SERIES[0], alpha=0.55)
@@ -66,7 +66,7 @@ def points(of_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str
     """For each label a point of each row, with its interval."""
     labels = list(dict.fromkeys(bar.label for bars in of_row.values() for bar in bars))
     height = GAP + APART * len(of_row)
-    with drawing(480 + width_of(labels, LONGEST), 56 + height * len(labels)) as figure:
+    with drawing(480 + width_of(labels, LONGEST_BAR_LABEL), 56 + height * len(labels)) as figure:
         axes = figure.subplots()
         for number, (row, bars) in enumerate(of_row.items()):
             below = APART / height * (number - (len(of_row) - 1) / 2)
@@ -104,7 +104,7 @@ def reaches(bars: Sequence[Bar]) -> Any:
 
 
 def label_values(axes: Axes, labels: Sequence[str]) -> None:
-    label_rows(axes, labels, LONGEST)
+    label_rows(axes, labels, LONGEST_BAR_LABEL)
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.grid(axis="x")
 

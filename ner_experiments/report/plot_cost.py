@@ -30,7 +30,7 @@ DESCRIPTION = (
 )
 
 
-def plots(page: Page) -> list[Plot]:
+def cost_plots(page: Page) -> list[Plot]:
     """One for each corpus with rows to be held against each other."""
     found = [group for group in groups(page.results) if len(group) >= FEWEST]
     made = []
@@ -44,7 +44,7 @@ def against(results: Sequence[Result], name: str, unit: str, data: str) -> Plot:
     with drawing(600 + width_of(labels, LONGEST), max(280, 40 + ROW * len(labels))) as figure:
         sides = dict(zip(COSTS, figure.subplots(1, len(COSTS), sharey=True), strict=True))
         for key, axes in sides.items():
-            draw(axes, results, key, labels)
+            draw_costs(axes, results, key, labels)
         sides["parameters"].set_ylabel(unit)
         figure.legend(*sides["parameters"].get_legend_handles_labels(), loc="outside right upper")
         figure.draw_without_rendering()  # from here on it is known where points are
@@ -52,7 +52,7 @@ def against(results: Sequence[Result], name: str, unit: str, data: str) -> Plot:
             number_points(axes, [(cost(it, key).mean, score(it).mean) for it in results])
         title = f"{unit} against parameters and seconds: {data}"
         svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, grid(results, labels, unit))
+    return Plot(svg, title, cost_grid(results, labels, unit))
 
 
 def score(result: Result) -> Summary:
@@ -63,7 +63,7 @@ def cost(result: Result, key: str) -> Summary:
     return summarise(run.metrics[key] for run in result.runs.values())
 
 
-def draw(axes: Axes, results: Sequence[Result], key: str, labels: Sequence[str]) -> None:
+def draw_costs(axes: Axes, results: Sequence[Result], key: str, labels: Sequence[str]) -> None:
     for number, (result, label) in enumerate(zip(results, labels, strict=True)):
         x, y = cost(result, key), score(result)
         axes.errorbar(
@@ -104,7 +104,7 @@ def number_points(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
         text.set_in_layout(False)
 
 
-def grid(results: Sequence[Result], labels: Sequence[str], unit: str) -> Grid:
+def cost_grid(results: Sequence[Result], labels: Sequence[str], unit: str) -> Grid:
     lines = []
     for result, label in zip(results, labels, strict=True):
         cells = [printed(score(result), 2), *(printed(cost(result, key), 0) for key in COSTS)]

@@ -25,18 +25,18 @@ def dev(runs: Mapping[int, Run], name: str, title: str, limits: Limits) -> Plot:
         draw_dev(axes, runs, seeds_shown=len(runs) > 1)
         axes.set_ylim(*limits)
         svg = inline(figure, name, title, described(runs))
-    return Plot(svg, title, grid(runs))
+    return Plot(svg, title, curve_grid(runs))
 
 
 def dev_and_loss(runs: Mapping[int, Run], name: str) -> Plot:
     with drawing(720, 280) as figure:
         left, right = figure.subplots(1, 2)
         draw_dev(left, runs, seeds_shown=True)
-        draw(right, runs, "train_loss", 1.0)
+        draw_curves(right, runs, "train_loss", 1.0)
         right.set_ylabel("training loss")
         title = "Learning curves, seed by seed"
         svg = inline(figure, name, title, described(runs))
-    return Plot(svg, title, grid(runs))
+    return Plot(svg, title, curve_grid(runs))
 
 
 def described(runs: Mapping[int, Run]) -> str:
@@ -46,13 +46,13 @@ def described(runs: Mapping[int, Run]) -> str:
 
 def draw_dev(axes: Axes, runs: Mapping[int, Run], *, seeds_shown: bool) -> None:
     run = next(iter(runs.values()))
-    draw(axes, runs, f"dev_{run.headline}", 100.0)
+    draw_curves(axes, runs, f"dev_{run.headline}", 100.0)
     axes.set_ylabel(f"dev {HEADLINES[run.metrics['task']][1]}")
     if seeds_shown:
         axes.legend(ncols=3, loc="best", title="seed", handlelength=1.6, columnspacing=0.8)
 
 
-def draw(axes: Axes, runs: Mapping[int, Run], column: str, factor: float) -> None:
+def draw_curves(axes: Axes, runs: Mapping[int, Run], column: str, factor: float) -> None:
     for number, (seed, run) in enumerate(list(runs.items())[:MOST_SEEDS]):
         rows = [row for row in run.epochs() if column in row]
         epochs, values = [row["epoch"] for row in rows], [factor * row[column] for row in rows]
@@ -82,7 +82,7 @@ def limits(rows: Sequence[Mapping[int, Run]]) -> Limits:
     return max(min(values) - room, -2.0), min(max(values) + room, 102.0)
 
 
-def grid(runs: Mapping[int, Run]) -> Grid:
+def curve_grid(runs: Mapping[int, Run]) -> Grid:
     """Dev scores by epoch and seed; of long trainings every so many epochs."""
     curves = {
         seed: {

@@ -83,7 +83,7 @@ def by_type(runs: Runs) -> Section | None:
         )
         bars.append(Bar(name, parts["f1"].mean, parts["f1"].low, parts["f1"].high))
     grid = Grid(("type", "precision", "recall", "F1", "95 % of F1", "gold mentions"), lines)
-    plot = plot_bars.bars(bars, "types", "test F1", "F1 by type", grid)
+    plot = plot_bars.bar_plot(bars, "types", "test F1", "F1 by type", grid)
     return Section("types", "By type", [OVER_SEEDS], plots=[plot])
 
 
@@ -103,7 +103,7 @@ def by_length(runs: Runs) -> Section | None:
     bars = [Bar(name, it.mean, it.low, it.high) for name, it in zip(names, means, strict=True)]
     lines = [[it.label, f"{it.value:.2f}", interval(it.low, it.high)] for it in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)
-    plot = plot_bars.bars(bars, "lengths", "test F1", "F1 by length of mention in tokens", grid)
+    plot = plot_bars.bar_plot(bars, "lengths", "test F1", "F1 by length of mention in tokens", grid)
     return Section("lengths", "By length of mention", [OVER_SEEDS], plots=[plot])
 
 
@@ -119,7 +119,7 @@ def gradients(runs: Runs) -> Section | None:
             if found := by_epoch(rows, kind, column):
                 name = f"gradients-{seed}-{number}"
                 plots.append(plot_bars.lines(found, name, column, f"{title}, seed {seed}"))
-    return Section("gradients", "Gradients", [EXPLAINED], plots=plots) if plots else None
+    return Section("gradients", "Gradients", [GRADIENTS_EXPLAINED], plots=plots) if plots else None
 
 
 GRADIENTS = (
@@ -128,7 +128,7 @@ GRADIENTS = (
     ("Share of a layer's gradient that comes by the shortcut", "layer", "share"),
 )
 """Title, kind of row, and column of gradients.csv."""
-EXPLAINED = "Means over the steps of an epoch that were looked at, before clipping."
+GRADIENTS_EXPLAINED = "Means over the steps of an epoch that were looked at, before clipping."
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

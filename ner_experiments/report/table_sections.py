@@ -123,7 +123,7 @@ def cost(entry: Entry, links: Links) -> Section | None:
         "the seconds depend on what else the machine did."
     )
     shown = Shown(Grid(headings, lines), "What a run of each row costs", links)
-    return Section("cost", "Cost", [text], [shown], plot_cost.plots(entry.page))
+    return Section("cost", "Cost", [text], [shown], plot_cost.cost_plots(entry.page))
 
 
 def cost_line(result: Result) -> list[str]:

@@ -13,13 +13,13 @@ from ner_experiments.runs import Run
 
 MOST = 50
 """Sentences on a page."""
-EXPLAINED = {
+ERRORS_EXPLAINED = {
     "mentions": "an error is a gold mention that was not found, or a predicted one that is none.",
     "tags": "an error is a wrong tag; marked are the tags that are not gold's.",
 }
 
 
-def section(runs: Mapping[int, Run]) -> Section | None:
+def worst_section(runs: Mapping[int, Run]) -> Section | None:
     """Of the runs in folders; kept ones have no sentences. None if there is nothing wrong in any."""
     own = with_sentences(runs)
     if not own:
@@ -30,12 +30,12 @@ def section(runs: Mapping[int, Run]) -> Section | None:
     read = {seed: run.predicted() for seed, run in own.items()}
     worst = [number for number in np.argsort(-errors, kind="stable")[:MOST] if errors[number]]
     shown = [
-        sentence(int(number) + 1, errors[number], {seed: found[number] for seed, found in read.items()})
+        worst_sentence(int(number) + 1, errors[number], {seed: found[number] for seed, found in read.items()})
         for number in worst
     ]
     task = next(iter(own.values())).metrics["task"]
     count = f"{np.count_nonzero(errors):,} of {len(errors):,} test sentences have errors"
-    text = f"{count}; shown are {len(shown)}, those with most first. Means over runs; {EXPLAINED[task]}"
+    text = f"{count}; shown are {len(shown)}, those with most first. Means over runs; {ERRORS_EXPLAINED[task]}"
     return Section("worst", "Sentences with most errors", [text], sentences=shown)
 
 
@@ -44,7 +44,7 @@ def errors_of(counts: np.ndarray) -> np.ndarray:
     return (counts[:, 1:] - counts[:, :1]).sum(axis=1)
 
 
-def sentence(number: int, errors: float, of_seed: Mapping[int, Predicted]) -> Tagged:
+def worst_sentence(number: int, errors: float, of_seed: Mapping[int, Predicted]) -> Tagged:
     """Errors are a mean over seeds."""
     first = next(iter(of_seed.values()))
     title = f"Sentence {number}, errors: {f'{errors:.1f}'.removesuffix('.0')}"

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from ner_experiments.analysis.trained import load
+from ner_experiments.analysis.trained import load_with_corpus
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.xor.crossing import Pair, Token, crossed_scores
 from ner_experiments.xor.measurement import decided, interaction, tags_form_xor
@@ -102,7 +102,7 @@ def measure_run(folder: Path, *, num_sentences: int) -> Measured:
 
     ValueError or OSError as `analysis.trained.load`.
     """
-    tagger, encoder, corpus = load(folder)
+    tagger, encoder, corpus = load_with_corpus(folder)
     split = "test" if "test" in corpus.splits else "dev"
     rng = np.random.default_rng(0)
     pairs, left_out = choose_pairs(corpus.splits[split], num_sentences, rng)
