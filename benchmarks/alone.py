@@ -8,7 +8,7 @@ from typing import Any
 import timing
 import torch
 
-from ner_experiments.results import peak_memory, reset_peak_memory
+from ner_experiments.runs.provenance import peak_memory, reset_peak_memory
 
 CPU = torch.device("cpu")
 
@@ -20,7 +20,7 @@ def alone(prepare: Callable[..., Callable[[], Any]], *arguments: Any, threads: i
     PyTorch and the suite, and has computed nothing.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["ner_experiments.experiment"])
+    context.set_forkserver_preload(["ner_experiments.train"])
     with context.Pool(1) as pool:
         return pool.apply(measured, (prepare, arguments, threads))
 

@@ -17,10 +17,10 @@ from hydra.utils import instantiate
 from taggers import CPU, composed
 
 from ner_experiments.build import make_encoder
+from ner_experiments.config.compose import CONF
 from ner_experiments.data.batches import Batching, Plan, SentenceCount
 from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import Encoded
-from ner_experiments.settings import CONF
 
 CORPORA = ("toy_en", "conll2003")
 

@@ -24,14 +24,14 @@ from taggers import Trial, composed, made_up
 from torch import Tensor, nn
 
 from ner_experiments.build import build, make_encoder
-from ner_experiments.callbacks import EpochLog
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
-from ner_experiments.experiment import fit
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.units import BiLSTMUnits
-from ner_experiments.sigterm import Sigterm
+from ner_experiments.train import fit
+from ner_experiments.training.callbacks import EpochLog
+from ner_experiments.training.preemption import Sigterm
 
 SHARED = [
     "chars=lstm",

@@ -15,7 +15,7 @@ import torch
 from flop import operations
 from taggers import Trial, made_up
 
-from ner_experiments.settings import architectures
+from ner_experiments.config.compose import architectures
 
 SENTENCES, LENGTH = 32, 20
 DEEP = 4

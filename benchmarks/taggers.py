@@ -10,8 +10,8 @@ import torch
 from hydra.utils import instantiate
 from torch import nn
 
-from ner_experiments import settings
 from ner_experiments.build import build, make_encoder
+from ner_experiments.config import compose
 from ner_experiments.data.encoder import Batch, Encoded
 from ner_experiments.data.sentence import Corpus, Sentence
 
@@ -63,9 +63,9 @@ class Trial:
 
 def composed(overrides: Sequence[str]) -> Any:
     """The config as `python run.py OVERRIDES` has it."""
-    settings.check(overrides)
-    with settings.conf():
-        return hydra.compose(settings.ROOT, overrides=[*overrides])
+    compose.check(overrides)
+    with compose.conf():
+        return hydra.compose(compose.ROOT, overrides=[*overrides])
 
 
 def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:

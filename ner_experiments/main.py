@@ -13,7 +13,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from ner_experiments import settings, table_command
+from ner_experiments.commands import table
+from ner_experiments.config import compose
 
 USAGE = """usage: ner-experiments COMMAND ...
 
@@ -41,20 +42,10 @@ USAGE = """usage: ner-experiments COMMAND ...
 
 `ner-experiments COMMAND --help` says more."""
 
-MAINS = {
-    "predict": "predict_command",
-    "table": "table_command",
-    "attention": "analysis.attention_command",
-    "cases": "analysis.cases_command",
-    "errors": "analysis.errors_command",
-    "dashboard": "dashboard_command",
-    "watch": "watch_command",
-    "export": "export.export_command",
-    "report": "report_command",
-    "smoke": "smoke",
-    "xor": "xor.command",
-}
-"""The modules whose `main` takes a command's arguments. Each is imported when its command is given."""
+COMMANDS = (
+    "attention", "cases", "dashboard", "errors", "export", "predict", "report", "smoke", "table", "watch", "xor",
+)  # fmt: skip
+"""Modules of `commands` whose `main` takes a command's arguments. Each is imported when its command is given."""
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
@@ -66,10 +57,10 @@ def cli(arguments: Sequence[str] | None = None) -> int:
     own: dict[str, Callable[[list[str]], int]] = {
         "train": train,
         "data": data,
-        "tables": table_command.rewrite,
+        "tables": table.rewrite,
     }
-    if command not in own | MAINS:
-        message = f"ner-experiments: no command {command!r}{settings.nearest(command, [*own, *MAINS])}"
+    if command not in (*own, *COMMANDS):
+        message = f"ner-experiments: no command {command!r}{compose.nearest(command, [*own, *COMMANDS])}"
         print(message, file=sys.stderr)
         return 2
     try:
@@ -81,16 +72,16 @@ def cli(arguments: Sequence[str] | None = None) -> int:
 
 def main_of(command: str) -> Callable[[list[str]], int]:
     """ValueError and OSError that it raises are what the user caused."""
-    return cast(Callable[[list[str]], int], import_module(f"ner_experiments.{MAINS[command]}").main)
+    return cast(Callable[[list[str]], int], import_module(f"ner_experiments.commands.{command}").main)
 
 
 def train(arguments: list[str]) -> int:
     """Hands over to Hydra, which composes the config, or each one of a sweep, and calls `job` with it."""
     options = get_args_parser().parse_args(arguments)
     try:
-        of_table = table_command.for_the_sweeper(options.overrides, sweep=options.multirun)
+        of_table = table.for_the_sweeper(options.overrides, sweep=options.multirun)
         if not (of_table or options.help or options.hydra_help or options.cfg or options.info):
-            settings.check(options.overrides, sweep=options.multirun)
+            compose.check(options.overrides, sweep=options.multirun)
     except ValueError as error:
         print(f"{error}\nNothing was started.", file=sys.stderr)
         return 1
@@ -102,15 +93,15 @@ def train(arguments: list[str]) -> int:
         sys.argv = command  # Lightning repeats it for each process that trains a model with this one
         return job(cfg)
 
-    hydra.main(version_base=settings.HYDRA, config_path=str(settings.CONF), config_name=settings.ROOT)(task)()
+    hydra.main(version_base=compose.HYDRA, config_path=str(compose.CONF), config_name=compose.ROOT)(task)()
     return 0
 
 
 def job(cfg: DictConfig) -> dict[str, Any]:
     """One experiment. What the user caused is reported in a line, all else with its traceback."""
-    from ner_experiments.job import RefusedError, reason
-    from ner_experiments.processes import is_first_process, num_processes
-    from ner_experiments.summary import show_run
+    from ner_experiments.config.processes import is_first_process, num_processes
+    from ner_experiments.launch.summary import show_run
+    from ner_experiments.launch.worker import RefusedError, reason
     from ner_experiments.train import train
 
     single = HydraConfig.get().mode is RunMode.RUN
@@ -130,15 +121,15 @@ def job(cfg: DictConfig) -> dict[str, Any]:
 
 
 def data(arguments: list[str]) -> int:
-    from ner_experiments.data import check
+    from ner_experiments.commands.data import main
 
-    return check.main(arguments, open_source)
+    return main(arguments, open_source)
 
 
 def open_source(name: str) -> Any:
     """The corpus that conf/data/NAME.yaml describes; ValueError for a name that has none."""
     from hydra.utils import instantiate
 
-    settings.check([f"data={name}"])
-    with settings.conf():
-        return instantiate(hydra.compose(settings.ROOT, overrides=[f"data={name}"]).data)
+    compose.check([f"data={name}"])
+    with compose.conf():
+        return instantiate(hydra.compose(compose.ROOT, overrides=[f"data={name}"]).data)

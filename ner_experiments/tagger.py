@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
-from ner_experiments.data.rows import in_chunks
+from ner_experiments.data.text import in_chunks
 from ner_experiments.metrics import SpanF1, TagAccuracy
 
 

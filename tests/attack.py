@@ -7,7 +7,7 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig
 
-from ner_experiments import settings
+from ner_experiments.config import compose
 
 SMALL = [
     "model=residual",
@@ -22,8 +22,8 @@ SMALL = [
 
 
 def configure(*overrides: str) -> DictConfig:
-    with settings.conf():
-        return hydra.compose(settings.ROOT, overrides=[*SMALL, *overrides])
+    with compose.conf():
+        return hydra.compose(compose.ROOT, overrides=[*SMALL, *overrides])
 
 
 class Attack:

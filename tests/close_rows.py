@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ner_experiments import tables
-from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.report import cases
+from ner_experiments.report import pair_page
 from ner_experiments.report.site import Site
-from ner_experiments.runs import Run
-from ner_experiments.table_scores import Result
+from ner_experiments.runs.predictions import Predicted
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import spec
+from ner_experiments.tables.scores import Result
 
 NUM_SENTENCES = 900
 RIGHT = (0.3, 0.97, 0.98)
@@ -37,7 +37,7 @@ def three_rows() -> list[Result]:
     """The first is far from the other two; two, three and three seeds."""
     rng = np.random.default_rng(5)
     found = []
-    for row, often, count in zip(tables.load("yang2020_table12").rows, RIGHT, (2, 3, 3), strict=False):
+    for row, often, count in zip(spec.load("yang2020_table12").rows, RIGHT, (2, 3, 3), strict=False):
         right = [set(np.flatnonzero(rng.random(NUM_SENTENCES) < often).tolist()) for _ in range(count)]
         runs = {seed: Tagged(Path(), {"task": "mentions", "right": own}) for seed, own in enumerate(right, 1)}
         found.append(Result(row, runs=runs))
@@ -46,5 +46,5 @@ def three_rows() -> list[Result]:
 
 def page(folder: Path) -> Path:
     about = {"heading": "Pairs", "lead": "of three rows", "trail": [("Table", "")]}
-    Site(folder, None).write("close.html", "cases.html", {**about, **cases.context(three_rows())})
+    Site(folder, None).write("close.html", "cases.html", {**about, **pair_page.context(three_rows())})
     return folder / "close.html"

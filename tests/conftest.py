@@ -12,8 +12,16 @@ import torch
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which transformers does too
 
-SHAPED = ("modules", "models", "metrics", "tagger", "randomisation", "xor.measurement", "xor.experiment")
-SHAPED += ("analysis.bootstrap", "analysis.calibration", "analysis.outcomes", "analysis.pairs")
+SHAPED = (
+    "modules",
+    "models",
+    "metrics",
+    "tagger",
+    "analysis.randomization",
+    "xor.measurement",
+    "xor.experiment",
+)
+SHAPED += ("analysis.bootstrap", "analysis.calibration", "analysis.disagreements")
 jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "beartype.beartype")
 
 

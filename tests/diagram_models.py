@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ner_experiments.settings import architectures
+from ner_experiments.config.compose import architectures
 
 ROOT = Path(__file__).parent.parent
 MODELS = architectures()

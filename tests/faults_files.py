@@ -17,12 +17,12 @@ from local_server import Quiet, served
 from test_resume import RUN
 from tiny_bert import fitted, random_text, save
 
-from ner_experiments import sealed
-from ner_experiments.atomic import clear
-from ner_experiments.checkpoints import resumable
 from ner_experiments.data.download import download
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.vectors import load_vectors
+from ner_experiments.runs import artifacts
+from ner_experiments.training.checkpoints import resumable
+from ner_experiments.utils.files import clear
 
 CORPUS = b"Ada B-PER\nlaughs O\n\n" * 20_000
 CHECKSUM = hashlib.sha256(CORPUS).hexdigest()
@@ -197,7 +197,7 @@ def damaged_results(chance: random.Random, folder: Path) -> Iterator[str]:
     """A bit of metrics.json or of a file beside it flipped, or cut off: refused, by name."""
     assert run(*RUN[1:], "audit.peek=true", f"output_dir={folder}", log=folder / "log") == 0
     (metrics,) = folder.glob("*/seed-1/metrics.json")
-    right = sealed.read(metrics)
+    right = artifacts.read(metrics)
     files = [metrics, *(metrics.parent / name for name in right["files"])]
     assert len(files) == 8
     while True:
@@ -215,7 +215,7 @@ def damaged_results(chance: random.Random, folder: Path) -> Iterator[str]:
 
 def complaint(metrics: Path) -> str:
     try:
-        sealed.verify(metrics.parent, sealed.read(metrics))
-    except sealed.DamagedError as error:
+        artifacts.verify(metrics.parent, artifacts.read(metrics))
+    except artifacts.DamagedError as error:
         return str(error)
     return ""

@@ -81,9 +81,9 @@ class Impatient:
     """W&B may hold up a run for seconds only."""
 
     def __call__(self) -> None:
-        from ner_experiments import log_wandb
+        from ner_experiments.loggers import wandb
 
-        log_wandb.BEGIN = log_wandb.END = 4.0
+        wandb.BEGIN = wandb.END = 4.0
 
 
 def nothing() -> None:

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from ner_experiments import tables
-from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.commands.smoke import write_vectors
 from ner_experiments.main import cli
-from ner_experiments.report import cases
+from ner_experiments.report import pair_page
 from ner_experiments.report.site import Site
-from ner_experiments.runs import Run
-from ner_experiments.smoke_data import write_vectors
-from ner_experiments.table_runs import compose
-from ner_experiments.table_scores import Result
+from ner_experiments.runs.predictions import Predicted
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import compose
+from ner_experiments.tables.scores import Result
 from ner_experiments.train import train
 
 HOSTILE = (
@@ -72,11 +72,11 @@ class Tagged(Run):
 
 def page_of_pairs(folder: Path) -> Path:
     """The page of two rows, the second with two seeds, on hostile sentences."""
-    row, other = tables.load("yang2020_table12").rows[:2]
+    row, other = spec.load("yang2020_table12").rows[:2]
     right = {1: {3, 5}, 2: {4, 5}}
     runs = {seed: Tagged(folder, {"task": "mentions", "right": own}) for seed, own in right.items()}
     first = {1: Tagged(folder, {"task": "mentions", "right": {0, 1, 5}})}
-    context = cases.context([Result(row, runs=first), Result(other, runs=runs)])
+    context = pair_page.context([Result(row, runs=first), Result(other, runs=runs)])
     about = {"heading": "<i>Pairs</i>", "lead": "of two rows", "trail": [("Table", "")]}
     Site(folder, None).write("pairs.html", "cases.html", {**about, **context})
     return folder / "pairs.html"

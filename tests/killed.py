@@ -14,7 +14,7 @@ COUNTED = ("train", "experiment", "checkpoints", "callbacks", "atomic", "claims"
 """What trains and writes: lines that read commands, corpora and predictions would drown these."""
 FILES = {str(Path(ner_experiments.__file__).with_name(f"{name}.py")) for name in COUNTED}
 CONTEXT = get_context("forkserver")
-PRELOADED = ["ner_experiments.train", "ner_experiments.summary"]
+PRELOADED = ["ner_experiments.train", "ner_experiments.launch.summary"]
 CONTEXT.set_forkserver_preload(PRELOADED)
 
 

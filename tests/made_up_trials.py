@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ner_experiments import sealed
+from ner_experiments.runs import artifacts
 
 HOW = {
     "seconds": 90.0,
@@ -33,5 +33,5 @@ def write(folder: Path, models: Mapping[str, Any], **changed: Any) -> Path:
     path = folder / "xor.json"
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in content.items() if value is not None}
-    path.write_text(json.dumps(sealed.seal(kept)), encoding="utf-8")
+    path.write_text(json.dumps(artifacts.seal(kept)), encoding="utf-8")
     return path

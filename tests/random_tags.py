@@ -2,9 +2,9 @@
 
 import random
 
-from ner_experiments.analysis.predictions import Predicted
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span, encode
+from ner_experiments.runs.predictions import Predicted
 
 TYPES = ("LOC", "ORG", "PER")
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ner_experiments import sealed
 from ner_experiments.data import toy
-from ner_experiments.results import write_json
-from ner_experiments.table_runs import compose
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.provenance import write_json
+from ner_experiments.tables.experiments import compose
 from ner_experiments.train import train
 
 SMALL = [
@@ -42,13 +42,13 @@ def train_on(corpus: Path) -> Path:
 def copy_as(run: Path, folder: Path, *, seed: int, f1: float, identity: str = "") -> None:
     """A finished run of another seed and test score, as far as metrics.json goes."""
     folder.mkdir(parents=True)
-    metrics = {name: value for name, value in metrics_of(run).items() if name != sealed.OWN}
+    metrics = {name: value for name, value in metrics_of(run).items() if name != artifacts.OWN}
     metrics |= {
         "seed": seed,
         "test": {**metrics["test"], "f1": f1},
         "identity": identity or metrics["identity"],
     }
-    write_json(folder / "metrics.json", sealed.seal(metrics))
+    write_json(folder / "metrics.json", artifacts.seal(metrics))
 
 
 def metrics_of(run: Path) -> dict[str, Any]:

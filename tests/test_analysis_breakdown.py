@@ -10,14 +10,20 @@ from conlleval import count as conlleval
 from scipy.stats import bootstrap as scipys
 from seqeval.metrics import classification_report
 
-from ner_experiments.analysis import bootstrap, outcomes
-from ner_experiments.analysis.breakdown import Bucket, breakdown
-from ner_experiments.analysis.dimensions import FREQUENCIES, SENTENCE_LENGTHS, dimensions, marked
-from ner_experiments.analysis.mentions import by_length
-from ner_experiments.analysis.predictions import Predicted, read
+from ner_experiments.analysis import bootstrap, disagreements
+from ner_experiments.analysis.breakdown import (
+    FREQUENCIES,
+    SENTENCE_LENGTHS,
+    Bucket,
+    breakdown,
+    by_length,
+    dimensions,
+    marked,
+)
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span, spans
-from ner_experiments.results import write_predictions
+from ner_experiments.runs.predictions import Predicted, read
+from ner_experiments.runs.provenance import write_predictions
 
 TEST, TRAIN = random_tags.sentences(0, 300), random_tags.train(1, 40)
 Choice = Callable[[tuple[str, ...], Span], bool]
@@ -203,12 +209,12 @@ def test_draws_without_a_mention_are_left_out() -> None:
 
 
 def test_outcomes_are_one_for_each_gold_mention_and_come_back_as_they_were() -> None:
-    found = outcomes.outcomes(marked(TEST, "mentions"), dimensions(TRAIN, "mentions"))
+    found = disagreements.outcomes(marked(TEST, "mentions"), dimensions(TRAIN, "mentions"))
     gold = [(it, mention) for it in TEST for mention in spans(it.gold)]
     assert found.right.tolist() == [mention in spans(it.predicted) for it, mention in gold]
     kinds = found.groups["type"]
     assert [kinds.names[number] for number in kinds.of] == [mention[2] for _, mention in gold]
-    again = outcomes.restored(json.loads(json.dumps(found.record())))
+    again = disagreements.restored(json.loads(json.dumps(found.record())))
     assert (again.right == found.right).all()
     assert again.groups.keys() == found.groups.keys()
     for name, grouped in found.groups.items():
@@ -217,6 +223,6 @@ def test_outcomes_are_one_for_each_gold_mention_and_come_back_as_they_were() -> 
 
 
 def test_no_more_is_unpacked_than_there_should_be() -> None:
-    bomb = outcomes.packed(np.zeros(10_000_000, dtype="u1"))
+    bomb = disagreements.packed(np.zeros(10_000_000, dtype="u1"))
     assert len(bomb) < 20_000
-    assert len(outcomes.unpacked(bomb, 3, "u1")) == 3
+    assert len(disagreements.unpacked(bomb, 3, "u1")) == 3

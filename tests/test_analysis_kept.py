@@ -10,20 +10,19 @@ import random_tags
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from ner_experiments import sealed
-from ner_experiments.analysis import pairs
+from ner_experiments.analysis import disagreements
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.calibration import calibration
-from ner_experiments.analysis.confusion import confusion
-from ner_experiments.analysis.kinds import kinds
-from ner_experiments.analysis.rows import compared, rows
+from ner_experiments.analysis.errors import confusion, kinds
+from ner_experiments.analysis.seeds import compared, rows
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode, spans
 from ner_experiments.main import cli
-from ner_experiments.results import write_predictions
-from ner_experiments.runs import KeptRun, Run, keep, kept
-from ner_experiments.table_runs import compose
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.run import KeptRun, Run, keep, kept
+from ner_experiments.tables.experiments import compose
 
 CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
 CORPUS = load(instantiate(CONFIG.data))
@@ -52,7 +51,7 @@ def finish(folder: Path, identity: str, seed: int, checksum: str = CORPUS.checks
 
 
 def opened(folder: Path) -> Run:
-    return Run(folder, sealed.read(folder / "metrics.json"))
+    return Run(folder, artifacts.read(folder / "metrics.json"))
 
 
 def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
@@ -64,7 +63,7 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     assert again.kinds() == run.kinds() == kinds(run.predicted())
     assert again.confusion() == run.confusion() == confusion(run.predicted())
     assert (again.outcomes().right == run.outcomes().right).all()
-    assert pairs.agreements({1: again.outcomes()}, {1: run.outcomes()}).total.first == 0
+    assert disagreements.agreements({1: again.outcomes()}, {1: run.outcomes()}).total.first == 0
     text = (tmp_path / "kept.json").read_text()
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     # weights there are none: no calibration

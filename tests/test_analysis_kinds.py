@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ner_experiments.analysis import bootstrap
-from ner_experiments.analysis.confusion import Confusion, confusion
-from ner_experiments.analysis.kinds import KINDS, Compared, Pair, compare, kinds
-from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.analysis.errors import KINDS, Compared, Confusion, Pair, compare, confusion, kinds
 from ner_experiments.data.tags import Span, spans
+from ner_experiments.runs.predictions import Predicted
 
 TEST = random_tags.sentences(2, 200)
 

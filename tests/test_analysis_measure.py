@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.analysis.measure import CHUNKS, LENGTHS, Figures, Measure
+from ner_experiments.tables import spec
+from ner_experiments.tables.spec import CHUNKS, LENGTHS, Figures, Measure
 
 FIGURES: dict[tuple[str, str], dict[int, Figures]] = {
     ("Cross", "type"): {1: {"": {"PER": 80.0}}, 2: {"": {"PER": 70.0}}, 4: {"": {"PER": 10.0}}},
@@ -50,7 +50,7 @@ TYPES = {"creative work": "creative-work", "work of art": "WORK_OF_ART"}
 
 @pytest.mark.parametrize("number", [3, 4, 5])
 def test_each_row_measures_what_its_label_says(number: int) -> None:
-    for row in tables.load(f"li2020_table{number}").rows:
+    for row in spec.load(f"li2020_table{number}").rows:
         measure = row.measure
         assert measure is not None
         if number == 5:
@@ -69,7 +69,7 @@ def test_each_row_measures_what_its_label_says(number: int) -> None:
 
 def test_all_keys_of_length_and_chunk_are_measured() -> None:
     def keys(number: int) -> set[Any]:
-        return {row.measure.key for row in tables.load(f"li2020_table{number}").rows if row.measure}
+        return {row.measure.key for row in spec.load(f"li2020_table{number}").rows if row.measure}
 
     assert keys(4) == set(LENGTHS)
     assert keys(5) == set(CHUNKS)

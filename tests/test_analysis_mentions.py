@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from seqeval.metrics import classification_report
 
-from ner_experiments import sealed
-from ner_experiments.analysis import cases
-from ner_experiments.analysis.mentions import by_length, by_type
-from ner_experiments.analysis.predictions import Predicted, read
+from ner_experiments.analysis import disagreements
+from ner_experiments.analysis.breakdown import by_length, by_type
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode
 from ner_experiments.main import cli
-from ner_experiments.results import write_predictions
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.predictions import Predicted, read
+from ner_experiments.runs.provenance import write_predictions
 
 Mention = tuple[int, int, str]
 
@@ -131,7 +131,7 @@ def runs(tmp_path: Path) -> list[Path]:
 
 
 def test_cases_are_what_one_run_has_right_and_another_wrong_from_short_to_long(runs: list[Path]) -> None:
-    found, total = cases.of_runs(runs)
+    found, total = disagreements.of_runs(runs)
     expected = []
     for number, gold in enumerate(GOLD):
         right = [tags[number] == gold for tags in TAGS.values()]
@@ -141,7 +141,7 @@ def test_cases_are_what_one_run_has_right_and_another_wrong_from_short_to_long(r
     assert [(case.number, case.words, case.right) for case in found] == expected
     assert [case.number for case in found] == [4, 3, 1]  # the last is wrong in all, the second right
     assert total == 5
-    assert cases.of_runs([runs[0], runs[0]]) == ([], 5)
+    assert disagreements.of_runs([runs[0], runs[0]]) == ([], 5)
 
 
 def test_the_command_lists_cases_as_the_paper_writes_them(
@@ -203,7 +203,7 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
 
 def test_a_damaged_run_is_refused(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     metrics, predictions = runs[0] / "metrics.json", runs[0] / "predictions" / "test.conll"
-    whole = json.dumps(sealed.seal({"task": "mentions", sealed.FILES: sealed.checksums(runs[0])}))
+    whole = json.dumps(artifacts.seal({"task": "mentions", artifacts.FILES: artifacts.checksums(runs[0])}))
     metrics.write_text(whole)
     predictions.write_text(predictions.read_text().replace("rained O O", "rained O B-LOC"))
     assert cli(["cases", *map(str, runs)]) == 1

@@ -8,15 +8,14 @@ import pytest
 import random_tags
 from scipy import stats
 
-from ner_experiments.analysis import over_seeds, pairs
-from ner_experiments.analysis.breakdown import breakdown
+from ner_experiments.analysis import disagreements
+from ner_experiments.analysis import seeds as over_seeds
+from ner_experiments.analysis.breakdown import breakdown, dimensions, marked
 from ner_experiments.analysis.calibration import calibration
-from ner_experiments.analysis.confusion import confusion
-from ner_experiments.analysis.dimensions import dimensions, marked
-from ner_experiments.analysis.kinds import kinds
-from ner_experiments.analysis.outcomes import Outcomes, outcomes
-from ner_experiments.analysis.predictions import Predicted
+from ner_experiments.analysis.disagreements import Outcomes, outcomes
+from ner_experiments.analysis.errors import confusion, kinds
 from ner_experiments.data.tags import encode, spans
+from ner_experiments.runs.predictions import Predicted
 
 TRAIN = random_tags.train(1, 40)
 
@@ -99,7 +98,7 @@ def test_mentions_are_counted_in_pairs_of_runs(first: tuple[int, ...], second: t
                 outcome = (mention in spans(mine.predicted), mention in spans(theirs.predicted))
                 expected["all", *outcome] += 1 / len(together)
                 expected[mention[2], *outcome] += 1 / len(together)
-    found = pairs.agreements(
+    found = disagreements.agreements(
         {seed: found_by(seed) for seed in first}, {seed: found_by(seed + 50) for seed in second}
     )
     assert found.pairs == len(together)
@@ -113,18 +112,18 @@ def test_rows_of_other_mentions_are_refused() -> None:
     one = {1: found_by(1)}
     short = outcomes(marked(tagged(1)[:50], "mentions"), dimensions(None, "mentions"))
     with pytest.raises(ValueError, match=r"expected the same gold mentions, got \[\d+, \d+\] of them"):
-        pairs.agreements(one, {1: short})
+        disagreements.agreements(one, {1: short})
     words = [Predicted(("a", *it.words[1:]), it.gold, it.predicted) for it in tagged(1)]
     other = outcomes(marked(words, "mentions"), dimensions(TRAIN, "mentions"))
     with pytest.raises(ValueError, match="rows of one test set: their gold mentions differ in seen"):
-        pairs.agreements(one, {1: other})
+        disagreements.agreements(one, {1: other})
     with pytest.raises(ValueError, match="two rows can be compared that have a run each, got one without"):
-        pairs.agreements(one, {})
+        disagreements.agreements(one, {})
 
 
 def test_cases_are_sentences_that_one_row_gets_right_more_often() -> None:
     first, second = [tagged(1), tagged(2)], [tagged(3)]
-    found = pairs.cases(first, second)
+    found = disagreements.cases(first, second)
     gaps = []
     for number, (a, b, c) in enumerate(zip(*first, *second, strict=True), start=1):
         gap = ((a.predicted == a.gold) + (b.predicted == a.gold)) / 2 - (c.predicted == a.gold)

@@ -11,15 +11,17 @@ import torch
 from att_runs import Run, recall, small, states, trained_runs
 from matplotlib import image
 
-from ner_experiments import build, table_page, tables
-from ner_experiments.analysis import parts, trained, weights
-from ner_experiments.analysis.mentions import by_length
-from ner_experiments.analysis.picture import draw
-from ner_experiments.analysis.predictions import read
+from ner_experiments import build
+from ner_experiments.analysis import ablation, attention
+from ner_experiments.analysis.attention import draw
+from ner_experiments.analysis.breakdown import by_length
+from ner_experiments.build import load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.main import cli
-from ner_experiments.table_scores import collect
+from ner_experiments.runs.predictions import read
+from ner_experiments.tables import render, spec
+from ner_experiments.tables.scores import collect
 
 
 @pytest.fixture(scope="module")
@@ -34,12 +36,12 @@ def runs(place: list[str]) -> dict[tuple[str, int], Path]:
 
 @pytest.fixture(scope="module")
 def att(runs: dict[tuple[str, int], Path]) -> Run:
-    return trained.load_with_corpus(runs["attention", 2])
+    return load_with_corpus(runs["attention", 2])
 
 
 def test_recall_of_a_part_is_that_of_the_output_layer_on_it_alone(att: Run) -> None:
     tagger, encoder, corpus = att
-    found = parts.recalls(tagger, encoder, corpus.splits["dev"])
+    found = ablation.recalls(tagger, encoder, corpus.splits["dev"])
     assert list(found) == ["", "H", "C", "C1", "C2", "C3", "C4", "C5"]
     ends = {"": (0, 232), "H": (0, 32), "C": (32, 232), "C1": (32, 72), "C5": (192, 232)}
     for part, (first, end) in ends.items():
@@ -49,9 +51,9 @@ def test_recall_of_a_part_is_that_of_the_output_layer_on_it_alone(att: Run) -> N
 
 
 def test_a_model_without_parts_is_measured_whole(runs: dict[tuple[str, int], Path]) -> None:
-    run = trained.load_with_corpus(runs["baseline", 2])
+    run = load_with_corpus(runs["baseline", 2])
     tagger, encoder, corpus = run
-    found = parts.recalls(tagger, encoder, corpus.splits["dev"])
+    found = ablation.recalls(tagger, encoder, corpus.splits["dev"])
     assert found == {"": pytest.approx(recall(run, 0, 32))}
 
 
@@ -60,15 +62,15 @@ def test_chunk_tags_of_what_is_no_mention_are_refused(att: Run) -> None:
     pos = Encoder(encoder.inputs)
     pos.labels, pos.task = encoder.labels, "tags"
     with pytest.raises(ValueError, match="chunk tags are those of mentions, and the run's corpus has none"):
-        parts.recalls(tagger, pos, corpus.splits["dev"])
+        ablation.recalls(tagger, pos, corpus.splits["dev"])
 
 
 def test_attention_weights_are_the_softmax_of_query_times_key(att: Run) -> None:
     tagger, encoder, corpus = att
-    places = weights.with_mentions(corpus)
+    places = attention.with_mentions(corpus)
     lengths = [len(place.sentence) for place in places[:6]]
     assert len(set(lengths)) > 1  # some are padded
-    for attended in weights.attention(tagger, encoder, places[:6]):
+    for attended in attention.attention(tagger, encoder, places[:6]):
         h = states(att, attended.place.sentence)[:, :32]
         for head in range(5):
             rows = slice(40 * head, 40 * (head + 1))
@@ -84,11 +86,11 @@ def test_attention_weights_are_the_softmax_of_query_times_key(att: Run) -> None:
 
 def test_predicted_tags_beside_the_weights_are_the_runs(att: Run, runs: dict[tuple[str, int], Path]) -> None:
     """Where its tags are legal, they are those of predictions/test.conll."""
-    from ner_experiments.results import iob2
+    from ner_experiments.runs.provenance import iob2
 
     tagger, encoder, corpus = att
     kept = read(runs["attention", 2])
-    for attended in weights.attention(tagger, encoder, weights.with_mentions(corpus)):
+    for attended in attention.attention(tagger, encoder, attention.with_mentions(corpus)):
         if attended.place.split == "test":
             assert iob2(attended.predicted) == kept[attended.place.number - 1].predicted
 
@@ -100,17 +102,17 @@ def test_sentences_are_those_of_test_then_dev_with_a_mention_and_the_text() -> N
     dev = [sentence("no", "O"), sentence("big town", "S-LOC")]
     splits = {"train": dev, "dev": dev, "test": [sentence("in town", "S-LOC"), sentence("town", "O")]}
     corpus = Corpus("mine", "mentions", splits, "")
-    found = weights.with_mentions(corpus, "town")
+    found = attention.with_mentions(corpus, "town")
     assert [(place.split, place.number) for place in found] == [("test", 1), ("dev", 2)]
-    assert [place.split for place in weights.with_mentions(corpus, "big t")] == ["dev"]
+    assert [place.split for place in attention.with_mentions(corpus, "big t")] == ["dev"]
     with pytest.raises(
         ValueError, match="mine: no sentence of test or dev has a mention and the text 'city'"
     ):
-        weights.with_mentions(corpus, "city")
+        attention.with_mentions(corpus, "city")
     with pytest.raises(
         ValueError, match="mine: its tags are no mentions, which is what heat maps are drawn of"
     ):
-        weights.with_mentions(Corpus("mine", "tags", splits, ""))
+        attention.with_mentions(Corpus("mine", "tags", splits, ""))
 
 
 def test_the_command_draws_and_writes_the_heads_of_each_sentence(
@@ -120,10 +122,10 @@ def test_the_command_draws_and_writes_the_heads_of_each_sentence(
     assert cli(["attention", str(run), "--sentences", "2", "--output", str(tmp_path / "maps")]) == 0
     *pictures, written = capsys.readouterr().out.splitlines()
     content = json.loads(Path(written).read_text())
-    places = weights.with_mentions(att[2])[:2]
+    places = attention.with_mentions(att[2])[:2]
     names = [f"{place.split}-{place.number}.png" for place in places]
     assert [Path(path).name for path in pictures] == names
-    expected = weights.attention(att[0], att[1], places)
+    expected = attention.attention(att[0], att[1], places)
     for record, attended in zip(content["sentences"], expected, strict=True):
         assert record["words"] == list(attended.place.sentence.words)
         assert record["gold"] == list(attended.place.sentence.tags)
@@ -135,7 +137,7 @@ def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:
     """Dollars start no formula, what the font lacks stops nothing, and long words leave room for the maps."""
     tagger, encoder, _ = att
     sentence = Sentence(("$_{", "$x^", "🦄", "https://example.org/" + 60 * "a"), ("O", "O", "O", "S-PER"))
-    (attended,) = weights.attention(tagger, encoder, [weights.Place("test", 1, sentence)])
+    (attended,) = attention.attention(tagger, encoder, [attention.Place("test", 1, sentence)])
     draw(tmp_path / "a.png", attended)
     assert (tmp_path / "a.png").exists()
 
@@ -171,15 +173,15 @@ def test_a_corpus_that_has_changed_and_a_config_that_would_call_anything_are_ref
     with pytest.raises(
         ValueError, match=r"copy: toy_en has changed since: its checksum is \w+, the run's was \w+"
     ):
-        trained.load_with_corpus(folder)
+        load_with_corpus(folder)
     config.write_text(text.replace("ner_experiments.data.corpus.ToyCorpus", "os.system"))
     with pytest.raises(ValueError, match=r"data._target_: a run may name .* got 'os.system'"):
-        trained.load_with_corpus(folder)
+        load_with_corpus(folder)
 
 
 def measured(name: str, place: list[str]) -> tuple[dict[str, Any], str]:
-    page = collect(tables.load(name), place)
-    return {result.row.label: result.measured for result in page.results}, table_page.markdown(page)
+    page = collect(spec.load(name), place)
+    return {result.row.label: result.measured for result in page.results}, render.markdown(page)
 
 
 def test_table_4_is_made_of_the_predictions_of_seeds_that_both_rows_have(
@@ -207,7 +209,7 @@ def test_table_5_is_made_of_the_trained_weights(
     seeds = []
     for seed in (1, 2):
         tagger, encoder = build.load(runs["attention", seed])
-        seeds.append(parts.recalls(tagger, encoder, att[2].splits["dev"]))
+        seeds.append(ablation.recalls(tagger, encoder, att[2].splits["dev"]))
     for tag in "OSBIE":
         ours = found[f"{tag}, Att, all of H and C"]
         assert ours.n == 2

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments import tables
+from ner_experiments.tables import spec
 
 GOOD = "title: t\nsource: s\nseeds: [1]\n"
 ANALYSIS = "title: t\nsource: s\nanalysis: li2020_table1\nrows: [{{label: a, measure: {}}}]"
@@ -118,7 +118,7 @@ def test_a_broken_table_is_refused_with_file_row_rule_and_value(
     path = tmp_path / "broken.yaml"
     path.write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=re.escape(message)) as error:
-        tables.read(path)
+        spec.read(path)
     assert type(error.value) is ValueError
     assert str(error.value).startswith(f"{path}:")
     assert str(error.value).isprintable()
@@ -126,4 +126,4 @@ def test_a_broken_table_is_refused_with_file_row_rule_and_value(
 
 def test_an_unknown_table_names_the_nearest() -> None:
     with pytest.raises(ValueError, match=r"no table 'yang2020_table_12'; did you mean 'yang2020_table12'\?"):
-        tables.load("yang2020_table_12")
+        spec.load("yang2020_table_12")

@@ -11,7 +11,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 
-from ner_experiments import settings
+from ner_experiments.config import compose as settings
 
 ROOT = Path(__file__).parent.parent
 CHOICES = sorted(

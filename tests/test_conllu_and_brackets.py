@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 from read_files import message_of, pairs, written
 
-from ner_experiments.data.brackets import read_gold_conll
 from ner_experiments.data.conllu import read_conllu
+from ner_experiments.data.ontonotes import read_gold_conll
 from ner_experiments.data.sentence import Sentence
 
 

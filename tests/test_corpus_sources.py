@@ -11,9 +11,9 @@ from corpus_files import DEV, TEST, TRAIN, columns, tags
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from ner_experiments.data.checksum import sha256
 from ner_experiments.data.corpus import Source, ToyCorpus, load
 from ner_experiments.data.files import ColumnFiles, GoldConllFiles
+from ner_experiments.utils.files import sha256
 
 DATA = os.environ.get("NER_DATA_DIR")
 CONF = Path(__file__).parents[1] / "conf" / "data"

@@ -14,17 +14,19 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from ner_experiments import dashboard_command, log_wandb, table_runs, tables
-from ner_experiments.identity import experiment, flat
+from ner_experiments.commands import dashboard
+from ner_experiments.config.identity import experiment, flat
+from ner_experiments.loggers import wandb
 from ner_experiments.main import cli
+from ner_experiments.tables import experiments, spec
 from ner_experiments.train import train
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it is written for an older pydantic
-    from ner_experiments.dashboard import workspace
+    from ner_experiments.tables.dashboard import workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-TRAINED = [name for name in tables.names() if not tables.load(name).command]
+TRAINED = [name for name in spec.names() if not spec.load(name).command]
 SMALL = [
     "data=toy_en",
     "data.max_sentences=20",
@@ -79,8 +81,8 @@ def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @cache
 def model_of(name: str) -> Model:
-    table = tables.load(name)
-    made = workspace(table, table_runs.experiments(table), entity="me", project="mine")
+    table = spec.load(name)
+    made = workspace(table, experiments.experiments(table), entity="me", project="mine")
     return made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -121,7 +123,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     os.environ["WANDB_MODE"] = "offline"
     for settings in (YANG2020, ATT):
         output = f"output_dir={tmp_path_factory.mktemp('logged')}"
-        result = train(table_runs.compose([*SMALL, *settings, "logger=wandb", output], "here"))
+        result = train(experiments.compose([*SMALL, *settings, "logger=wandb", output], "here"))
         (path,) = Path(result["folder"]).glob("wandb/offline-run-*/*.wandb")
         command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(path)]
         lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -143,7 +145,7 @@ def test_panels_name_what_runs_log(name: str, logged: dict[str, set[str]]) -> No
     assert asked["media"] <= logged["media"]
     for regex in asked["regex"]:
         assert any(re.fullmatch(regex, key) for key in logged["history"]), regex
-    rows = table_runs.experiments(tables.load(name))
+    rows = experiments.experiments(spec.load(name))
     (runs,) = model["spec"]["section"]["runSets"]
     (only,) = runs["filters"]["filters"]
     assert (only["key"]["name"], only["op"]) == ("tags", "IN")
@@ -151,7 +153,7 @@ def test_panels_name_what_runs_log(name: str, logged: dict[str, set[str]]) -> No
     assert runs["grouping"] == [{"section": "run", "name": "group"}]
 
 
-def config_of(row: table_runs.Experiment) -> dict[str, Any]:
+def config_of(row: experiments.Experiment) -> dict[str, Any]:
     """As W&B is given it."""
     settings = OmegaConf.to_container(row.cfg, resolve=True)
     assert isinstance(settings, dict)
@@ -162,7 +164,7 @@ def config_of(row: table_runs.Experiment) -> dict[str, Any]:
 def test_panels_are_of_what_the_rows_compare_and_tell_each_row_from_every_other(name: str) -> None:
     asked = {path.replace(".value", "", 1) for path in keys(model_of(name))["config"]}
     assert asked == VARIED.get(name, set())
-    configs = [config_of(row) for row in table_runs.experiments(tables.load(name))]
+    configs = [config_of(row) for row in experiments.experiments(spec.load(name))]
     rows = {tuple(str(config.get(setting)) for setting in asked) for config in configs}
     data = {config["data.name"] for config in configs}
     assert len(rows) == len(configs)
@@ -181,7 +183,7 @@ def test_a_number_is_an_axis_and_a_choice_has_bars(name: str) -> None:
 
 def test_part_of_speech_is_compared_by_accuracy_and_all_else_by_f1() -> None:
     for name in TRAINED:
-        data = {str(row.cfg.data.name) for row in table_runs.experiments(tables.load(name))}
+        data = {str(row.cfg.data.name) for row in experiments.experiments(spec.load(name))}
         asked = keys(model_of(name))
         for score, belongs in (("accuracy", data & {"ptb", "ud_ewt"}), ("f1", data - {"ptb", "ud_ewt"})):
             assert (f"best/test_{score}" in asked["summary"]) == bool(belongs)
@@ -200,14 +202,14 @@ def test_where_tasks_are_mixed_each_score_is_compared_among_its_own_rows() -> No
 
 def test_where_a_row_is_of_att_its_attention_is_shown() -> None:
     for name in TRAINED:
-        models = {row.cfg.model._target_ for row in table_runs.experiments(tables.load(name))}
+        models = {row.cfg.model._target_ for row in experiments.experiments(spec.load(name))}
         shown = any(key.startswith("attention/") for key in keys(model_of(name))["media"])
         assert shown == any(model.endswith(".AttBiLSTM") for model in models)
 
 
 def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    assert dashboard_command.main(["yang2020_table12", "data=weibo"]) == 0
+    assert dashboard.main(["yang2020_table12", "data=weibo"]) == 0
     path = tmp_path / "yang2020_table12.workspace.json"
     assert capsys.readouterr().out.startswith(f"{path.name}: the workspace as W&B is sent it")
     assert json.loads(path.read_text())["displayName"].startswith("yang2020_table12: Number of BiLSTM layers")
@@ -219,7 +221,7 @@ def test_a_table_that_is_not_there_is_said(capsys: Any) -> None:
 
 
 def test_the_picture_of_xor_is_a_run_of_its_own(tmp_path: Path, capsys: Any) -> None:
-    assert dashboard_command.main(["xor", "--output", str(tmp_path)]) == 0
+    assert dashboard.main(["xor", "--output", str(tmp_path)]) == 0
     assert "a run with results/xor/xor.png" in capsys.readouterr().out
     assert len(list(tmp_path.glob("wandb/offline-run-*/files/media/images/xor_*.png"))) == 1
 
@@ -230,8 +232,8 @@ def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(
     def refused() -> str:
         raise RuntimeError("the key is not valid")
 
-    monkeypatch.setattr(log_wandb, "is_reachable", lambda: True)
-    monkeypatch.setattr(dashboard_command, "default_entity", refused)
+    monkeypatch.setattr(wandb, "is_reachable", lambda: True)
+    monkeypatch.setattr(dashboard, "default_entity", refused)
     assert cli(["dashboard", "yang2020_table12"]) == 1
     assert capsys.readouterr().err == "W&B does not take the workspace: the key is not valid\n"
 

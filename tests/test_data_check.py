@@ -14,8 +14,8 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from rich.console import Console
 
-from ner_experiments.data import check
-from ner_experiments.data.check import main, report
+from ner_experiments.commands import data
+from ner_experiments.commands.data import main, report
 from ner_experiments.data.corpus import Source, ToyCorpus
 from ner_experiments.data.files import ColumnFiles, ConlluFiles
 
@@ -166,7 +166,7 @@ def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
         name="conll", folder="", files={path.name: str(path) for path in paths}, columns={"word": 0, "tag": 1}
     )
     with open(tmp_path / "out", "w+", encoding="utf-8") as out:
-        check.show(report(source), Console(file=out, width=80, markup=False, emoji=False, highlight=False))
+        data.show(report(source), Console(file=out, width=80, markup=False, emoji=False, highlight=False))
         out.seek(0)
         lines = out.read().splitlines()
     assert max(map(len, lines)) <= 80
@@ -176,7 +176,7 @@ def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
 
 def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(check, "download", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(data, "download", lambda *arguments: asked.append(arguments))
     folder = tmp_path / "data" / "weibo"
     assert main(["get", "weibo"], described(tmp_path / "data")) == 0
     ((urls, checksums, sizes, place),) = asked

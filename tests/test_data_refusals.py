@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_data_check import refuse
 
-from ner_experiments.data.check import main
+from ner_experiments.commands.data import main
 
 
 def test_a_stated_scheme_is_kept_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,15 +16,14 @@ from run_to_export import copy_as, metrics_of, train_on, write_corpus
 from torch import nn
 from torch.export import ExportedProgram
 
-from ner_experiments.analysis import trained
-from ner_experiments.analysis.predictions import read
+from ner_experiments import build
 from ner_experiments.data import toy
 from ner_experiments.export import export as module
 from ner_experiments.export import formats
-from ner_experiments.export.export import Exported, export
-from ner_experiments.export.traced import tensors, trace
+from ner_experiments.export.export import Exported, export, tensors, trace
 from ner_experiments.main import cli
-from ner_experiments.results import iob2
+from ner_experiments.runs.predictions import read
+from ner_experiments.runs.provenance import iob2
 
 DOCS = Path(__file__).parents[1] / "docs" / "export.md"
 WITHOUT_TORCH = """
@@ -83,8 +82,8 @@ def test_the_example_of_the_docs_needs_no_torch(run: Path, exported: Exported) -
 
 
 def test_the_torch_file_needs_nothing_of_the_suite(run: Path, exported: Exported) -> None:
-    tagger, encoder, corpus = trained.load_with_corpus(run)
-    batch = next(trained.batches(encoder, corpus.splits["test"]))
+    tagger, encoder, corpus = build.load_with_corpus(run)
+    batch = next(build.batches(encoder, corpus.splits["test"]))
     given = json.dumps({name: x.tolist() for name, x in tensors(batch).items()})
     code = """
 import json, torch
@@ -95,7 +94,7 @@ print(torch.export.load(sys.argv[1]).module()(given)["tags"].tolist())
     command = [sys.executable, "-c", blocked + code, str(exported.folder / "model.pt2")]
     result = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == trained.decode(tagger, batch).tolist()
+    assert json.loads(result.stdout) == build.decode(tagger, batch).tolist()
 
 
 def test_the_card_has_the_values_of_the_run(run: Path, exported: Exported) -> None:
@@ -175,7 +174,7 @@ def test_without_the_corpus_sentences_are_made_up(
     def gone(folder: Path) -> None:
         raise ValueError("the corpus is gone")
 
-    monkeypatch.setattr(trained, "corpus_of", gone)
+    monkeypatch.setattr(build, "corpus_of", gone)
     options = ["--format", "torch", "--sentences", "7", "--output", str(tmp_path / "made")]
     assert cli(["export", str(run), *options]) == 0
     made_up = "(7 made up of its words and characters, as the run's corpus is not there as it was)"

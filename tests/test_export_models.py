@@ -10,19 +10,17 @@ import torch
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from ner_experiments.analysis import trained
-from ner_experiments.build import build
+from ner_experiments.build import batches, build
+from ner_experiments.commands.smoke import write_vectors
+from ner_experiments.config.compose import architectures
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.export.equality import differ
+from ner_experiments.export.export import differ, tensors, trace
 from ner_experiments.export.formats import FORMATS, Tagged
 from ner_experiments.export.inputs import REFUSED, made_up, refuse
-from ner_experiments.export.traced import tensors, trace
-from ner_experiments.settings import architectures
-from ner_experiments.smoke_data import write_vectors
-from ner_experiments.table_runs import compose, joined
+from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
 from ner_experiments.train import prepare
 
@@ -166,7 +164,7 @@ def test_a_score_that_is_no_number_is_no_equal_one() -> None:
     tagger, encoder = untrained()
 
     def run(inputs: Mapping[str, Tensor]) -> Tagged:
-        (batch,) = trained.batches(encoder, sentences)
+        (batch,) = batches(encoder, sentences)
         scores = tagger(batch)
         return tagger.decoder.decode(scores, batch.mask), torch.full_like(scores, torch.nan)
 

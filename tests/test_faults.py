@@ -11,7 +11,7 @@ import pytest
 import torch
 from faults import CAMPAIGN, Trials, survived
 
-from ner_experiments.callbacks import FiniteLoss
+from ner_experiments.training.callbacks import FiniteLoss
 
 SHORT: dict[Trials, int] = {
     faults_files.killed_downloads: 1,

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.gradients import COLUMNS, Layers, place_of, weight_norms
-from ner_experiments.job import compose
+from ner_experiments.launch.worker import compose
 from ner_experiments.models.residual import ResidualBiLSTM
 from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
 from ner_experiments.models.stacked import StackedBiLSTM
 from ner_experiments.modules.lstms import reverse
 from ner_experiments.train import train
+from ner_experiments.training.gradients import COLUMNS, Layers, place_of, weight_norms
 
 SIZES: dict[str, Any] = {"input_size": 3, "num_layers": 4, "hidden_size": 2, "dropout": 0.0}
 LENGTHS = torch.tensor([5, 3])

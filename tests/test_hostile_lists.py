@@ -8,7 +8,7 @@ from hostile_corpora import CUT, LONG
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
-from ner_experiments.data.vector_files import read_vectors
+from ner_experiments.data.vectors import read_vectors
 
 VECTORS = {
     "a header of 5,000 digits": (

@@ -11,8 +11,8 @@ import hydra
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.identity import identity, run_folder
-from ner_experiments.settings import CONF, ROOT, conf
+from ner_experiments.config.compose import CONF, ROOT, conf
+from ner_experiments.config.identity import identity, run_folder
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ner_experiments.job import RefusedError, failed, reason
+from ner_experiments.launch.worker import RefusedError, failed, reason
 
 
 def with_note(error: Exception) -> Exception:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from test_loggers import ROOT, SMALL
 
-from ner_experiments.job import compose
-from ner_experiments.loggers import Silent, Unfailing, opened
+from ner_experiments.launch.worker import compose
+from ner_experiments.loggers.base import Silent, Unfailing, opened
 from ner_experiments.train import train
 
 
@@ -56,7 +56,7 @@ def test_what_logs_nothing_draws_nothing(tmp_path: Path) -> None:
     """Nor does it load what does."""
     code = (
         "import sys; from ner_experiments.main import cli; assert cli(sys.argv[1:]) == 0;"
-        "unwanted = {'wandb', 'ner_experiments.log_tensorboard', 'ner_experiments.analysis.picture'};"
+        "unwanted = {'wandb', 'ner_experiments.loggers.tensorboard', 'ner_experiments.analysis.attention'};"
         "assert not unwanted & set(sys.modules), unwanted & set(sys.modules)"
     )
     command = [sys.executable, "-c", code, "train", *SMALL, f"output_dir={tmp_path}"]

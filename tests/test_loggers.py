@@ -12,7 +12,7 @@ import pytest
 from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from ner_experiments import shown
+from ner_experiments.loggers import final
 
 ROOT = Path(__file__).parent.parent
 SMALL = ["model.hidden_size=8", "data.max_sentences=20", "trainer=smoke", "runtime.progress=false"]
@@ -110,9 +110,9 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
 
 
 def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
-    assert shown.selection(tested=False, peeked=False) == "dev chose the epoch"
-    once = shown.selection(tested=True, peeked=False)
-    peeked = shown.selection(tested=True, peeked=True)
+    assert final.selection(tested=False, peeked=False) == "dev chose the epoch"
+    once = final.selection(tested=True, peeked=False)
+    peeked = final.selection(tested=True, peeked=True)
     assert peeked == f"{once}; besides after each epoch, by which nothing chose"
 
 
@@ -140,7 +140,7 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     assert {"test/types_bars", "test/confusion_matrix", "dev/types_bars", "dev/confusion_matrix"} <= set(
         pictures
     )
-    assert len([name for name in pictures if name.startswith("attention/test-")]) == shown.MAPS
+    assert len([name for name in pictures if name.startswith("attention/test-")]) == final.MAPS
 
 
 def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:

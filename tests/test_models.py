@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from ner_experiments.settings import architectures
+from ner_experiments.config.compose import architectures
 
 CONF = Path(__file__).parents[1] / "conf"
 MODELS = architectures()

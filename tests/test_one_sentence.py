@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from seqeval.metrics import f1_score
 
-from ner_experiments import one_sentence, table_page, tables
-from ner_experiments.analysis.predictions import read_file
 from ner_experiments.data.sentence import Sentence, Task
-from ner_experiments.paper_pages import Measured
-from ner_experiments.results import write_predictions
-from ner_experiments.runs import KeptRun, Run, in_a_line
-from ner_experiments.table_scores import Page, Result
-from ner_experiments.tables import Row
+from ner_experiments.runs.predictions import read_file
+from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.run import KeptRun, Run, in_a_line
+from ner_experiments.tables import render, scores, spec
+from ner_experiments.tables.paper_pages import Measured
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row
 
 LIST = 57
 """Where the sentence with many names stands, from 0."""
@@ -48,7 +48,7 @@ def page_of(runs: dict[str, Run]) -> Page:
         Result(Row(label=label, published=50.0), {1: by_seqeval(own)}, {1: own})
         for label, own in runs.items()
     )
-    return Page(replace(tables.load("yang2020_table12"), notes=()), results)
+    return Page(replace(spec.load("yang2020_table12"), notes=()), results)
 
 
 def as_kept(own: Run) -> KeptRun:
@@ -72,8 +72,8 @@ def page(tmp_path: Path) -> Page:
 
 def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> None:
     said = "One sentence of made_up's test, number 58, has 40 of its 278 mentions."
-    assert one_sentence.remarks(page) == one_sentence.remarks(kept(page)) == [said]
-    assert f"\n- {said}\n" in table_page.markdown(page)
+    assert scores.remarks(page) == scores.remarks(kept(page)) == [said]
+    assert f"\n- {said}\n" in render.markdown(page)
 
 
 def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     names = run(tmp_path / "names", 40, 60, name="toy")
     tags = run(tmp_path / "tags", 40, 60, name="ud", task="tags")
-    assert one_sentence.remarks(page_of({"a": names, "b": names, "c": tags})) == [
+    assert scores.remarks(page_of({"a": names, "b": names, "c": tags})) == [
         "One sentence of toy's test, number 58, has 40 of its 278 mentions.",
         "One sentence of ud's test, number 58, has 40 of its 397 tags.",
     ]
@@ -100,11 +100,11 @@ def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
     ],
 )
 def test_a_sentence_is_heavy_with_more_than_a_twentieth(gold: list[int], number: int | None) -> None:
-    assert one_sentence.heaviest(np.array(gold, dtype=np.int64)) == number
+    assert scores.heaviest(np.array(gold, dtype=np.int64)) == number
 
 
 def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
-    fewer = one_sentence.without(kept(page))
+    fewer = scores.without(kept(page))
     for whole, result in zip(page.results, fewer.results, strict=True):
         assert result.scores == {1: pytest.approx(by_seqeval(whole.runs[1], LIST))}
         own = result.runs[1]
@@ -130,4 +130,4 @@ def test_a_test_set_without_such_a_sentence_has_none_to_leave_out(page: Page) ->
     (first, _) = kept(page).results
     short = replace(as_kept(first.runs[1]), content={"counts": in_a_line(first.runs[1].counts()[:90])})
     with pytest.raises(ValueError, match="first: no sentence of its test set holds more than 5% of it"):
-        one_sentence.without(replace(page, results=(replace(first, runs={1: short}),)))
+        scores.without(replace(page, results=(replace(first, runs={1: short}),)))

@@ -7,8 +7,9 @@ import made_up_trials
 import pytest
 from toy_rows import TOY, page_of
 
-from ner_experiments import pages, sealed, tables
-from ner_experiments.table_scores import Page, collect
+from ner_experiments.runs import artifacts
+from ner_experiments.tables import pages, spec
+from ner_experiments.tables.scores import Page, collect
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page
     for path in (folder / pages.RUNS).glob("*.json"):
         content = json.loads(path.read_text())
         if content["label"] == "stacked, 2 layers":
-            content.pop(sealed.OWN)
-            path.write_text(json.dumps(sealed.seal(content | {"label": "stacked"})))
+            content.pop(artifacts.OWN)
+            path.write_text(json.dumps(artifacts.seal(content | {"label": "stacked"})))
     pages.write(folder)
     text = (folder / pages.PAGE).read_text()
     assert "- 3 runs," in text
@@ -53,7 +54,7 @@ def test_a_changed_source_can_be_told_from_its_commit(commit: str | None, shown:
 
 
 def test_an_analysis_is_kept_by_the_runs_it_is_made_from(tmp_path: Path) -> None:
-    page = collect(tables.load("li2020_table4"))
+    page = collect(spec.load("li2020_table4"))
     with pytest.raises(ValueError, match="li2020_table4 is made from the runs of li2020_table1; keep those"):
         pages.add(page, tmp_path)
 

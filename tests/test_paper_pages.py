@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ner_experiments import paper_pages, tables
-from ner_experiments.table_scores import Page, Result
-from ner_experiments.tables import Row
+from ner_experiments.tables import paper_pages, spec
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row
 
 RESULTS = Path(__file__).parent.parent / "results"
 TABLE = "yang2020_table12"
@@ -141,7 +141,7 @@ def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, t
 
 @pytest.mark.parametrize("published", [None, "relied on", ["a", "b"]])
 def test_what_is_no_published_number_is_refused_with_its_row(published: object) -> None:
-    table = replace(tables.load(TABLE), name="a_table")
+    table = replace(spec.load(TABLE), name="a_table")
     results = (Result(Row(label="one", published=published), {1: 90.0}),)  # type: ignore[arg-type]
     measured = paper_pages.Measured(Page(table, results), Path(), "")
     message = re.escape(f"a_table, row 'one': expected a published number, got {published!r}")
@@ -154,7 +154,7 @@ def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:
     results = tuple(
         Result(Row(label=label, published=score)) for label, score in (("a", 97.55), ("b", 97.11))
     )
-    measured = paper_pages.Measured(Page(tables.load(TABLE), results), Path(), "")
+    measured = paper_pages.Measured(Page(spec.load(TABLE), results), Path(), "")
     assert measured.published_gap("a", "b") == "+0.44"
     with pytest.raises(ValueError, match=f"{TABLE} has no run of row 'a'"):
         measured.ours("a")
@@ -162,7 +162,7 @@ def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:
 
 def test_rows_of_two_tables_are_held_against_each_other() -> None:
     row = Row(label="one", published=90.0, also={"drop": -1.44})  # type: ignore[arg-type]
-    table = tables.load(TABLE)
+    table = spec.load(TABLE)
     below, above = (
         paper_pages.Measured(Page(table, (Result(row, {1: score, 2: score}),)), Path(), "")
         for score in (88, 90)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from tiny_runs import columns_of_test
 
-from ner_experiments.analysis.predictions import read
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
-from ner_experiments.tagged_output import visible
+from ner_experiments.predict.output import visible
+from ner_experiments.runs.predictions import read
 
 LONG = 100_000
 GIB = 2**30

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waiting import is_running, until
 
-from ner_experiments.claims import claim, wait_for_one
 from ner_experiments.data.batches import TokenBudget, at_least
 from ner_experiments.main import cli
+from ner_experiments.utils.locks import claim, wait_for_one
 
 ROOT = Path(__file__).parent.parent
 TINY = [
@@ -179,7 +179,7 @@ def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
-    code = "import sys, time; from pathlib import Path; from ner_experiments.claims import claim\n"
+    code = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import claim\n"
     code += "with claim(Path(sys.argv[1]), wait=True) as ours: print(ours, flush=True); time.sleep(100)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code, str(tmp_path)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ner_experiments.randomisation import randomisation_test
+from ner_experiments.analysis.randomization import randomisation_test
 
 Counts = np.ndarray
 """Runs, sentences, and (correct, predicted, gold) or (correct, total)."""

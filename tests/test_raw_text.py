@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ner_experiments.data.raw import Cut, cut, sentences
 from ner_experiments.data.sentence import Tokens
+from ner_experiments.predict.tokenize import Cut, cut, sentences
 
 BOTH: tuple[Tokens, ...] = ("words", "characters")
 

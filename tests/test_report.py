@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.analysis import figures
 from ner_experiments.main import cli
 from ner_experiments.report import build, entries
-from ner_experiments.runs import KeptRun, Run
-from ner_experiments.table_page import Grid
-from ner_experiments.table_scores import Result
+from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.tables import scores as figures
+from ner_experiments.tables import spec
+from ner_experiments.tables.render import Grid
+from ner_experiments.tables.scores import Result
 
 RESULTS = Path(__file__).parent.parent / "results"
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
@@ -125,7 +125,7 @@ def test_after_an_error_the_older_report_is_as_it_was(
 
 
 def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -> None:
-    row = tables.load("yang2020_table13").rows[0]
+    row = spec.load("yang2020_table13").rows[0]
 
     def result(checksum: str, **scores: float) -> Result:
         by_seed = {int(name[1:]): value for name, value in scores.items()}
@@ -139,7 +139,7 @@ def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -
 
 
 def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
-    from ner_experiments.report.plot_curves import MOST_EPOCHS, curve_grid
+    from ner_experiments.report.plots import MOST_EPOCHS, curve_grid
 
     class Long(Run):
         def epochs(self) -> list[dict[str, float]]:

@@ -19,8 +19,8 @@ from chromium import (
 from hostile_pages import HOSTILE, page_of_pairs, report_of_runs
 from playwright.sync_api import Page
 
-from ner_experiments import tables
 from ner_experiments.main import cli
+from ner_experiments.tables import spec
 
 pytestmark = pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)")
 RESULTS = Path(__file__).parent.parent / "results"
@@ -133,7 +133,7 @@ def test_tables_are_sorted_by_click_and_by_keyboard(report: Path, browser: Brows
 
 def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Browser) -> None:
     kept = [path.parent.parent.name for path in RESULTS.glob("*/*/table.json")]
-    deviating = {name: kept.count(tables.load(name).runs_of) for name in tables.names()}
+    deviating = {name: kept.count(spec.load(name).runs_of) for name in spec.names()}
     shown = sum(1 + number for name, number in deviating.items() if name.startswith("zukov2018"))
     with browser.page(report / "index.html") as (page, _):
         every = len(cells(page, 1))

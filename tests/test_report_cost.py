@@ -8,14 +8,14 @@ from xml.etree import ElementTree as Tree
 import numpy as np
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.report import plot_cost, table_sections
+from ner_experiments.report import plots, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.svg import Plot, drawing
-from ner_experiments.runs import Run
-from ner_experiments.table_scores import Page, Result
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import spec
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.svg import Plot, drawing
 
-TABLE = tables.load("huang2015_table2")
+TABLE = spec.load("huang2015_table2")
 ROWS = {row.label: row for row in TABLE.rows}
 
 
@@ -54,7 +54,7 @@ def texts(plot: Plot) -> list[str]:
 
 
 def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
-    pos, chunks = plot_cost.cost_plots(page)
+    pos, chunks = plots.cost_plots(page)
     assert pos.title == "test accuracy against parameters and seconds: ptb"
     assert chunks.title == "test F1 against parameters and seconds: conll2000"
     assert pos.grid.headings == ("", "test accuracy", "trained parameters", "seconds of a run")
@@ -70,10 +70,10 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
 
 
 def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
-    section = table_sections.cost(Entry(page), {})
+    section = table_page.cost(Entry(page), {})
     assert section is not None
-    assert [plot.title for plot in section.plots] == [plot.title for plot in plot_cost.cost_plots(page)]
-    alone = table_sections.cost(Entry(Page(TABLE, page.results[:2])), {})
+    assert [plot.title for plot in section.plots] == [plot.title for plot in plots.cost_plots(page)]
+    alone = table_page.cost(Entry(Page(TABLE, page.results[:2])), {})
     assert alone is not None
     assert alone.plots == []
 
@@ -81,7 +81,7 @@ def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
 def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
     with drawing(400, 300) as figure:
         axes = figure.subplots()
-        plot_cost.draw_costs(axes, page.results[:1], "seconds", ["a row"])
+        plots.draw_costs(axes, page.results[:1], "seconds", ["a row"])
         ((points, _, (x, y)),) = (container.lines for container in axes.containers)
     assert points.get_xydata().tolist() == [[20, 80.5]]
     assert x.get_segments()[0][:, 0] == pytest.approx([20 - stdev([10, 30]), 20 + stdev([10, 30])])
@@ -95,7 +95,7 @@ def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
     rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
     with drawing(400, 300) as figure:
         axes = figure.subplots()
-        plot_cost.draw_costs(axes, rows, "parameters", ["a", "b"])
+        plots.draw_costs(axes, rows, "parameters", ["a", "b"])
         assert axes.get_xscale() == scale
 
 
@@ -107,7 +107,7 @@ def test_numbers_do_not_stand_on_each_other(spread: float) -> None:
         axes.plot(*points.T, "o")
         axes.set(xlim=(-0.1, 1.1), ylim=(-0.1, 1.1))
         figure.draw_without_rendering()
-        plot_cost.number_points(axes, [tuple(point) for point in points])
+        plots.number_points(axes, [tuple(point) for point in points])
         boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) == len(points)
     for one, other in itertools.combinations(boxes, 2):
@@ -122,7 +122,7 @@ def test_no_number_leaves_the_picture(corner: tuple[float, float]) -> None:
         axes.set(xlim=(0, 1), ylim=(0, 1))
         axes.set_axis_off()
         figure.draw_without_rendering()
-        plot_cost.number_points(axes, [corner] * 5)
+        plots.number_points(axes, [corner] * 5)
         boxes = [text.get_window_extent() for text in axes.texts]
     assert len(boxes) == 5
     for box in boxes:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from ner_experiments import tables
-from ner_experiments.report import build, entries, index, table_sections
+from ner_experiments.report import build, entries, index_page, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.runs import Run
-from ner_experiments.table_scores import Page, Result
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import spec
+from ner_experiments.tables.scores import Page, Result
 
 ROWS = ("OntoNotes, Cross", "OntoNotes, Baseline")
 
@@ -21,7 +21,7 @@ class OfLength(Run):
 
 def analysed(place: str, **f1: tuple[float, float]) -> Entry:
     """Table 4 of runs of Cross and Baseline whose files are those of the place, by seed."""
-    rows = {row.label: row for row in tables.load("li2020_table1").rows}
+    rows = {row.label: row for row in spec.load("li2020_table1").rows}
     found = []
     for label, row in rows.items():
         scores = {int(seed[1:]): pair[ROWS.index(label)] for seed, pair in f1.items() if label in ROWS}
@@ -30,7 +30,7 @@ def analysed(place: str, **f1: tuple[float, float]) -> Entry:
             seed: OfLength(Path(place), {**same, "seed": seed, "f1": score}) for seed, score in scores.items()
         }
         found.append(Result(row, scores, runs))
-    page = Page(tables.load("li2020_table4"), (Result(rows[ROWS[0]], {0: 99.0}),))
+    page = Page(spec.load("li2020_table4"), (Result(rows[ROWS[0]], {0: 99.0}),))
     return Entry(page, (place,), tuple(found))
 
 
@@ -47,7 +47,7 @@ def test_an_analysis_of_two_places_is_made_of_the_runs_that_count() -> None:
 
 
 def test_what_a_command_measured_is_of_one_place() -> None:
-    table = tables.load("xor")
+    table = spec.load("xor")
     one, other = (
         Entry(Page(table, tuple(Result(row, scores) for row in table.rows)), (place,))
         for place, scores in (("a", {0: 3.0, 1: 4.0}), ("b", {0: 4.0}))
@@ -56,19 +56,19 @@ def test_what_a_command_measured_is_of_one_place() -> None:
 
 
 def test_why_runs_do_not_count_is_said() -> None:
-    table = tables.load("yang2020_table13")
+    table = spec.load("yang2020_table13")
     reason = "outputs/run read other files"
     refused = Entry(Page(table, tuple(Result(row, missing=reason) for row in table.rows)), ("outputs",))
     (found,) = entries.settle(table, [refused])
-    assert reason in str(table_sections.results(found, {}).points)
-    assert "No run of this table counts" in table_sections.stands_on(found)
+    assert reason in str(table_page.results(found, {}).points)
+    assert "No run of this table counts" in table_page.stands_on(found)
     kept = Entry(Page(table, (Result(table.rows[0], {1: 50.0}), *refused.page.results[1:])), ("results",))
     assert entries.settle(table, [kept, refused]) == [kept]
     assert entries.both(Result(table.rows[0]), refused.page.results[0]).missing == reason
 
 
 def of_settings(*deviations: str) -> Entry:
-    table = tables.load("yang2020_table13")
+    table = spec.load("yang2020_table13")
     metrics = {"identity": "abc", "seed": 1, "checksum": "a", "seconds": 60}
     runs = {1: Run(Path("/".join(deviations)), metrics)}
     results = (Result(table.rows[0], {1: 50.0}, runs), *map(Result, table.rows[1:]))
@@ -87,7 +87,7 @@ def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_p
             self.context = context
 
     caught: Any = Caught()
-    index.write(caught, [of_settings(), of_settings("layers=3"), analysed("a")], tmp_path)
+    index_page.write(caught, [of_settings(), of_settings("layers=3"), analysed("a")], tmp_path)
     assert ("finished runs", 1) in caught.context["facts"]
     assert caught.context["papers"] == [
         ("yang2020", "Yang & Xu (2020)"),

@@ -7,12 +7,12 @@ import pytest
 from tiny_runs import finished
 from toy_rows import TOY, finish
 
-from ner_experiments import tables
 from ner_experiments.main import cli
-from ner_experiments.report import own_runs, table_sections
+from ner_experiments.report import entries, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.runs import run_of
-from ner_experiments.table_scores import Page, Result
+from ner_experiments.runs.run import run_of
+from ner_experiments.tables import spec
+from ner_experiments.tables.scores import Page, Result
 
 
 def sweep(folder: Path, *choices: list[str], seeds: tuple[int, ...] = (1,)) -> list[Path]:
@@ -31,14 +31,14 @@ def labels(entry: Entry) -> list[str]:
 def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_path: Path) -> None:
     layers = [["model=residual", f"layers={number}"] for number in (1, 2, 10)]
     folders = sweep(tmp_path / "outputs" / "demo", *layers, seeds=(1, 2))
-    (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
+    (entry,) = entries.own_entries(tmp_path / "outputs", [])
     assert entry.page.table.title == "Experiments on toy_zh in outputs/demo"
     assert labels(entry) == ["model.num_layers=1", "model.num_layers=2", "model.num_layers=10"]
     for result in entry.page.results:
         assert result.scores == {seed: run.score for seed, run in result.runs.items()}
         assert [*result.runs] == [1, 2]
     assert {run.folder for run in entry.runs} == set(folders)
-    (table,) = table_sections.results(entry, {}).grids
+    (table,) = table_page.results(entry, {}).grids
     assert table.grid.headings == ["", "ours", "95 %", "parameters", "s per epoch"]
     assert [line[0] for line in table.grid.lines] == labels(entry)
     assert (entry.missing, entry.off, entry.places, entry.commands) == (0, 0, ("outputs/demo",), ())
@@ -51,7 +51,7 @@ def test_of_parts_that_differ_it_is_said_which_they_are(tmp_path: Path) -> None:
         ["model=stacked", "features=case"],
     ]
     sweep(tmp_path, *choices)
-    (entry,) = own_runs.own_entries(tmp_path, [])
+    (entry,) = entries.own_entries(tmp_path, [])
     assert set(labels(entry)) == {
         "chars=none features=none model=ResidualBiLSTM",
         "chars=none features=none model=StackedBiLSTM",
@@ -61,7 +61,7 @@ def test_of_parts_that_differ_it_is_said_which_they_are(tmp_path: Path) -> None:
 
 def test_what_labels_do_not_tell_apart_is_called_by_its_folder(tmp_path: Path) -> None:
     folders = sweep(tmp_path, ["model=residual"])
-    (entry,) = own_runs.own_entries(tmp_path, [])
+    (entry,) = entries.own_entries(tmp_path, [])
     assert labels(entry) == [folders[0].parent.name]
 
 
@@ -69,10 +69,10 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     own, theirs, damaged = sweep(tmp_path, *(["model=residual", f"layers={number}"] for number in (1, 2, 3)))
-    table = tables.load("yang2020_table12")
+    table = spec.load("yang2020_table12")
     claimed = Entry(Page(table, (Result(table.rows[0], {1: 50.0}, {1: run_of(theirs)}),)))
     (damaged / "metrics.json").write_text("{")
-    (entry,) = own_runs.own_entries(tmp_path, [claimed])
+    (entry,) = entries.own_entries(tmp_path, [claimed])
     assert [run.folder for run in entry.runs] == [own]
     assert f"left out of the report: {damaged / 'metrics.json'} is damaged" in caplog.text
 
@@ -80,7 +80,7 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
 def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
     for folder, data in (("a", TOY), ("a", [*TOY, "data.max_sentences=10"]), ("b", TOY)):
         finish([*data, "model=residual", f"output_dir={tmp_path / folder}"], 1, 2, {})
-    found = own_runs.own_entries(tmp_path, [])
+    found = entries.own_entries(tmp_path, [])
     assert sorted(entry.places[0] for entry in found) == sorted(
         f"{tmp_path.name}/{folder}" for folder in "aab"
     )

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from close_rows import NUM_SENTENCES, length, three_rows
 
-from ner_experiments import tables
-from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.report import cases
-from ner_experiments.runs import KeptRun, Run
-from ner_experiments.table_scores import Result
+from ner_experiments.report import pair_page
+from ner_experiments.runs.predictions import Predicted
+from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.tables import spec
+from ner_experiments.tables.scores import Result
 
 
 class Counted(Run):
@@ -26,9 +26,9 @@ def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
             row,
             runs={seed: Counted(Path(), {"counts": rng.integers(0, 2, (40, 3))}) for seed in range(count)},
         )
-        for row, count in zip(tables.load("yang2020_table13").rows, (1, 2, 3), strict=False)
+        for row, count in zip(spec.load("yang2020_table13").rows, (1, 2, 3), strict=False)
     ]
-    found = cases.matrix(cases.shares(rows))
+    found = pair_page.matrix(pair_page.shares(rows))
     for line, column in itertools.permutations(range(3), 2):
         pairs = list(itertools.product(rows[line].runs.values(), rows[column].runs.values()))
         counted = 0
@@ -42,11 +42,11 @@ def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
 def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
     words = ("Ann", "Lee", "saw", "Rome", ".")
     sentence = Predicted(words, ("B-PER", "I-PER", "O", "B-LOC", "O"), ("O",) * 5)
-    found = cases.pieces(sentence, sentence.gold)
+    found = pair_page.pieces(sentence, sentence.gold)
     assert found == [("PER", "Ann Lee"), ("", "saw"), ("LOC", "Rome"), ("", ".")]
-    assert cases.pieces(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
+    assert pair_page.pieces(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
     parts = Predicted(("a", "b"), ("DT", "NN"), ("DT", "VB"))
-    assert cases.pieces(parts, parts.predicted) == [("", "a"), ("VB", "b")]
+    assert pair_page.pieces(parts, parts.predicted) == [("", "a"), ("VB", "b")]
 
 
 class Kept(KeptRun):
@@ -68,8 +68,8 @@ def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() 
         {1: kept},
         {1: Tagged(Path(), {"counts": [wrong, wrong]})},
     )
-    rows = tables.load("yang2020_table13").rows[:3]
-    found = cases.context([Result(row, runs=own) for row, own in zip(rows, runs, strict=True)])
+    rows = spec.load("yang2020_table13").rows[:3]
+    found = pair_page.context([Result(row, runs=own) for row, own in zip(rows, runs, strict=True)])
     assert [label for label, _ in found["matrix"]] == [row.label for row in rows]
     assert [counts for _, counts in found["matrix"]] == [
         [None, "0.5", "1.5"],
@@ -97,10 +97,10 @@ def test_of_each_pair_those_sentences_are_shown_that_count_most() -> None:
         weights = {number: weight(right, wrong, number) for number in range(NUM_SENTENCES)}
         orders.append(sorted(filter(weights.get, weights), key=lambda it: (-weights[it], length(it), it)))
     unions = [{it for order in orders for it in order[:each]} for each in range(NUM_SENTENCES)]
-    each = max(number for number, union in enumerate(unions) if len(union) <= cases.MOST)
-    found = cases.context(rows)
+    each = max(number for number, union in enumerate(unions) if len(union) <= pair_page.MOST)
+    found = pair_page.context(rows)
     assert {case.number - 1 for case in found["cases"]} == unions[each]
-    assert len(unions[-1]) > len(unions[each]) > 0.9 * cases.MOST
+    assert len(unions[-1]) > len(unions[each]) > 0.9 * pair_page.MOST
     text = " ".join(found["texts"])
     assert f" {len(unions[-1])} are tagged right by some of the rows' runs and wrong by others." in text
     assert f"Shown: {len(unions[each])} of these, at least {each} for each pair of rows" in text
@@ -108,7 +108,7 @@ def test_of_each_pair_those_sentences_are_shown_that_count_most() -> None:
 
 def test_each_number_leads_to_sentences_and_says_how_many() -> None:
     rows = three_rows()
-    found = cases.context(rows)
+    found = pair_page.context(rows)
     numbers = [counts for _, counts in found["matrix"]]
     for line, column in itertools.permutations(range(3), 2):
         weights = [weight(rows[line], rows[column], number) for number in range(NUM_SENTENCES)]
@@ -122,12 +122,12 @@ def test_each_number_leads_to_sentences_and_says_how_many() -> None:
 def test_of_many_rows_each_pair_has_its_first_sentences() -> None:
     """Each of 25 rows is alone right in 15 sentences; the first 12 of each are 300."""
     found, lengths = np.repeat(np.eye(25), 15, axis=1), np.arange(375)
-    order, each = cases.chosen(found, lengths)
+    order, each = pair_page.chosen(found, lengths)
     assert (sorted(order), each) == ([it for it in range(375) if it % 15 < 12], 12)
-    every, each = cases.chosen(found[:, ::2], lengths[::2])
+    every, each = pair_page.chosen(found[:, ::2], lengths[::2])
     assert (sorted(every), each) == ([*range(188)], 188)
 
 
 def test_more_pairs_than_a_page_has_room_for_have_one_sentence_each() -> None:
-    order, each = cases.chosen(np.repeat(np.eye(310), 2, axis=1), np.tile((9, 4), 310))
+    order, each = pair_page.chosen(np.repeat(np.eye(310), 2, axis=1), np.tile((9, 4), 310))
     assert (sorted(order), each) == ([*range(1, 620, 2)], 1)

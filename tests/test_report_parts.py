@@ -7,35 +7,35 @@ from xml.etree import ElementTree as Tree
 
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.report import plot_scores, site, table_sections, varied
-from ner_experiments.report.svg import drawing, inline
-from ner_experiments.runs import Run
-from ner_experiments.table_scores import Page, Result
+from ner_experiments.report import site, table_page
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import plots, spec
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.svg import drawing, inline
 
 
 def published(name: str) -> Page:
-    table = tables.load(name)
+    table = spec.load(name)
     return Page(table, tuple(map(Result, table.rows)))
 
 
 def test_a_number_that_rows_vary_is_the_axis() -> None:
     """Against the papers: layers of two stacks, units of one size, units and sizes at once, sizes."""
-    layers = varied.axis(published("yang2020_table12"))
+    layers = plots.axis(published("yang2020_table12"))
     assert layers is not None
     of_series = {
         series: [point.x for point in layers.points if point.series == series]
         for series in ("stacked", "residual")
     }
     assert (layers.label, of_series) == ("layers", {"stacked": [2, 3, 4], "residual": [2, 3, 4, 5, 6]})
-    units = varied.axis(published("zukov2018_table2"))
+    units = plots.axis(published("zukov2018_table2"))
     assert units is not None
     assert (units.label, [point.x for point in units.points]) == ("parallel units", [1, 2, 4, 8, 16, 32])
-    both = varied.axis(published("zukov2018_table3"))
+    both = plots.axis(published("zukov2018_table3"))
     assert both is not None
     assert both.label == "parallel units (with size of a unit)"
     assert [point.x for point in both.points] == [2**power for power in range(8)]
-    sizes = varied.axis(published("zukov2018_table4"))
+    sizes = plots.axis(published("zukov2018_table4"))
     assert sizes is not None
     assert [(point.x, point.result.row.published) for point in sizes.points] == [
         (8, 89.78),
@@ -50,15 +50,15 @@ def test_a_number_that_rows_vary_is_the_axis() -> None:
     "name", ["yang2020_table10", "yang2020_table13", "huang2015_table2", "li2020_table1"]
 )
 def test_a_number_that_goes_with_a_choice_is_no_axis(name: str) -> None:
-    assert varied.axis(published(name)) is None
+    assert plots.axis(published(name)) is None
 
 
 def test_rows_are_drawn_beside_those_on_the_same_scale_and_none_is_lost() -> None:
-    found = varied.panels(published("huang2015_table2"))
+    found = plots.panels(published("huang2015_table2"))
     for panel, word in zip(found, ("POS", "chunks", "NER"), strict=True):
         assert all(word in result.row.label for result in panel.results)
-    assert sum(len(panel.results) for panel in found) == len(tables.load("huang2015_table2").rows)
-    heads = varied.panels(published("li2020_table5"))
+    assert sum(len(panel.results) for panel in found) == len(spec.load("huang2015_table2").rows)
+    heads = plots.panels(published("li2020_table5"))
     assert [(panel.title, len(panel.results)) for panel in heads] == [(f"tag {tag}", 9) for tag in "OSBIE"]
 
 
@@ -91,12 +91,12 @@ def test_a_picture_takes_the_pages_colours_and_leaves_the_page_alone() -> None:
 
 
 def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None:
-    table = tables.load("zukov2018_table4")
+    table = spec.load("zukov2018_table4")
     scores = {1: 90.0, 2: 91.0, 3: 92.0}
     page = Page(table, tuple(Result(row, scores if "64" in row.label else {}) for row in table.rows))
-    axis = varied.axis(page)
+    axis = plots.axis(page)
     assert axis is not None
-    plot = plot_scores.along(axis, "axis", "test F1")
+    plot = plots.along(axis, "axis", "test F1")
     assert ["size 64", "91.48 ± 0.22 (10)", "91.00 ± 1.00 (3)", "88.52 to 93.48"] in plot.grid.lines
     labels = {node.text for node in Tree.fromstring(plot.svg).iter() if node.text}
     assert {"score, published", "score, ours", "8", "16", "32", "64", "128"} <= labels
@@ -109,9 +109,9 @@ def test_what_one_would_not_see_is_written_out() -> None:
 
 def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
     """Table 14 publishes sentences; warnings, of a legend without entries say, are errors here."""
-    rows = tables.load("yang2020_table14").rows
-    panel = varied.Panel("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
-    plot = plot_scores.by_row(panel, "rows", "test F1")
+    rows = spec.load("yang2020_table14").rows
+    panel = plots.Panel("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
+    plot = plots.by_row(panel, "rows", "test F1")
     labels = [node.text for node in Tree.fromstring(plot.svg).iter() if node.text]
     assert "ours" in labels
     assert "published" not in labels
@@ -121,5 +121,5 @@ def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
 def test_seconds_per_epoch_are_those_of_the_published_table() -> None:
     metrics = ({"seconds": 10, "epochs": 1}, {"seconds": 90, "epochs": 3})
     runs = {seed: Run(Path(), {"parameters": 5, **it}) for seed, it in enumerate(metrics)}
-    result = Result(tables.load("yang2020_table13").rows[0], runs=runs)
-    assert table_sections.cost_line(result)[5] == f"{result.cost()['seconds_per_epoch']:.1f} ± 14.1"
+    result = Result(spec.load("yang2020_table13").rows[0], runs=runs)
+    assert table_page.cost_line(result)[5] == f"{result.cost()['seconds_per_epoch']:.1f} ± 14.1"

@@ -8,22 +8,23 @@ from xml.etree import ElementTree as Tree
 
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.analysis.over_seeds import Mean, MeanBucket
-from ner_experiments.report import error_tables, plot_bars, plot_scores, svg, table_sections, varied
+from ner_experiments.analysis.seeds import Mean, MeanBucket
+from ner_experiments.report import errors, table_page
+from ner_experiments.report import plots as report_plots
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.plot_bars import Bar
-from ner_experiments.report.svg import Plot
-from ner_experiments.runs import Run
-from ner_experiments.table_page import Grid
-from ner_experiments.table_scores import Page, Result
+from ner_experiments.report.plots import Bar
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import plots, spec, svg
+from ner_experiments.tables.render import Grid
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.svg import Plot
 
 TYPES = ("ADJP", "NP", "VP")
 
 
 def points_of(labels: list[str]) -> Plot:
     rows = {label: [Bar(name, 80 + n, 79 + n, 81 + n) for name in TYPES] for n, label in enumerate(labels)}
-    return plot_bars.points(rows, "p", "test F1", "F1 by type", Grid((), []))
+    return report_plots.points(rows, "p", "test F1", "F1 by type", Grid((), []))
 
 
 def size(plot: Plot) -> tuple[float, float]:
@@ -59,7 +60,7 @@ def test_a_label_that_no_legend_holds_is_cut_and_the_axes_stay_as_wide() -> None
 @pytest.mark.parametrize("least", [0.001, 0.7])
 def test_a_logarithmic_axis_has_numbers_that_can_be_read(least: float) -> None:
     rows = [{"epoch": 1.0, "layer 1": least}, {"epoch": 2.0, "layer 1": 1.0}]
-    plot = plot_bars.lines(rows, "g", "norm", "Gradient of each layer's output")
+    plot = report_plots.lines(rows, "g", "norm", "Gradient of each layer's output")
     texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
     numbers = [text for text in texts if re.search(r"\d", text) and text != "layer 1"]
     assert [text for text in numbers if not re.fullmatch(r"[\d.e-]+", text)] == []
@@ -68,7 +69,7 @@ def test_a_logarithmic_axis_has_numbers_that_can_be_read(least: float) -> None:
 
 def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
     f1 = MeanBucket(Mean(0.8, 0.7, 0.9, 3, "seeds"), 0.8, 0.8, 10)
-    plot = error_tables.drawn("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
+    plot = errors.drawn("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
     assert plot.title == "F1 by type"
     looks = [tuple(svg.look(number).values()) for number in range(svg.LOOKS)]
     assert len(set(looks)) == len(looks) >= 10
@@ -90,13 +91,13 @@ def trained(data: str, *curve: float) -> Mapping[int, Run]:
 
 def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -> None:
     """Scores of 92 to 95 and of 79 to 89, in turn: no picture shows what none of its corpus scored."""
-    rows = [row for row in tables.load("huang2015_table2").rows if row.run and "POS" not in row.label][:4]
+    rows = [row for row in spec.load("huang2015_table2").rows if row.run and "POS" not in row.label][:4]
     chunks = [trained("conll2000", 0.92, 0.948), trained("conll2000", 0.93, 0.95)]
     names = [trained("conll2003", 0.79, 0.88), trained("conll2003", 0.80, 0.89)]
     in_turn = [chunks[0], names[0], chunks[1], names[1]]
     results = tuple(Result(row, runs=runs) for row, runs in zip(rows, in_turn, strict=True))
-    table = tables.load("huang2015_table2")
-    section = table_sections.curves(Entry(Page(table, results)))
+    table = spec.load("huang2015_table2")
+    section = table_page.curves(Entry(Page(table, results)))
     assert section is not None
     assert [plot.title for plot in section.plots] == [rows[n].label for n in (0, 2, 1, 3)]
     ticks = [scale_of(plot) for plot in section.plots]
@@ -105,7 +106,7 @@ def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -
     assert min(ticks[0]) >= 91
     assert max(ticks[2]) <= 90
     assert section.texts[0].endswith("Rows on one corpus have one scale: first conll2000, then conll2003.")
-    one = table_sections.curves(Entry(Page(table, results[::2])))
+    one = table_page.curves(Entry(Page(table, results[::2])))
     assert one is not None
     assert one.texts[0].endswith("All rows have one scale.")
 
@@ -118,12 +119,12 @@ def scale_of(plot: Plot) -> list[float]:
 
 def test_a_picture_is_named_after_the_corpus_that_was_scored() -> None:
     """With data=weibo a table of MSRA is no picture of MSRA; rows without runs stand beside the others."""
-    table = tables.load("yang2020_table13")
+    table = spec.load("yang2020_table13")
     ran, *others = table.rows
     results = (Result(ran, {1: 50.0}, trained("weibo", 0.5), comparable=False), *map(Result, others))
-    assert [panel.title for panel in varied.panels(Page(table, results, ("data=weibo",)))] == ["weibo"]
-    assert [it.title for it in varied.panels(Page(table, tuple(map(Result, table.rows))))] == ["msra"]
+    assert [panel.title for panel in plots.panels(Page(table, results, ("data=weibo",)))] == ["weibo"]
+    assert [it.title for it in plots.panels(Page(table, tuple(map(Result, table.rows))))] == ["msra"]
     own = (replace(results[0], runs=trained("my files", 0.5)), *results[1:])
-    (panel,) = varied.panels(Page(table, own, ("data=conll",)))
+    (panel,) = plots.panels(Page(table, own, ("data=conll",)))
     assert (panel.title, len(panel.results)) == ("my files", len(table.rows))
-    assert plot_scores.by_row(panel, "rows", "test F1").title == "test F1, row by row: my files"
+    assert plots.by_row(panel, "rows", "test F1").title == "test F1, row by row: my files"

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from toy_rows import TEST, TOY, finish
 
-from ner_experiments import shown
-from ner_experiments.analysis.predictions import Predicted
-from ner_experiments.report import worst
-from ner_experiments.report.cases import Pieces
-from ner_experiments.runs import KeptRun, Run, run_of
+from ner_experiments.loggers import final
+from ner_experiments.report import row_page
+from ner_experiments.report.pair_page import Pieces
+from ner_experiments.runs.predictions import Predicted
+from ner_experiments.runs.run import KeptRun, Run, run_of
 
 
 def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
@@ -23,15 +23,15 @@ def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
 def test_of_one_run_they_are_what_loggers_show(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worst, "MOST", most)
+    monkeypatch.setattr(row_page, "MOST", most)
     own = runs(tmp_path, 20)
     expected = [
         (f"Sentence {number}, errors: {errors}", gold, predicted)
-        for number, errors, gold, predicted in shown.predictions(own[1].folder, "test", "mentions", most)
+        for number, errors, gold, predicted in final.predictions(own[1].folder, "test", "mentions", most)
         if errors
     ]
     assert len(expected) == min(most, sum("B-" in " ".join(it.tags) for it in TEST[:20]))
-    section = worst.worst_section(own)
+    section = row_page.worst_section(own)
     assert section is not None
     found = []
     for sentence in section.sentences:
@@ -62,7 +62,7 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
         seed: Tagging(Path(), {"task": "tags", "tags": [it.split() for it in of_seed]})
         for seed, of_seed in tagged.items()
     }
-    section = worst.worst_section(made)
+    section = row_page.worst_section(made)
     assert section is not None
     assert section.texts[0].startswith("2 of 2 test sentences have errors; shown are 2,")
     second, first = section.sentences
@@ -77,7 +77,7 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
 def test_kept_runs_have_no_sentences_and_runs_without_errors_none_to_show(tmp_path: Path) -> None:
     own = runs(tmp_path, 0, 20)
     kept = {seed: KeptRun(run.folder, run.metrics, {}) for seed, run in own.items()}
-    assert worst.worst_section(kept) is None
-    assert worst.worst_section({1: own[1]}) is None
-    alone, both = worst.worst_section({2: own[2]}), worst.worst_section({1: kept[1], 2: own[2]})
+    assert row_page.worst_section(kept) is None
+    assert row_page.worst_section({1: own[1]}) is None
+    alone, both = row_page.worst_section({2: own[2]}), row_page.worst_section({1: kept[1], 2: own[2]})
     assert alone == both

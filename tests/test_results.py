@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.metrics.sequence_labeling import get_entities
 
-from ner_experiments import results
 from ner_experiments.data.columns import read_columns
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.metrics import SpanF1
-from ner_experiments.results import write_json, write_predictions
+from ner_experiments.runs import provenance
+from ner_experiments.runs.provenance import write_json, write_predictions
 
 Tags = Sequence[str]
 
@@ -172,13 +172,13 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
     """A process whose text files are ASCII by default writes the same bytes."""
     code = (
         "import locale, sys; from pathlib import Path\n"
-        "from ner_experiments.results import write_json, write_predictions\n"
+        "from ner_experiments.runs.provenance import write_json, write_predictions\n"
         "from ner_experiments.data.sentence import Sentence\n"
         "assert locale.getencoding().lower() not in ('utf-8', 'utf8'), locale.getencoding()\n"
         "write_json(Path('a.json'), 'é中')\n"
         "write_predictions(Path('b/dev.conll'), 'tags', [Sentence(('é中',), ('X',))], [['X']])\n"
     )
-    root = str(Path(results.__file__).parents[1])
+    root = str(Path(provenance.__file__).parents[1])
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONPATH": root}
     (tmp_path / "write.py").write_text(code, encoding="utf-8")
     subprocess.run([sys.executable, "write.py"], cwd=tmp_path, env={**os.environ, **plain}, check=True)
@@ -194,25 +194,25 @@ def test_the_commit_says_whether_the_source_was_changed(
 ) -> None:
     file = tmp_path / "source" / "results.py"
     file.parent.mkdir()
-    monkeypatch.setattr(results, "__file__", str(file))
+    monkeypatch.setattr(provenance, "__file__", str(file))
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     file.write_text("1")
-    assert results.commit() is None  # in no checkout
+    assert provenance.commit() is None  # in no checkout
     git("init")
-    assert results.commit() is None  # in one that is not the source's
+    assert provenance.commit() is None  # in one that is not the source's
     git("add", ".")
     git("commit", "--message", "one")
     git("tag", "v1")
-    assert results.commit() == git("rev-parse", "HEAD")
+    assert provenance.commit() == git("rev-parse", "HEAD")
     assert re.fullmatch("[0-9a-f]{40}", git("rev-parse", "HEAD"))
     file.write_text("2")
-    assert results.commit() == git("rev-parse", "HEAD") + "+"
-    assert results.commit(":/source") == results.commit()
-    assert results.commit(":/conf") == git("rev-parse", "HEAD")
+    assert provenance.commit() == git("rev-parse", "HEAD") + "+"
+    assert provenance.commit(":/source") == provenance.commit()
+    assert provenance.commit(":/conf") == git("rev-parse", "HEAD")
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="not Linux")
@@ -245,4 +245,4 @@ def test_without_proc_the_peak_is_that_of_the_whole_process(
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(Path, "exists", lambda _: False)
     monkeypatch.setattr(resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=4096))
-    assert results.peak_memory(torch.device("cpu")) == {"main": expected}
+    assert provenance.peak_memory(torch.device("cpu")) == {"main": expected}

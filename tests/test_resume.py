@@ -12,8 +12,8 @@ import pytest
 from safetensors.torch import load_file
 from test_loggers import scalars
 
-from ner_experiments import checkpoints
-from ner_experiments.checkpoints import resumable
+from ner_experiments.training import checkpoints
+from ner_experiments.training.checkpoints import resumable
 
 TINY = [
     "data.max_sentences=80",

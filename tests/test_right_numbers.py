@@ -15,12 +15,14 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
-from ner_experiments import pages, settings, train
+from ner_experiments import train
+from ner_experiments.config import compose
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert
 from ner_experiments.metrics import SpanF1
-from ner_experiments.results import iob2, seqeval_f1, write_predictions
+from ner_experiments.runs.provenance import iob2, seqeval_f1, write_predictions
+from ner_experiments.tables import pages
 
 Tags = Sequence[str]
 KINDS = ("A", "B-x", "creative-work")
@@ -30,8 +32,8 @@ SMALL = ["data.max_sentences=40", "trainer.max_epochs=1", "runtime.progress=fals
 
 
 def configure(*overrides: str) -> DictConfig:
-    with settings.conf():
-        return hydra.compose(settings.ROOT, overrides=[*SMALL, *overrides])
+    with compose.conf():
+        return hydra.compose(compose.ROOT, overrides=[*SMALL, *overrides])
 
 
 def weights(result: dict[str, Any]) -> dict[str, bytes]:
@@ -134,7 +136,7 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
 # The same twice
 
 
-MODELS = settings.architectures()
+MODELS = compose.architectures()
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -11,8 +11,8 @@ import pytest
 from submitit.core import submission
 from submitit.core.utils import DelayedSubmission
 
-from hydra_plugins.slurm_launcher import ArrayTask
-from ner_experiments import job
+from ner_experiments.launch import worker
+from ner_experiments.launch.slurm import ArrayTask
 
 
 @pytest.fixture
@@ -61,13 +61,13 @@ def test_near_its_time_limit_a_job_is_put_back_and_may_finish_its_step(
         steps.append("saved")
         raise SystemExit(143)
 
-    monkeypatch.setattr(job, "run", is_stopped)
+    monkeypatch.setattr(worker, "run", is_stopped)
     with pytest.raises(SystemExit, match="143"):
         submission.process_job(task)
     assert steps == ["step", "told to stop", "saved"]
     assert (states / "scontrol").read_text() == "requeue 7_1\n"
     assert not (task / "7_1_0_outcome.json").exists()
-    monkeypatch.setattr(job, "run", lambda overrides: {"overrides": overrides})
+    monkeypatch.setattr(worker, "run", lambda overrides: {"overrides": overrides})
     submission.process_job(task)
     assert outcome(task) == {"result": {"overrides": ["seed=2"]}}
 
@@ -79,10 +79,10 @@ def test_a_job_that_reaches_its_time_limit_too_often_fails(
         signal.raise_signal(signal.SIGUSR2)
         raise SystemExit(143)
 
-    monkeypatch.setattr(job, "run", reaches_it)
+    monkeypatch.setattr(worker, "run", reaches_it)
     with pytest.raises(SystemExit):
         submission.process_job(task)
-    with pytest.raises(job.RefusedError, match="timed-out too many times"):
+    with pytest.raises(worker.RefusedError, match="timed-out too many times"):
         submission.process_job(task)
     assert (states / "scontrol").read_text() == "requeue 7_1\n"
     assert "timed-out too many times" in outcome(task)["failed"]
@@ -94,8 +94,8 @@ def test_whatever_goes_wrong_in_a_job_is_one_line_of_moderate_length(
     def fails(overrides: Sequence[str]) -> dict[str, Any]:
         raise ValueError("two\nlines " + "and more " * 500)
 
-    monkeypatch.setattr(job, "run", fails)
-    with pytest.raises(job.RefusedError, match=r"^two lines and more and"):
+    monkeypatch.setattr(worker, "run", fails)
+    with pytest.raises(worker.RefusedError, match=r"^two lines and more and"):
         submission.process_job(task)
     line = outcome(task)["failed"]
     assert line.startswith("two lines and more and")

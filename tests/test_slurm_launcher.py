@@ -13,7 +13,7 @@ import fake_slurm
 import pytest
 from hydra.errors import CompactHydraException
 
-from hydra_plugins.slurm_launcher import SlurmLauncher
+from ner_experiments.launch.slurm import SlurmLauncher
 
 ROOT = Path(__file__).parent.parent
 TINY = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ner_experiments.statistics import against_published, difference, seeds_needed, summarise
+from ner_experiments.analysis.statistics import against_published, difference, seeds_needed, summarise
 
 TIMES = 2000
 

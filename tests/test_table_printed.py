@@ -12,12 +12,12 @@ import made_up_trials
 import pytest
 from toy_rows import TABLE, TEST, TOY, page_of
 
-from ner_experiments import table_page, table_records, tables
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.main import cli
-from ner_experiments.results import write_predictions
-from ner_experiments.runs import Run
-from ner_experiments.table_scores import Page, Result, collect
+from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import render, spec
+from ner_experiments.tables.scores import Page, Result, collect
 
 
 @pytest.fixture
@@ -45,16 +45,16 @@ def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Pag
 
 
 def test_the_price_of_peeking_is_shown_of_runs_that_peeked(page: Page, here: str) -> None:
-    assert "peeking" not in table_page.markdown(page)
+    assert "peeking" not in render.markdown(page)
     ours = page.results[5].runs[2]
     (ours.folder / "peek.csv").write_text("epoch,test_f1\n1,0.25\n2,0.999\n")
-    (row,) = [line for line in table_page.markdown(page).splitlines() if line.startswith("| residual, 4")]
+    (row,) = [line for line in render.markdown(page).splitlines() if line.startswith("| residual, 4")]
     assert row.endswith(f"| {99.9 - ours.score:+.2f} |")
     assert page.results[0].price_of_peeking() is None
 
 
 def test_published_numbers_are_compared_where_the_data_are_theirs() -> None:
-    (row,) = [row for row in tables.load("zukov2018_table1").rows if row.run is not None]
+    (row,) = [row for row in spec.load("zukov2018_table1").rows if row.run is not None]
     against = Result(row, {1: 90.0, 2: 92.0}).against
     assert against is not None
     assert against.difference == pytest.approx(91.0 - 91.48)
@@ -79,7 +79,7 @@ def test_tags_are_counted_by_tokens(tmp_path: Path) -> None:
 
 
 def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
-    content: Any = json.loads(table_records.as_json(page))
+    content: Any = json.loads(render.as_json(page))
     assert content["deviations"] == TOY
     assert [row["published"] for row in content["rows"]] == [
         90.55,
@@ -100,29 +100,29 @@ def test_json_has_what_was_published_and_what_was_measured(page: Page) -> None:
 
 
 def test_csv_and_markdown_and_latex_agree_with_json(page: Page) -> None:
-    rows: Any = json.loads(table_records.as_json(page))["rows"]
-    lines = list(csv.DictReader(io.StringIO(table_records.as_csv(page))))
+    rows: Any = json.loads(render.as_json(page))["rows"]
+    lines = list(csv.DictReader(io.StringIO(render.as_csv(page))))
     assert [line["label"] for line in lines] == [row["label"] for row in rows]
     measured = rows[5]["measured"]
     assert float(lines[5]["mean"]) == measured["mean"]
     assert lines[1]["mean"] == ""
     figure = f"{measured['mean']:.2f} ± {measured['sd']:.2f} (3)"
-    assert f"| residual, 4 layers [1] | 92.22 | {figure} |" in table_page.markdown(page)
+    assert f"| residual, 4 layers [1] | 92.22 | {figure} |" in render.markdown(page)
     in_latex = figure.replace("±", r"$\pm$")
-    assert f"residual, 4 layers [1] & 92.22 & {in_latex} &" in table_page.latex(page)
-    assert "**Not the paper's settings:** `data=toy_zh" in table_page.markdown(page)
-    assert "[1] table 7 says 92.17 of the same model" in table_page.markdown(page)
-    assert r"data=toy\_zh" in table_page.latex(page)
+    assert f"residual, 4 layers [1] & 92.22 & {in_latex} &" in render.latex(page)
+    assert "**Not the paper's settings:** `data=toy_zh" in render.markdown(page)
+    assert "[1] table 7 says 92.17 of the same model" in render.markdown(page)
+    assert r"data=toy\_zh" in render.latex(page)
 
 
 def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
     assert page.results[1].reads == ("toy_zh",)
-    (row,) = [line for line in table_page.markdown(page).splitlines() if line.startswith("| stacked, 3")]
+    (row,) = [line for line in render.markdown(page).splitlines() if line.startswith("| stacked, 3")]
     assert "| not run |" in row  # all it reads was there for the others
 
 
 def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
-    table = tables.load("huang2015_table2")
+    table = spec.load("huang2015_table2")
     page = collect(table, source=lambda experiment: {})
     of = {result.row.label: result for result in page.results}
     assert page.needs(of["Senna, BI-LSTM-CRF, POS"]) == ["ptb", "senna.txt"]
@@ -144,7 +144,7 @@ def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
     page = replace(page, results=tuple(ran))
     assert page.needs(of["Senna, BI-LSTM-CRF, NER"]) == ["senna.txt"]
     assert page.needs(of["random, LSTM, chunks"]) == ["conll2000"]
-    grid = table_page.results(page)
+    grid = render.results(page)
     cells = {line[0]: line[2] for line in grid.lines}
     assert cells["Senna, LSTM, POS"] == "not run: needs ptb, senna.txt"
     assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""
@@ -152,13 +152,13 @@ def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
 
 def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:
     made_up_trials.write(tmp_path / "xor", {"baseline": made_up_trials.model([3, 3], [3, 2])})
-    page = collect(tables.load("xor"), [f"output_dir={tmp_path}"])
-    assert "| Baseline, CRF | 3 | 2.50 ± 0.71 (2) |" in table_page.markdown(page)
+    page = collect(spec.load("xor"), [f"output_dir={tmp_path}"])
+    assert "| Baseline, CRF | 3 | 2.50 ± 0.71 (2) |" in render.markdown(page)
     assert page.results[2].measured is None
     with pytest.raises(
         ValueError, match="xor: its rows are no training runs and take no overrides: layers=3"
     ):
-        collect(tables.load("xor"), ["layers=3"])
+        collect(spec.load("xor"), ["layers=3"])
 
 
 def test_the_command_lists_prints_and_refuses(
@@ -166,10 +166,10 @@ def test_the_command_lists_prints_and_refuses(
 ) -> None:
     assert cli(["table"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in listed] == tables.names()
+    assert [line.split()[0] for line in listed] == spec.names()
     output = here.partition("=")[2]
     assert cli(["table", TABLE, "--json", *TOY, "--output", output]) == 0
-    assert capsys.readouterr().out == table_records.as_json(page)
+    assert capsys.readouterr().out == render.as_json(page)
     assert cli(["table", "yang2020_table99"]) == 1
     assert "there is no table 'yang2020_table99'; did you mean" in capsys.readouterr().err
     for options in (["--keep", TABLE], ["--json"], ["--output", output]):

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from toy_rows import TABLE, TEST, TOY, finish, page_of
 
-from ner_experiments import pages, table_page, table_records, tables
-from ner_experiments.identity import identity, run_folder
-from ner_experiments.runs import Run, finished, finished_once
-from ner_experiments.table_runs import compose, deviations, experiments, joined, unfinished
-from ner_experiments.table_scores import Page, collect
+from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.runs.run import Run, finished, finished_once
+from ner_experiments.tables import pages, render, spec
+from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
+from ner_experiments.tables.scores import Page, collect
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def page(here: str) -> Page:
 def test_a_run_belongs_to_a_row_if_and_only_if_their_identities_agree(page: Page, here: str) -> None:
     found = {result.row.label: sorted(result.runs) for result in page.results if result.runs}
     assert found == {"residual, 4 layers": [1, 2, 3], "stacked, 2 layers": [1, 9]}
-    other = collect(tables.load(TABLE), [*TOY, here, "optimizer.lr=0.002"])
+    other = collect(spec.load(TABLE), [*TOY, here, "optimizer.lr=0.002"])
     assert not any(result.runs for result in other.results)
 
 
 def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     row = ["paper=yang2020", *TOY, here, "model=stacked", "layers=2"]
     folder = finish(row, 1, 0, {})
-    (experiment, *_) = experiments(tables.load(TABLE), [*TOY, here])
+    (experiment, *_) = experiments(spec.load(TABLE), [*TOY, here])
     assert finished(experiment.cfg, {}).keys() == {1}
     metrics = json.loads((folder / "metrics.json").read_text())
     (folder / "metrics.json").write_text(json.dumps(metrics | {"identity": metrics["identity"][::-1]}))
@@ -41,7 +41,7 @@ def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
 
 
 def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:
-    jobs, finished = unfinished(tables.load(TABLE), [*TOY, here], [1, 2])
+    jobs, finished = unfinished(spec.load(TABLE), [*TOY, here], [1, 2])
     assert finished == 3
     assert len(jobs) == 8 * 2 - 3
     base = {"paper=yang2020", *TOY, here}
@@ -57,14 +57,14 @@ def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:
 
 def test_rows_without_their_files_are_left_to_fail_by_themselves(tmp_path: Path) -> None:
     further = [f"data_dir={tmp_path}/nothing", f"output_dir={tmp_path}"]
-    jobs, finished = unfinished(tables.load("yang2020_table7"), further, [])
+    jobs, finished = unfinished(spec.load("yang2020_table7"), further, [])
     assert (len(jobs), finished) == (5, 0)  # the table's own seeds
-    assert collect(tables.load("yang2020_table7"), further).results[-1].measured is None
+    assert collect(spec.load("yang2020_table7"), further).results[-1].measured is None
 
 
 def test_runs_that_cannot_be_told_are_named_with_the_reason(tmp_path: Path) -> None:
     """A row's, whose corpus is gone; what is there of another experiment needs no corpus."""
-    table, further = tables.load("yang2020_table7"), [f"data_dir={tmp_path}", f"output_dir={tmp_path}"]
+    table, further = spec.load("yang2020_table7"), [f"data_dir={tmp_path}", f"output_dir={tmp_path}"]
     experiment = experiments(table, further)[0]
     cfg = experiment.cfg
     for number, name in enumerate((identity(cfg, "old"), "0123")):
@@ -74,7 +74,7 @@ def test_runs_that_cannot_be_told_are_named_with_the_reason(tmp_path: Path) -> N
         (folder / "metrics.json").write_text(json.dumps(metrics))
     page = collect(table, further)
     assert [result.row for result in page.results if result.missing] == [experiment.row]
-    assert "Not measured: msra: not found in" in table_page.markdown(page)
+    assert "Not measured: msra: not found in" in render.markdown(page)
 
 
 def test_runs_that_read_different_files_are_not_put_together() -> None:
@@ -98,8 +98,8 @@ def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Pa
         for one in (page, again)
     )
     assert ours == theirs
-    assert [table_records.compared_record(it) for it in again.comparisons()] == [
-        table_records.compared_record(it) for it in page.comparisons()
+    assert [render.compared_record(it) for it in again.comparisons()] == [
+        render.compared_record(it) for it in page.comparisons()
     ]
     text = "".join(path.read_text() for path in folder.rglob("*.json"))
     assert str(tmp_path) not in text.replace(str(folder), "")
@@ -109,14 +109,14 @@ def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Pa
 
 
 def test_an_analysis_has_the_runs_of_the_table_it_analyses() -> None:
-    assert experiments(tables.load("li2020_table4")) == experiments(tables.load("li2020_table1"))
-    page = collect(tables.load("li2020_table4"))
-    assert "Made from the runs of li2020_table1" in table_page.markdown(page)
+    assert experiments(spec.load("li2020_table4")) == experiments(spec.load("li2020_table1"))
+    page = collect(spec.load("li2020_table4"))
+    assert "Made from the runs of li2020_table1" in render.markdown(page)
     assert not any(result.measured for result in page.results)
 
 
 def test_the_overrides_that_make_other_experiments_are_shown() -> None:
-    table = tables.load("yang2020_table7")
+    table = spec.load("yang2020_table7")
     assert deviations(table, ["output_dir=x", "runtime.threads=2", "data_dir=y"]) == []
     assert deviations(table, ["layers=4", "data.folder=z"]) == []  # as the paper has it; elsewhere
     assert deviations(table, ["output_dir=x", "trainer.max_epochs=5"]) == ["trainer.max_epochs=5"]
@@ -124,7 +124,7 @@ def test_the_overrides_that_make_other_experiments_are_shown() -> None:
 
 
 def test_an_override_that_is_forced_is_of_the_same_setting(tmp_path: Path) -> None:
-    page = collect(tables.load(TABLE), [f"output_dir={tmp_path}", "++data.max_sentences=80"])
+    page = collect(spec.load(TABLE), [f"output_dir={tmp_path}", "++data.max_sentences=80"])
     assert not any(result.comparable for result in page.results)
     assert joined(["layers=2", "seed=1"], ["++layers=3"]) == ("++layers=3", "seed=1")
 
@@ -132,16 +132,16 @@ def test_an_override_that_is_forced_is_of_the_same_setting(tmp_path: Path) -> No
 def test_another_model_under_the_words_makes_other_experiments() -> None:
     """Its name on a hub is no place, and its checksum is not known before it is read."""
     override = "words.input.path=google-bert/bert-large-cased"
-    assert deviations(tables.load("yang2020_table6"), [override, "data_dir=y"]) == [override]
+    assert deviations(spec.load("yang2020_table6"), [override, "data_dir=y"]) == [override]
 
 
 def test_overrides_that_make_two_rows_one_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"'stacked, 2 layers' and 'stacked, 3 layers' are one experiment with layers=3"
     ):
-        experiments(tables.load(TABLE), ["layers=3"])
+        experiments(spec.load(TABLE), ["layers=3"])
 
 
 def test_a_row_that_does_not_compose_is_refused_by_its_name() -> None:
     with pytest.raises(ValueError, match=r"yang2020_table13, row 'without dense layer': .*model/dense"):
-        experiments(tables.load("yang2020_table13"), ["model=bilstm"])
+        experiments(spec.load("yang2020_table13"), ["model=bilstm"])

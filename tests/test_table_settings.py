@@ -2,9 +2,9 @@
 
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.table_runs import joined
-from ner_experiments.table_settings import compared, numeric, settings, varying
+from ner_experiments.config.overrides import compared, numeric, settings, varying
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import joined
 
 COMPARED = {
     "huang2015_table2": ["data", "direct", "model", "decoder", "words"],
@@ -29,11 +29,11 @@ COMPARED = {
     "zukov2018_table4": ["model.unit_size"],
     "zukov2018_table5": ["chars", "penalty", "model/init", "model.dropout", "model/pool"],
 }
-TRAINED = [name for name in tables.names() if any(row.run is not None for row in tables.load(name).rows)]
+TRAINED = [name for name in spec.names() if any(row.run is not None for row in spec.load(name).rows)]
 
 
 def rows_of(name: str) -> list[dict[str, str]]:
-    table = tables.load(name)
+    table = spec.load(name)
     return [settings(joined(table.base, row.run)) for row in table.rows if row.run is not None]
 
 

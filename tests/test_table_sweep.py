@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments import smoke, tables
+from ner_experiments.commands import smoke
 from ner_experiments.main import cli
+from ner_experiments.tables import spec
 
 ROOT = Path(__file__).parent.parent
 TABLE = "yang2020_table7"
@@ -89,7 +90,7 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from ner_experiments.table_command import for_the_sweeper
+    from ner_experiments.commands.table import for_the_sweeper
 
     written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
     passed = for_the_sweeper([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
@@ -105,7 +106,7 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
 def test_smoke_tries_each_row_on_files_made_for_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert smoke.main([name]) == 0
     printed = capsys.readouterr().out
-    rows = tables.load(name).rows
+    rows = spec.load(name).rows
     assert f"{len(rows)} rows, {sum(row.run is not None for row in rows):>2} run" in printed
     assert "all rows train, decode and are aggregated" in printed
     assert "no score counts" in printed
@@ -125,7 +126,7 @@ def test_smoke_counts_rows_that_fail(
     monkeypatch.setattr(train, "train", fails)
     assert smoke.main([name]) == 1
     captured = capsys.readouterr()
-    rows = [row for row in tables.load(of).rows if row.run is not None]
+    rows = [row for row in spec.load(of).rows if row.run is not None]
     assert f"{len(rows)} rows failed" in captured.out
     assert f"{name}, {rows[0].label}: RuntimeError: on purpose" in captured.err
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from omegaconf import OmegaConf
 
-from ner_experiments import tables
-from ner_experiments.table_runs import compose, experiments, joined
-from ner_experiments.tables import Row
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import compose, experiments, joined
+from ner_experiments.tables.spec import Row
 
 PAPERS = os.environ.get("NER_PAPERS_DIR")
-NAMES = tables.names()
+NAMES = spec.names()
 EXPECTED = [
     *(f"huang2015_table{number}" for number in range(2, 7)),
     *("li2020_figure2", "li2020_table1", "li2020_table3", "li2020_table4", "li2020_table5"),
@@ -97,14 +97,14 @@ def test_rows_and_figures_are_those_of_the_paper(name: str) -> None:
     papers: Any = OmegaConf.to_container(OmegaConf.load(Path(str(PAPERS)) / "published.yaml"))
     paper, number = name.split("_table")
     expected = READ[paper](number, papers[paper][f"table{number}"])
-    assert [stated(row) for row in tables.load(name).rows] == expected
+    assert [stated(row) for row in spec.load(name).rows] == expected
 
 
 @pytest.mark.skipif(PAPERS is None, reason="NER_PAPERS_DIR is not set")
 @pytest.mark.parametrize(("name", "contradiction"), [("5", "text_says"), ("7", "tables_11_to_13_say")])
 def test_where_the_paper_contradicts_itself_a_note_says_so(name: str, contradiction: str) -> None:
     papers: Any = OmegaConf.to_container(OmegaConf.load(Path(str(PAPERS)) / "published.yaml"))
-    (row,) = [row for row in tables.load(f"yang2020_table{name}").rows if row.note]
+    (row,) = [row for row in spec.load(f"yang2020_table{name}").rows if row.note]
     assert str(papers["yang2020"][f"table{name}"][contradiction]) in row.note
 
 
@@ -112,7 +112,7 @@ def test_where_the_paper_contradicts_itself_a_note_says_so(name: str, contradict
 @pytest.mark.parametrize("number", ["2", "3", "4"])
 def test_units_are_those_of_the_figure(number: str) -> None:
     papers: Any = OmegaConf.to_container(OmegaConf.load(Path(str(PAPERS)) / "published.yaml"))
-    rows, figures = tables.load(f"zukov2018_table{number}").rows, papers["zukov2018"][f"table{number}"]
+    rows, figures = spec.load(f"zukov2018_table{number}").rows, papers["zukov2018"][f"table{number}"]
     for row, printed in zip(rows, figures, strict=True):
         settings = dict(item.split("=") for item in row.run or ())
         for key, setting in (("units", "model.num_units"), ("unit_size", "model.unit_size")):
@@ -142,7 +142,7 @@ def settings_of(overrides: tuple[str, ...]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_row_differs_from_its_tables_base_in_what_it_says_alone(name: str) -> None:
-    table = tables.load(name)
+    table = spec.load(name)
     if table.command or table.analysis:
         assert not any(row.run for row in table.rows)
         return
@@ -158,8 +158,8 @@ def test_a_row_differs_from_its_tables_base_in_what_it_says_alone(name: str) -> 
 
 def test_rows_of_one_table_may_count_in_another() -> None:
     """Table 4's rows are rows of table 2: the same settings, by other words."""
-    rows = {experiment.row.label: experiment for experiment in experiments(tables.load("huang2015_table2"))}
-    (plain, senna) = experiments(tables.load("huang2015_table4"))
+    rows = {experiment.row.label: experiment for experiment in experiments(spec.load("huang2015_table2"))}
+    (plain, senna) = experiments(spec.load("huang2015_table4"))
     assert plain.cfg == rows["random, BI-LSTM-CRF, POS"].cfg
     assert senna.cfg == rows["Senna, BI-LSTM-CRF, POS"].cfg
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments import tables
-from ner_experiments.table_runs import experiments
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import experiments
 
 OWN = "title: t\nsource: ours\nextends: yang2020_table12\nrows: [{label: ours, run: [model=cross]}]\n"
 
@@ -18,8 +18,8 @@ def own(folder: Path, text: str) -> Path:
 
 
 def test_rows_notes_and_base_are_the_published_ones_and_then_its_own(tmp_path: Path) -> None:
-    published = tables.load("yang2020_table12")
-    table = tables.read(own(tmp_path, OWN + "notes: [mine]\n"))
+    published = spec.load("yang2020_table12")
+    table = spec.read(own(tmp_path, OWN + "notes: [mine]\n"))
     assert table.rows[:-1] == published.rows
     assert table.rows[-1].label == "ours"
     assert (table.base, table.seeds) == (published.base, published.seeds)
@@ -27,12 +27,12 @@ def test_rows_notes_and_base_are_the_published_ones_and_then_its_own(tmp_path: P
 
 
 def test_it_may_have_seeds_of_its_own(tmp_path: Path) -> None:
-    assert tables.read(own(tmp_path, OWN + "seeds: [7]\n")).seeds == (7,)
+    assert spec.read(own(tmp_path, OWN + "seeds: [7]\n")).seeds == (7,)
 
 
 def test_a_published_row_is_the_same_experiment_in_both(tmp_path: Path) -> None:
-    published = experiments(tables.load("yang2020_table12"))
-    *rows, added = experiments(tables.read(own(tmp_path, OWN)))
+    published = experiments(spec.load("yang2020_table12"))
+    *rows, added = experiments(spec.read(own(tmp_path, OWN)))
     assert [row.cfg for row in rows] == [row.cfg for row in published]
     assert {**added.cfg, "model": 0, "layers": 2} == {**published[0].cfg, "model": 0}
     assert added.cfg.model._target_.endswith("cross.CrossBiLSTM")
@@ -50,12 +50,12 @@ def test_a_published_row_is_the_same_experiment_in_both(tmp_path: Path) -> None:
 )
 def test_what_it_cannot_extend_is_refused(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as error:
-        tables.read(own(tmp_path, text))
+        spec.read(own(tmp_path, text))
     assert str(error.value).startswith(f"{tmp_path}/own.yaml: ")
 
 
 def test_a_table_that_extends_is_not_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "SWEEPS", tmp_path)
+    monkeypatch.setattr(spec, "SWEEPS", tmp_path)
     own(tmp_path, OWN.replace("yang2020_table12", "own"))
     with pytest.raises(ValueError, match=r"own.yaml: extends must be a table of runs .*; own has extends"):
-        tables.load("own")
+        spec.load("own")

@@ -11,11 +11,11 @@ import torch
 from tiny_runs import columns_of_test, finished
 
 import ner_experiments
-from ner_experiments import tagging
-from ner_experiments.analysis.predictions import read
-from ner_experiments.data.given import Reading
 from ner_experiments.data.toy import sentences
-from ner_experiments.tagging import Tagged, TextTagger, load
+from ner_experiments.predict import tagger as tagging
+from ner_experiments.predict.input import Reading
+from ner_experiments.predict.tagger import Tagged, TextTagger, load
+from ner_experiments.runs.predictions import read
 
 RUNS = {
     "bilstm": ["data=toy_en"],

@@ -6,9 +6,9 @@ import pytest
 import tiny_bert
 from tiny_runs import columns_of_test, finished
 
-from ner_experiments.analysis.predictions import read
 from ner_experiments.data.toy import sentences
-from ner_experiments.tagging import load
+from ner_experiments.predict.tagger import load
+from ner_experiments.runs.predictions import read
 
 
 @pytest.fixture(scope="module")

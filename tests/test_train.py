@@ -12,11 +12,12 @@ import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
 
-from ner_experiments import build, settings, train
+from ner_experiments import build, train
+from ner_experiments.config import compose
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.metrics import TagAccuracy
-from ner_experiments.runs import Run
+from ner_experiments.runs.run import Run
 
 SMALL = [
     "model.hidden_size=16",
@@ -31,8 +32,8 @@ SMALL = [
 
 
 def configure(*overrides: str) -> DictConfig:
-    with settings.conf():
-        return hydra.compose(settings.ROOT, overrides=[*SMALL, *overrides])
+    with compose.conf():
+        return hydra.compose(compose.ROOT, overrides=[*SMALL, *overrides])
 
 
 def weights(result: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -165,8 +166,8 @@ def test_what_the_suite_trains_it_loads(paper: str, tmp_path: Path) -> None:
         "trainer=smoke",
         f"output_dir={tmp_path}",
     ]
-    with settings.conf():
-        cfg = hydra.compose(settings.ROOT, overrides=[*overrides, "data.max_sentences=20"])
+    with compose.conf():
+        cfg = hydra.compose(compose.ROOT, overrides=[*overrides, "data.max_sentences=20"])
     folder = Path(train.train(cfg)["folder"])
     assert not build.load(folder)[0].training
 

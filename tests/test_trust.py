@@ -14,8 +14,11 @@ from attack import Attack, configure, unmarked
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
-from ner_experiments import build, pages, run_config, runs, train
-from ner_experiments.analysis import figures, measure, trained
+from ner_experiments import build, train
+from ner_experiments.build import load_with_corpus
+from ner_experiments.config import safe_yaml
+from ner_experiments.runs.run import Run, keep
+from ner_experiments.tables import pages, scores, spec
 
 
 @pytest.fixture(scope="module")
@@ -78,11 +81,11 @@ FOREIGN = [
     "hydra.utils.get_method",
     "hydra.utils.get_class",  # without the path that is to be looked at
     "ner_experiments.build.torch.load",
-    "ner_experiments.results.subprocess.run",
-    "ner_experiments.results.git",
-    "ner_experiments.atomic.os.system",
+    "ner_experiments.runs.provenance.subprocess.run",
+    "ner_experiments.runs.provenance.git",
+    "ner_experiments.utils.files.os.system",
     "ner_experiments.data.download.download",
-    "ner_experiments.data.checksum.Path",
+    "ner_experiments.utils.files.Path",
     "ner_experiments.models.residual.nn.Module",
     "ner_experiments.models.residual.BiRNN.register_forward_hook",
     "ner_experiments.models.nothing.Here",
@@ -113,9 +116,9 @@ def test_in_no_part_of_a_config(part: str, run: Path, mark: Path) -> None:
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
         build.load(run)
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
-        trained.load_with_corpus(run)
+        load_with_corpus(run)
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
-        runs.keep(runs.Run(run, json.loads((run / "metrics.json").read_text())), run / "kept.json", "row")
+        keep(Run(run, json.loads((run / "metrics.json").read_text())), run / "kept.json", "row")
 
 
 @pytest.mark.parametrize(
@@ -151,7 +154,7 @@ def test_nor_hidden_deeper_or_behind_other_keys(place: str, value: Any, named: s
 def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
     rewrite(run, "data.name", reference)
-    for load in (build.load, trained.load_with_corpus, run_config.read):
+    for load in (build.load, load_with_corpus, safe_yaml.read):
         with pytest.raises(
             ValueError, match=r"data.name: .* are values, not references, got '.*\$\{"
         ) as error:
@@ -176,7 +179,7 @@ def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytes
 def test_what_is_no_config_is_refused_in_a_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=f"{tmp_path}/config.yaml:") as error:
-        run_config.read(tmp_path)
+        safe_yaml.read(tmp_path)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -191,14 +194,14 @@ def test_what_is_no_config_is_refused_in_a_line(text: str, message: str, tmp_pat
     ],
 )
 def test_what_the_command_line_may_choose_can_be_loaded(choice: str) -> None:
-    run_config.refuse_foreign(OmegaConf.to_container(configure(choice), resolve=True), "here")
+    safe_yaml.refuse_foreign(OmegaConf.to_container(configure(choice), resolve=True), "here")
 
 
 def test_a_kept_table_has_nothing_called_and_looks_nothing_up(tmp_path: Path, mark: Path) -> None:
     """The overrides that its page is made with are composed again; for table 5 that reads the corpus."""
     cfg = configure("data._target_=os.system", f"+data._args_=[touch {mark}]")
     with pytest.raises(ValueError, match=r"the corpus: data._target_: a run may name .* got 'os.system'"):
-        figures.by_seed(measure.CHUNK, {}, cfg.data)
+        scores.by_seed(spec.CHUNK, {}, cfg.data)
     about = {"table": "li2020_table5", "overrides": ["data.folder=${oc.env:SECRET}"]}
     (tmp_path / "table.json").write_text(json.dumps(about))
     with pytest.raises(

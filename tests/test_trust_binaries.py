@@ -12,8 +12,10 @@ import tiny_bert
 import torch
 from attack import Attack, configure, unmarked
 
-from ner_experiments import checkpoints, signs, train
+from ner_experiments import train
 from ner_experiments.data import bert_files, frozen, vectors
+from ner_experiments.runs import progress
+from ner_experiments.training import checkpoints
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     (folder / "metrics.json").unlink()
     state = {"callbacks": {"LastCheckpoint": {"made_by": checkpoints.made_by()}}}
     content = {**state, "loops": Attack(mark)}
-    checkpoints.InPlace().save_checkpoint(content, folder / signs.CHECKPOINT)  # with its checksum
+    checkpoints.InPlace().save_checkpoint(content, folder / progress.CHECKPOINT)  # with its checksum
     assert checkpoints.resumable(folder) is None
     assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts anew" in caplog.text
     assert train.train(cfg)["epochs"] == 1

@@ -4,9 +4,9 @@ import ast
 import itertools
 from pathlib import Path
 
-from ner_experiments import run_config
+from ner_experiments.config import safe_yaml
 
-PACKAGE = Path(run_config.__file__).parent
+PACKAGE = Path(safe_yaml.__file__).parent
 
 
 CODE = [*PACKAGE.rglob("*.py"), *(PACKAGE.parent / "hydra_plugins").glob("*.py")]

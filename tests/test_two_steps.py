@@ -10,7 +10,7 @@ import tiny_bert
 import torch
 from safetensors.torch import load_file
 
-from ner_experiments import settings
+from ner_experiments.config import compose
 from ner_experiments.data.toy import sentences
 from ner_experiments.train import train
 
@@ -32,9 +32,9 @@ def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
         "runtime.accelerator=cpu",
     ]
     steps = ["first.trainer.max_epochs=12", "first.optimizer.lr=0.03", "trainer.max_epochs=1"]
-    with settings.conf():
+    with compose.conf():
         overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]
-        cfg = hydra.compose(settings.ROOT, overrides=overrides)
+        cfg = hydra.compose(compose.ROOT, overrides=overrides)
     return train(cfg)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ner_experiments.data.vector_files import read_vectors
+from ner_experiments.data.vectors import read_vectors
 
 Table = dict[str, list[float]]
 
@@ -106,7 +106,7 @@ def test_text_with_spaces_in_words_agrees_with_a_plain_parser(tmp_path):
 @pytest.mark.parametrize("compress", [bytes, gzip.compress], ids=["plain", "gzip"])
 @pytest.mark.parametrize("encode", [text, binary])
 def test_a_file_of_many_blocks_loses_nothing_at_their_edges(tmp_path, encode, compress, monkeypatch):
-    monkeypatch.setattr("ner_experiments.data.vector_files._BLOCK", 1000)
+    monkeypatch.setattr("ner_experiments.data.vectors._BLOCK", 1000)
     table = random_table([f"{'long' * (n % 7)}{n}" for n in range(3000)], 20)
     wanted = list(table)
     assert read(tmp_path, compress(encode(table)), wanted) == float32(table)

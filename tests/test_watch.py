@@ -12,13 +12,13 @@ from typing import Any
 import killed
 import pytest
 
-from ner_experiments import watch, watch_command
-from ner_experiments.claims import claim, is_held
-from ner_experiments.job import compose
-from ner_experiments.signs import clock, in_words, left, slurm_task
-from ner_experiments.slurm_array import SlurmArray
+from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG, main
+from ner_experiments.launch.slurm_array import Queue, SlurmArray
+from ner_experiments.launch.worker import compose
+from ner_experiments.runs import status as watch
+from ner_experiments.runs.progress import clock, in_words, left, slurm_task
 from ner_experiments.train import train
-from ner_experiments.watch_slurm import Queue
+from ner_experiments.utils.locks import claim, is_held
 
 SMALL = ["data=toy_zh", "data.max_sentences=30", "model.hidden_size=6", "runtime.progress=false"]
 LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.checkpoint_seconds=0"]
@@ -26,7 +26,7 @@ LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.che
 
 def look(output: Path, *overrides: str, capsys: Any) -> tuple[int, dict[str, int], list[dict[str, Any]]]:
     capsys.readouterr()
-    status = watch_command.main([*overrides, "--output", str(output), "--json"])
+    status = main([*overrides, "--output", str(output), "--json"])
     content = json.loads(capsys.readouterr().out)
     return status, {name: count for name, count in content["counts"].items() if count}, content["runs"]
 
@@ -48,7 +48,7 @@ def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> 
     try:
         sign = until(tmp_path, "*/seed-1/progress.json", 2)
         status, counts, (first, second) = look(tmp_path, *LONG, "seed=1,2", capsys=capsys)
-        assert (status, counts) == (watch_command.UNFINISHED, {"running": 1, "waiting": 1})
+        assert (status, counts) == (UNFINISHED, {"running": 1, "waiting": 1})
         assert (first["state"], first["seed"], first["folder"]) == ("running", 1, str(sign.parent))
         assert first["epoch"] >= 2
         assert first["max_epochs"] == 5000
@@ -63,7 +63,7 @@ def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> 
         process.kill()
         process.join()
     status, counts, (run,) = look(tmp_path, *LONG, "seed=1", capsys=capsys)
-    assert (status, counts) == (watch_command.SOME_FAILED, {"cut off": 1})
+    assert (status, counts) == (SOME_FAILED, {"cut off": 1})
     assert run["epoch"] >= 2
     assert run["reason"] == "goes on when the command is repeated"
 
@@ -78,7 +78,7 @@ def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsy
     ]
     made = train(compose(["paper=yang2020", "model=stacked", "layers=2", *own, f"output_dir={tmp_path}"]))
     status, counts, runs = look(tmp_path, "table=yang2020_table12", "seeds=[1,2]", *own, capsys=capsys)
-    assert (status, counts) == (watch_command.UNFINISHED, {"done": 1, "waiting": 15})
+    assert (status, counts) == (UNFINISHED, {"done": 1, "waiting": 15})
     assert [(run["label"], run["seed"]) for run in runs[:3]] == [
         ("stacked, 2 layers", 1),
         ("stacked, 2 layers", 2),
@@ -87,16 +87,16 @@ def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsy
     assert (runs[0]["dev"], runs[0]["test"]) == (made["dev"]["f1"], made["test"]["f1"])
     assert not (Path(made["folder"]) / "progress.json").exists()
     status, counts, (run,) = look(tmp_path, capsys=capsys)
-    assert (status, counts, run["folder"]) == (watch_command.ALL_DONE, {"done": 1}, made["folder"])
-    assert watch_command.main(["--once", "--output", str(tmp_path)]) == watch_command.ALL_DONE
+    assert (status, counts, run["folder"]) == (ALL_DONE, {"done": 1}, made["folder"])
+    assert main(["--once", "--output", str(tmp_path)]) == ALL_DONE
     assert "1 done" in capsys.readouterr().out
 
 
 def test_a_table_is_asked_for_as_when_it_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = ["table=yang2020_table12", "--output", str(tmp_path), "--once"]
-    assert watch_command.main([*refused, "seed=3"]) == watch_command.WRONG
+    assert main([*refused, "seed=3"]) == WRONG
     assert "seed=3: a table takes its seeds as a list" in capsys.readouterr().err
-    assert watch_command.main([*refused, "layers=2,3"]) == watch_command.WRONG
+    assert main([*refused, "layers=2,3"]) == WRONG
     assert "layers=2,3: a table's rows are the sweep" in capsys.readouterr().err
 
 
@@ -106,7 +106,7 @@ def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
         train(compose([*wrong, f"output_dir={tmp_path}"]))
     for overrides in ([], [*wrong, "seed=1"]):
         status, counts, (run,) = look(tmp_path, *overrides, capsys=capsys)
-        assert (status, counts) == (watch_command.SOME_FAILED, {"failed": 1})
+        assert (status, counts) == (SOME_FAILED, {"failed": 1})
         assert run["reason"].startswith("ValueError: conll2003: not found in")
 
 
@@ -149,7 +149,7 @@ def test_folders_of_others_are_passed_over(tmp_path: Path, capsys: Any) -> None:
     for name in ("seed-1-old", "seed-", "seed-²"):
         (tmp_path / "x" / name).mkdir(parents=True)
         (tmp_path / "x" / name / "config.yaml").touch()
-    assert look(tmp_path, capsys=capsys) == (watch_command.ALL_DONE, {}, [])
+    assert look(tmp_path, capsys=capsys) == (ALL_DONE, {}, [])
 
 
 SQUEUE = """#!/bin/sh
@@ -241,5 +241,5 @@ def test_a_job_of_slurm_is_known_by_its_task() -> None:
     ],
 )
 def test_wrong_arguments_are_said(arguments: list[str], message: str, capsys: Any) -> None:
-    assert watch_command.main([*arguments, "--once"]) == watch_command.WRONG
+    assert main([*arguments, "--once"]) == WRONG
     assert capsys.readouterr().err.startswith(message)

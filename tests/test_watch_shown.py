@@ -4,12 +4,13 @@ import io
 
 from rich.console import Console
 
-from ner_experiments import watch, watch_command
+from ner_experiments.commands.watch import fitting
+from ner_experiments.runs import status
 
 
 def test_a_low_terminal_has_the_runs_most_worth_seeing_and_counts_the_others() -> None:
     states = ["done"] * 20 + ["waiting"] * 60 + ["running", "failed"]
-    runs = [watch.Status(f"row {number}", 1, state) for number, state in enumerate(states)]
+    runs = [status.Status(f"row {number}", 1, state) for number, state in enumerate(states)]
     lines = screen(runs, 20).splitlines()
     assert len(lines) == 20
     assert lines[0].strip() == "1 running, 20 done, 1 failed, 60 waiting"
@@ -22,8 +23,8 @@ def test_a_low_terminal_has_the_runs_most_worth_seeing_and_counts_the_others() -
     assert all(f"row {number} " in screen(runs, 200) for number in range(len(runs)))
 
 
-def screen(runs: list[watch.Status], height: int) -> str:
+def screen(runs: list[status.Status], height: int) -> str:
     file = io.StringIO()
     console = Console(width=100, height=height, file=file)
-    console.print(watch_command.fitting(runs, console))
+    console.print(fitting(runs, console))
     return file.getvalue()

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ner_experiments.data.windows import cut
+from ner_experiments.data.pieces import cut
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=5), st.integers(1, 20), st.data())

@@ -12,8 +12,14 @@ import numpy as np
 import pytest
 
 from ner_experiments.xor import certificate as module
-from ner_experiments.xor.certificate import Contradiction, Solution, certificates, certify
-from ner_experiments.xor.inequalities import programs, well_formed
+from ner_experiments.xor.certificate import (
+    Contradiction,
+    Solution,
+    certificates,
+    certify,
+    programs,
+    well_formed,
+)
 
 CASES = {
     "one token, softmax": False,

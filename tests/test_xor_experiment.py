@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments import settings
+from ner_experiments.commands import xor
+from ner_experiments.config import compose
 from ner_experiments.main import cli
 from ner_experiments.modules.softmax import Softmax
-from ner_experiments.xor import architectures, command, suite
-from ner_experiments.xor.experiment import Outcome, most_right
-from ner_experiments.xor.suite import Found
+from ner_experiments.xor import experiment
+from ner_experiments.xor.experiment import Found, Outcome, most_right
 
 TAGS = torch.tensor([[0], [0], [1], [1]])
 """Of one token in the paper's four phrases: past 1 with future 1, 2 with 2, 1 with 2, 2 with 1."""
@@ -58,21 +58,21 @@ def test_training_ends_when_all_phrases_are_right_and_the_step_is_the_first():
 @pytest.mark.parametrize("decoder", ["softmax", "crf"])
 @pytest.mark.parametrize("name", ["baseline", "bilstm", "residual_d"])
 def test_a_limited_architecture_never_gets_all_four(name: str, decoder: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(architectures.NUM_STEPS, decoder, 60)
-    assert 2 <= architectures.trial(name, decoder, 0).right <= 3
+    monkeypatch.setitem(experiment.NUM_STEPS, decoder, 60)
+    assert 2 <= experiment.trial(name, decoder, 0).right <= 3
 
 
 @pytest.mark.parametrize("decoder", ["softmax", "crf"])
 @pytest.mark.parametrize("name", ["cross", "attention"])
 def test_what_crosses_directions_gets_all_four_and_again_by_its_seed(name: str, decoder: str):
-    outcome = architectures.trial(name, decoder, 1)
+    outcome = experiment.trial(name, decoder, 1)
     assert outcome.right == 4
-    assert architectures.trial(name, decoder, 1) == outcome
+    assert experiment.trial(name, decoder, 1) == outcome
 
 
 def test_the_phrases_are_the_papers():
     for decoder, tags in (("softmax", ["B-name I-name E-name", "O O O"]), ("crf", ["O S-name O", "O O O"])):
-        cfg, encoder, batch = architectures.prepared("none", decoder)
+        cfg, encoder, batch = experiment.prepared("none", decoder)
         assert cfg.model._target_.endswith("NoEncoder")
         found = [" ".join(encoder.labels[tag] for tag in row) for row in batch.tags.tolist()]
         assert found == [tags[0], tags[0], tags[1], tags[1]]
@@ -103,7 +103,7 @@ def test_the_json_of_the_command(small: Path, capsys: pytest.CaptureFixture[str]
     assert (baseline["limited"], cross["limited"]) == (True, False)
     assert baseline["interaction"] == max(baseline["interactions"]) < 1e-12
     assert cross["interaction"] == max(cross["interactions"]) > 1e-6
-    assert len(cross["interactions"]) == architectures.DRAWS
+    assert len(cross["interactions"]) == experiment.DRAWS
     for model in (baseline, cross):
         assert (model["seeds"], model["layers"]) == (1, 2)
         assert model["best_softmax"] == max(model["right_softmax"])
@@ -116,12 +116,12 @@ def test_the_json_of_the_command(small: Path, capsys: pytest.CaptureFixture[str]
 
 
 def finding(limited: bool, right: int) -> Found:
-    outcomes = {name: {0: Outcome(right, 5), 1: Outcome(2, 0)} for name in suite.DECODERS}
+    outcomes = {name: {0: Outcome(right, 5), 1: Outcome(2, 0)} for name in experiment.DECODERS}
     return Found(2, [0.0, 1e-16 if limited else 0.125], outcomes)
 
 
 def examined(monkeypatch: pytest.MonkeyPatch, **found: Found) -> None:
-    monkeypatch.setattr(suite, "examine", lambda names, **_: found)
+    monkeypatch.setattr(experiment, "examine", lambda names, **_: found)
 
 
 def test_the_tables_say_what_was_found(
@@ -187,9 +187,9 @@ def test_a_wrong_argument_is_one_line(
 
 @pytest.mark.slow
 def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert command.main(["--json", "--output", str(tmp_path)]) == 0
+    assert xor.main(["--json", "--output", str(tmp_path)]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
-    assert sorted(models) == settings.architectures()
+    assert sorted(models) == compose.architectures()
     for name, model in models.items():
         best = {model["best_softmax"], model["best_crf"]}
         assert model["seeds"] == 20

@@ -10,15 +10,24 @@ import pytest
 import torch
 from scipy.optimize import linprog
 
-from ner_experiments import settings
 from ner_experiments.build import build, load, make_encoder
+from ner_experiments.config import compose
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.tagger import Tagger
 from ner_experiments.train import train
-from ner_experiments.xor import architectures
-from ner_experiments.xor.crossing import Pair, Token, crossed_scores
-from ner_experiments.xor.measurement import decided, interaction, second_difference, tags_form_xor
-from ner_experiments.xor.trained import Measured, choose_pairs, measure_run
+from ner_experiments.xor import experiment
+from ner_experiments.xor.measurement import (
+    Measured,
+    Pair,
+    Token,
+    choose_pairs,
+    crossed_scores,
+    decided,
+    interaction,
+    measure_run,
+    second_difference,
+    tags_form_xor,
+)
 
 LIMITED = {
     "baseline",
@@ -102,9 +111,9 @@ def test_a_pair_puts_the_token_between_both_pasts_and_futures():
     assert {it.tag for it in contexts} == {"S-PER"}
 
 
-@pytest.mark.parametrize("name", settings.architectures())
+@pytest.mark.parametrize("name", compose.architectures())
 def test_past_and_future_interact_in_all_architectures_but_those_that_keep_them_apart(name: str):
-    found = architectures.measure(name, draws=3)
+    found = experiment.measure(name, draws=3)
     assert max(found) < 1e-12 if name in LIMITED else min(found) > 1e-6
     assert len(set(found)) == (1 if max(found) == 0 else 3)
 
@@ -119,12 +128,12 @@ def test_attention_needs_one_layer_only():
 
 
 def one_layer_interaction(name: str) -> float:
-    cfg = architectures.compose(name, "softmax")
+    cfg = experiment.compose(name, "softmax")
     cfg.model.num_layers = 1
     words = [f"w{number}" for number in range(9)]
     encoder = make_encoder(cfg)
     encoder.fit(Corpus("", "mentions", {"train": [Sentence(tuple(words), ("S-X",) * 9)]}, ""))
-    pairs = architectures.random_pairs(words, np.random.default_rng(0))
+    pairs = experiment.random_pairs(words, np.random.default_rng(0))
     return float(interaction(crossed_scores(build(cfg, encoder), encoder, pairs)).max())
 
 
@@ -165,8 +174,8 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         f"output_dir={tmp_path_factory.mktemp('outputs')}",
         "runtime.progress=false",
     ]
-    with settings.conf():
-        cfg = hydra.compose(settings.ROOT, overrides=overrides)
+    with compose.conf():
+        cfg = hydra.compose(compose.ROOT, overrides=overrides)
     return Path(train(cfg)["folder"])
 
 

@@ -8,13 +8,12 @@ from typing import Any
 import made_up_trials
 import pytest
 
-from ner_experiments import sealed
 from ner_experiments.main import cli
-from ner_experiments.results import code, commit
-from ner_experiments.xor import architectures, suite
-from ner_experiments.xor.experiment import Outcome
-from ner_experiments.xor.suite import Found
-from ner_experiments.xor.trials import Trials, read
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.provenance import code, commit
+from ner_experiments.xor import experiment
+from ner_experiments.xor.experiment import Found, Outcome
+from ner_experiments.xor.results import Trials, read
 
 KEPT = Path(__file__).parent.parent / "results" / "xor" / "xor.json"
 
@@ -22,9 +21,9 @@ KEPT = Path(__file__).parent.parent / "results" / "xor" / "xor.json"
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Of two architectures, as the command leaves it; nothing is trained."""
-    outcomes = {name: {0: Outcome(3, 5), 1: Outcome(2, 0)} for name in suite.DECODERS}
+    outcomes = {name: {0: Outcome(3, 5), 1: Outcome(2, 0)} for name in experiment.DECODERS}
     found = {name: Found(2, [0.0, 1e-16], outcomes) for name in ("baseline", "cross")}
-    monkeypatch.setattr(suite, "examine", lambda names, **_: found)
+    monkeypatch.setattr(experiment, "examine", lambda names, **_: found)
     arguments = ["--models", "cross", "baseline", "--seeds", "2", "--processes", "3"]
     assert cli(["xor", *arguments, "--output", str(tmp_path), "--json"]) == 0
     capsys.readouterr()
@@ -40,8 +39,8 @@ def test_the_figures_come_with_code_versions_machine_and_cost(record: dict[str, 
     assert record["device"]
     assert record["python"]
     assert record["seconds"] >= 0
-    assert sealed.opened(record, KEPT) == record
-    assert record[sealed.OWN]
+    assert artifacts.opened(record, KEPT) == record
+    assert record[artifacts.OWN]
 
 
 def test_the_settings_say_what_was_measured_and_trained(record: dict[str, Any]) -> None:
@@ -74,8 +73,8 @@ def test_no_place_of_the_machine_is_named(record: dict[str, Any], tmp_path: Path
     ("name", "value"),
     [
         ("NUM_STEPS", {"softmax": 150, "crf": 251}),
-        ("TRAINED", {"softmax": architectures.TRAINED["crf"], "crf": architectures.TRAINED["crf"]}),
-        ("INPUTS", (*architectures.INPUTS, "words.module.dim=50")),
+        ("TRAINED", {"softmax": experiment.TRAINED["crf"], "crf": experiment.TRAINED["crf"]}),
+        ("INPUTS", (*experiment.INPUTS, "words.module.dim=50")),
         ("OPTIMIZER", ("optimizer=adam", "optimizer.lr=0.02")),
         ("SMALL", {"hidden_size": 50}),
         ("DRAWS", 21),
@@ -88,14 +87,14 @@ def test_no_place_of_the_machine_is_named(record: dict[str, Any], tmp_path: Path
 def test_whatever_is_set_otherwise_is_in_the_settings(
     name: str, value: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = architectures.config(["cross"], num_seeds=2)
-    monkeypatch.setattr(architectures, name, value)
-    assert architectures.config(["cross"], num_seeds=2) != before
+    before = experiment.config(["cross"], num_seeds=2)
+    monkeypatch.setattr(experiment, name, value)
+    assert experiment.config(["cross"], num_seeds=2) != before
 
 
 def test_what_is_trained_is_what_the_settings_say() -> None:
-    trained = architectures.config(["attention"], num_seeds=1)["trained"]
-    cfg = architectures.prepared("attention", "softmax").cfg
+    trained = experiment.config(["attention"], num_seeds=1)["trained"]
+    cfg = experiment.prepared("attention", "softmax").cfg
     assert trained["model"]["attention"] == dict(cfg.model)
     assert trained["decoder"]["softmax"] == dict(cfg.decoder)
 

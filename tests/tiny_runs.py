@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ner_experiments.data.toy import sentences
-from ner_experiments.table_runs import compose
+from ner_experiments.tables.experiments import compose
 from ner_experiments.train import train
 
 TINY = [

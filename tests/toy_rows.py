@@ -6,12 +6,12 @@ from pathlib import Path
 from omegaconf import OmegaConf
 from seqeval.metrics import f1_score
 
-from ner_experiments import tables
+from ner_experiments.config.identity import run_folder
 from ner_experiments.data import toy
-from ner_experiments.identity import run_folder
-from ner_experiments.results import write_predictions
-from ner_experiments.table_runs import compose
-from ner_experiments.table_scores import Page, collect
+from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import compose
+from ner_experiments.tables.scores import Page, collect
 from ner_experiments.train import identify
 
 TABLE = "yang2020_table12"
@@ -59,4 +59,4 @@ def page_of(here: str) -> Page:
         finish([*row, "model=residual", "layers=4"], seed, num_wrong, known)
     finish([*row, "model=stacked", "model.num_layers=2"], 1, 15, known)
     finish([*row, "model=stacked", "layers=2", "runtime.threads=3", "logger=tensorboard"], 9, 18, known)
-    return collect(tables.load(TABLE), [*TOY, here])
+    return collect(spec.load(TABLE), [*TOY, here])

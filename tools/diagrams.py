@@ -15,9 +15,9 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig
 
-from ner_experiments import settings
+from ner_experiments.config.compose import CONF, HYDRA, ROOT, architectures
 
-FOLDER = settings.CONF.parent / "docs/diagrams"
+FOLDER = CONF.parent / "docs/diagrams"
 SMALL = {"hidden_size": 4, "dense_size": 8, "unit_size": 2, "num_units": 3}
 """In place of the paper's, where a model has them: few units can be seen at once, and sizes are not drawn."""
 LAYERS = {"yang2020": 3}
@@ -28,7 +28,7 @@ DECODERS = {"CRF": "CRF", "Softmax": "softmax"}
 
 def paper(name: str) -> str:
     """The setting of the paper that the first line of the YAML names; `none` if it names none."""
-    first = (settings.CONF / f"model/{name}.yaml").read_text(encoding="utf-8").partition("\n")[0]
+    first = (CONF / f"model/{name}.yaml").read_text(encoding="utf-8").partition("\n")[0]
     words = first.replace(",", " ").split()
     return next((setting for author, setting in PAPERS.items() if author in words), "none")
 
@@ -36,8 +36,8 @@ def paper(name: str) -> str:
 def config(name: str) -> DictConfig:
     setting = paper(name)
     overrides = [f"paper={setting}", f"model={name}", f"layers={LAYERS.get(setting, 2)}"]
-    with initialize_config_dir(str(settings.CONF), version_base=settings.HYDRA):
-        cfg = compose(settings.ROOT, overrides=overrides)
+    with initialize_config_dir(str(CONF), version_base=HYDRA):
+        cfg = compose(ROOT, overrides=overrides)
     for key in SMALL.keys() & cfg.model.keys():
         cfg.model[key] = SMALL[key]
     return cfg
@@ -54,7 +54,7 @@ def blocks(name: str) -> list[Block]:
 
 def main(folder: Path = FOLDER) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    for name in settings.architectures():
+    for name in architectures():
         (folder / f"{name}.svg").write_text(svg(name, blocks(name)), encoding="utf-8")
     return 0
 

@@ -17,8 +17,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from chromium import opened  # noqa: E402
 
+from ner_experiments.commands.smoke import write_vectors  # noqa: E402
 from ner_experiments.main import cli  # noqa: E402
-from ner_experiments.smoke_data import write_vectors  # noqa: E402
 
 SMALL = (
     "data=toy_en",

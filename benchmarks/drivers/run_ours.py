@@ -12,14 +12,13 @@ import torch
 from hydra.utils import instantiate
 from lightning.pytorch import seed_everything
 
-from ner_experiments import job
 from ner_experiments.build import build
-from ner_experiments.callbacks import EpochLog
 from ner_experiments.data.datamodule import Batches, CorpusModule
-from ner_experiments.experiment import fit
-from ner_experiments.results import commit
-from ner_experiments.sigterm import Sigterm
-from ner_experiments.train import prepare
+from ner_experiments.launch import worker
+from ner_experiments.runs.provenance import commit
+from ner_experiments.train import fit, prepare
+from ner_experiments.training.callbacks import EpochLog
+from ner_experiments.training.preemption import Sigterm
 
 
 class SentenceBatches(CorpusModule):
@@ -38,7 +37,7 @@ def main() -> None:
     arguments = parser.parse_args()
     task = outcome.task(arguments)
     settings = overrides(task, arguments.batches)
-    cfg = job.compose(settings + places(task))
+    cfg = worker.compose(settings + places(task))
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
     corpus, encoder = prepare(cfg)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float, Real, UInt8
 
-from ner_experiments.statistics import CONFIDENCE
+from ner_experiments.analysis.statistics import CONFIDENCE
 
 DRAWS = 1000
 AT_ONCE = 200

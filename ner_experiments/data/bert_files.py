@@ -18,8 +18,8 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from ner_experiments.data.checksum import sha256
-from ner_experiments.data.given import parsed
+from ner_experiments.predict.input import parsed
+from ner_experiments.utils.files import sha256
 
 Config = dict[str, Any]
 """What config.json holds."""

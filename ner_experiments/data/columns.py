@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO
 
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.quote import quoted
+from ner_experiments.utils.text import quoted
 
 PathOrFile = str | os.PathLike[str] | BinaryIO
 """A file's, or an open file such as standard input: then its name is `file.name`."""

@@ -18,7 +18,7 @@ from ner_experiments.data.columns import (
     read_blocks,
 )
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.quote import quoted
+from ner_experiments.utils.text import quoted
 
 _NUM_COLUMNS = 10
 _ID, _FORM = 0, 1

@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerToken, to_the_left
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import PerToken, Text, to_the_left
 
 WORD_ORDER, COLUMN_ORDER = 2, 3
 """The longest n-grams: bigrams of words, trigrams of parts of speech and the like."""

@@ -1,12 +1,15 @@
-"""Corpora: where they come from (`Source`) and how they reach the models (`load`)."""
+"""Corpora: where they come from (`Source`) and how they reach the models (`load`).
+
+Sentences that stand in two splits: what a model was trained or chosen on, and is scored on again.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, combinations
 from typing import ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
@@ -221,3 +224,17 @@ def _compare(name: str, splits: Splits, corpus: Splits) -> None:
 def _count_beginnings(sentences: Iterable[Sentence]) -> Counter[str]:
     """Mentions of each type in legal BIOES tags, counted without the code that converts them."""
     return Counter(tag[2:] for sentence in sentences for tag in sentence.tags if tag[0] in "BS")
+
+
+def shared(splits: Mapping[str, Sequence[Sentence]]) -> dict[tuple[str, str], int]:
+    """(train, test) -> how many sentences of test have the words of one of train, in its order; all pairs."""
+    words = {split: [sentence.words for sentence in sentences] for split, sentences in splits.items()}
+    return {
+        (one, other): sum(map(set(words[one]).__contains__, words[other]))
+        for one, other in combinations(words, 2)
+    }
+
+
+def audit(splits: Mapping[str, Sequence[Sentence]]) -> dict[str, int]:
+    """The same by names such as "test_in_train", for a run's result."""
+    return {f"{other}_in_{one}": count for (one, other), count in shared(splits).items()}

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from ner_experiments.atomic import clear, replacing
-from ner_experiments.data.checksum import sha256
+from ner_experiments.utils.files import clear, replacing, sha256
 
 _CHUNK = 2**16
 

@@ -11,9 +11,8 @@ import torch
 from torch import Tensor
 
 from ner_experiments.data.inputs import Input
-from ner_experiments.data.rows import Where
 from ner_experiments.data.sentence import Corpus, Sentence, Task
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import Text, Where
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from itertools import chain
 from pathlib import Path
 from typing import ClassVar, get_args
 
-from ner_experiments.data.brackets import read_gold_conll, read_untagged_gold_conll
-from ner_experiments.data.checksum import sha256
 from ner_experiments.data.columns import PathOrFile, is_docstart, read_columns, read_lines, read_untagged
 from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
+from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, illegal
+from ner_experiments.utils.files import sha256
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,16 +18,13 @@ from rich.console import Console
 from rich.progress import track
 from torch import Tensor, nn
 
-from ner_experiments.atomic import clear, replacing
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
-from ner_experiments.data.checksum import sha256
 from ner_experiments.data.encoder import Encoded
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.pieces import Pieces
-from ner_experiments.data.rows import Rows, Where
-from ner_experiments.data.text import Text
-from ner_experiments.data.windows import spans
+from ner_experiments.data.pieces import Pieces, spans
+from ner_experiments.data.text import Rows, Text, Where
+from ner_experiments.utils.files import clear, replacing, sha256
 
 # Belongs to each file's name: to be raised when the same model and text come to give other vectors.
 _VERSION = 2

@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ner_experiments.data.checksum import sha256
 from ner_experiments.data.columns import read_lines
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerToken, to_the_left
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import PerToken, Text, to_the_left
+from ner_experiments.utils.files import sha256
 
 Name = tuple[str, ...]
 

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data import vectors
-from ner_experiments.data.rows import PerForm, Rows
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import PerForm, Rows, Text
 
 State = dict[str, Any]
 UNKNOWN = 0

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ner_experiments.data.checksum import sha256
 from ner_experiments.data.inputs import UNKNOWN, Input, State, case
-from ner_experiments.data.rows import PerForm
-from ner_experiments.data.text import Text
-from ner_experiments.data.vector_files import check_file, read_vectors
+from ner_experiments.data.text import PerForm, Text
+from ner_experiments.data.vectors import check_file, read_vectors
+from ner_experiments.utils.files import sha256
 
 TYPES = (string.ascii_uppercase, string.ascii_lowercase, string.digits, string.punctuation)
 CHARACTERS = "".join(TYPES)

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.rows import PerForm
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import PerForm, Text
 
 AFFIXES = range(2, 6)
 _REPEATED = re.compile(r"(.)\1+", re.DOTALL)

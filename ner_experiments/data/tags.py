@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from ner_experiments.quote import quoted
+from ner_experiments.utils.text import quoted
 
 Span = tuple[int, int, str]
 """A mention: its first token, the token after its last, its type."""

@@ -1,6 +1,8 @@
 """The model card of an export: what the model is, what it was made of, and how far its score can be trusted.
 
 Made of a run's metrics.json and config.yaml alone; no word of the corpus is in it.
+
+How the runs of one experiment score that differ in their seed alone, and where one lies among them.
 """
 
 from __future__ import annotations
@@ -8,17 +10,20 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from ner_experiments import run_config
+from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarise
 from ner_experiments.build import readers
+from ner_experiments.config import safe_yaml
+from ner_experiments.config.identity import counted, kind
+from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.export.formats import EXTRA, Onnx
-from ner_experiments.export.seeds import section
-from ner_experiments.identity import counted, kind
-from ner_experiments.results import commit
-from ner_experiments.runs import Run
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.provenance import commit
+from ner_experiments.runs.run import Run, by_seed
 
 MEASURES = {
     "f1": ("precision", "recall", "f1", "gold", "predicted"),
@@ -30,7 +35,7 @@ SPLITS = ("dev", "test")
 
 def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
     """Markdown. `origin`: in words, the sentences that the export was tried on."""
-    cfg = run_config.read(run.folder)
+    cfg = safe_yaml.read(run.folder)
     metrics = run.metrics
     scored = [split for split in SPLITS if split in metrics]
     parts = {
@@ -149,3 +154,48 @@ def settings(cfg: Any) -> Iterator[str]:
     yield "All that can change the result, but for the seed:"
     yield ""
     yield f"```json\n{json.dumps(counted(cfg), indent=2)}\n```"
+
+
+def same_experiment(run: Run) -> dict[int, Run]:
+    """The finished runs under the run's output folder that have its identity, itself among them, by seed.
+
+    A damaged one counts as not finished.
+    """
+    output = run.folder.resolve().parent.parent
+    same = []
+    for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS}")):
+        with suppress(artifacts.DamagedError):
+            other = Run(path.parent, artifacts.read(path))
+            same += [other] if other.metrics["identity"] == run.metrics["identity"] else []
+    return by_seed([*same, run])
+
+
+def section(run: Run, split: str) -> Iterator[str]:
+    """Markdown of the distribution; scores are percent."""
+    runs = same_experiment(run)
+    name = HEADLINES[run.metrics["task"]][1]
+    scores = {seed: 100 * float(it.metrics[split][it.headline]) for seed, it in runs.items()}
+    yield f"{split} {name}, in percent, of the finished runs that differ in the seed alone:"
+    yield ""
+    yield "| seed | " + " | ".join(map(str, scores)) + " |"
+    yield "|---|" + "--:|" * len(scores)
+    yield f"| {name} | " + " | ".join(f"{score:.2f}" for score in scores.values()) + " |"
+    yield ""
+    yield from said(summarise(scores.values()), scores, run.metrics["seed"])
+
+
+def said(found: Summary, scores: Mapping[int, float], seed: int) -> Iterator[str]:
+    if found.sd is None:
+        yield "This is the only run: how much its score owes to its seed is not known."
+        return
+    assert found.low is not None
+    assert found.high is not None
+    above = sum(score > scores[seed] for score in scores.values())
+    yield f"- mean {found.mean:.2f}, standard deviation {found.sd:.2f}, {found.n} runs"
+    yield f"- {CONFIDENCE:.0%} interval of the mean (Student): {found.low:.2f} to {found.high:.2f}"
+    away = (
+        f", {(scores[seed] - found.mean) / found.sd:+.2f} standard deviations from the mean"
+        if found.sd
+        else ""
+    )
+    yield f"- this run, seed {seed}: number {above + 1} of {found.n} from above{away}"

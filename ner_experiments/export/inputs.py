@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from ner_experiments.config.identity import PLACES
 from ner_experiments.data.context import Context
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
@@ -17,7 +18,6 @@ from ner_experiments.data.inputs import Characters, Input, PretrainedWords, Rand
 from ner_experiments.data.inputs_li2020 import WordsWithCase
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.identity import PLACES
 
 REFUSED = {
     Pieces: "BERT reads windows of word pieces, which an export does not make; use the run's own folder",

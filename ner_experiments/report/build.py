@@ -8,23 +8,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ner_experiments.analysis.rows import RowErrors
+from ner_experiments.analysis.seeds import RowErrors
 from ner_experiments.report import (
-    attention,
-    cases,
-    error_sections,
-    error_tables,
-    index,
-    row_sections,
-    table_sections,
-    worst,
-    xor_section,
+    attention_page,
+    index_page,
+    pair_page,
+    row_page,
+    table_page,
 )
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.sections import Section
-from ner_experiments.report.site import Site
-from ner_experiments.runs import Run
-from ner_experiments.table_scores import Result, groups, reference
+from ner_experiments.report.errors import of_row, section
+from ner_experiments.report.site import Section, Site
+from ner_experiments.runs.run import Run
+from ner_experiments.tables.scores import Result, groups, reference
 
 MARK = "ner-experiments report"
 """What the index of a folder says that may be written over."""
@@ -58,7 +54,7 @@ def check(output: Path) -> None:
 
 def write_pages(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry]) -> None:
     rows = row_pages([*entries, *own])
-    index.write(site, entries, results, own)
+    index_page.write(site, entries, results, own)
     maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
     errors = {name: RowErrors(places[0].label, runs) for name, (runs, places) in rows.items()}
     for entry in (*entries, *own):
@@ -80,7 +76,7 @@ class Place(NamedTuple):
 
 
 Rows = dict[str, tuple[dict[int, Run], list[Place]]]
-Maps = Mapping[str, attention.Map]
+Maps = Mapping[str, attention_page.Map]
 """Both by the name of the row's page."""
 
 
@@ -112,9 +108,9 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowEr
         heat_maps(entry, maps),
         limit(entry),
         analysed(entry),
-        table_sections.made(entry),
+        table_page.made(entry),
     ]
-    sections = [*table_sections.all_sections(entry, links), *(it for it in further if it is not None)]
+    sections = [*table_page.all_sections(entry, links), *(it for it in further if it is not None)]
     site.write(
         f"{entry.name}.html",
         "table.html",
@@ -124,7 +120,7 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowEr
             "name": page.table.name,
             "deviations": " ".join(page.deviations),
             "comparable": all(result.comparable for result in page.results),
-            "stands_on": table_sections.stands_on(entry),
+            "stands_on": table_page.stands_on(entry),
             "sections": sections,
             "trail": [(page.table.source, "")],
         },
@@ -136,7 +132,7 @@ def side_by_side(entry: Entry, errors: Mapping[str, RowErrors]) -> list[Section 
     found = []
     for number, group in enumerate(groups(entry.page.results)):
         rows = {result.row.label: errors[row_name(result)] for result in group}
-        found.append(error_tables.section(rows, reference(group).row.label, number))
+        found.append(section(rows, reference(group).row.label, number))
     return found
 
 
@@ -148,7 +144,7 @@ def pairs(site: Site, entry: Entry) -> Section | None:
             continue
         data = group[0].data["name"]
         name = f"{entry.name}-pairs-{number}.html"
-        context = cases.context(group)
+        context = pair_page.context(group)
         about = {
             "heading": f"What one row gets right and another wrong: {entry.page.table.title}",
             "lead": f"{entry.page.table.source}; {data}",
@@ -161,14 +157,16 @@ def pairs(site: Site, entry: Entry) -> Section | None:
     return Section("pairs", "Right in one row, wrong in another", [text], links=links) if links else None
 
 
-def heat_map(site: Site, name: str, runs: dict[int, Run], places: Sequence[Place]) -> attention.Map | None:
+def heat_map(
+    site: Site, name: str, runs: dict[int, Run], places: Sequence[Place]
+) -> attention_page.Map | None:
     """Writes the page of a row's attention, if it is one of Att and its weights are there."""
-    run = attention.drawn(runs)
+    run = attention_page.drawn(runs)
     if run is None:
         return None
     first = places[0]
     trail = [(first.source, first.page)]
-    return attention.write(site, name.replace("runs-", "attention-"), run, first.label, trail)
+    return attention_page.write(site, name.replace("runs-", "attention-"), run, first.label, trail)
 
 
 def heat_maps(entry: Entry, maps: Maps) -> Section | None:
@@ -177,11 +175,11 @@ def heat_maps(entry: Entry, maps: Maps) -> Section | None:
     if not rows:
         return None
     found = [maps[row_name(result)] for result in rows]
-    return attention.section(found)
+    return attention_page.section(found)
 
 
 def limit(entry: Entry) -> Section | None:
-    return xor_section.picture(entry.page.trials) if entry.page.trials else None
+    return table_page.picture(entry.page.trials) if entry.page.trials else None
 
 
 def analysed(entry: Entry) -> Section | None:
@@ -196,9 +194,9 @@ def write_row(
     """Its settings are the paper's if they are so in one of its tables."""
     first = places[0]
     data = next(iter(runs.values())).metrics["data"]["name"]
-    sections = [*row_sections.sections(runs), *error_sections.of_row(errors)]
-    drawn = attention.section([maps[name]]) if name in maps else None
-    further = [drawn, worst.worst_section(runs), row_sections.settings(runs)]
+    sections = [*row_page.sections(runs), *of_row(errors)]
+    drawn = attention_page.section([maps[name]]) if name in maps else None
+    further = [drawn, row_page.worst_section(runs), row_page.settings(runs)]
     site.write(
         f"{name}.html",
         "table.html",

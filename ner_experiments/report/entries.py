@@ -1,18 +1,28 @@
-"""What a report is made of: each published table with its runs, kept in results/ or in their own folders."""
+"""What a report is made of: each published table with its runs, kept in results/ or in their own folders.
+
+Runs that stand in no published table: of each folder the experiments on a corpus, as a table's rows.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-from ner_experiments import pages, settings, table_runs, tables
-from ner_experiments.runs import KeptRun, Run, kept
-from ner_experiments.table_command import as_value
-from ner_experiments.table_scores import Page, Result, Source, collect, in_output_dir
-from ner_experiments.tables import Table
+from ner_experiments.commands.table import as_value
+from ner_experiments.config import compose, safe_yaml
+from ner_experiments.config.identity import counted, flat
+from ner_experiments.config.overrides import varying
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.run import KeptRun, Run, by_seed, kept, run_of
+from ner_experiments.tables import experiments, pages, spec
+from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
+from ner_experiments.tables.spec import Row, Table
 
 LONGEST = 60
 """Letters of a file's name."""
@@ -83,7 +93,7 @@ def entries(
 
     `overrides` are those with which runs under `outputs` were made. ValueError or OSError as `pages.read`.
     """
-    chosen = [tables.load(name) for name in names or tables.names()]
+    chosen = [spec.load(name) for name in names or spec.names()]
     folders = pages.kept_folders(results) if results.is_dir() else []
     found = []
     for table in chosen:
@@ -105,7 +115,7 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
 def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:
     """The table's page, and of an analysis the rows that it analyses."""
     page = collect(table, overrides, source)
-    analysed = collect(tables.load(table.analysis), overrides, source).results if table.analysis else ()
+    analysed = collect(spec.load(table.analysis), overrides, source).results if table.analysis else ()
     return Entry(page, (place,), analysed, tuple(overrides))
 
 
@@ -122,10 +132,10 @@ def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     """The names of the corpora that rows are run on."""
-    analysed = tables.load(table.runs_of)
-    rows = [table_runs.joined(analysed.base, row.run or (), overrides) for row in analysed.rows]
+    analysed = spec.load(table.runs_of)
+    rows = [experiments.joined(analysed.base, row.run or (), overrides) for row in analysed.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
-    files = [settings.CONF / "data" / f"{choice}.yaml" for choice in choices]
+    files = [compose.CONF / "data" / f"{choice}.yaml" for choice in choices]
     texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
     return {found for text in texts for found in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
 
@@ -184,3 +194,99 @@ def both(first: Result, second: Result) -> Result:
     scores = dict(sorted({**first.scores, **second.scores}.items()))
     runs = dict(sorted({**first.runs, **second.runs}.items()))
     return Result(second.row, scores, runs, second.comparable)
+
+
+log = logging.getLogger(__name__)
+
+NOTE = "No paper prints these rows: where they are compared, it is with the first of them."
+Settings = Mapping[str, Any]
+
+
+class OwnRuns(Entry):
+    """A table that no command makes."""
+
+    @property
+    def commands(self) -> Sequence[tuple[str, str]]:
+        return ()
+
+
+@dataclass
+class Group:
+    """The runs of a folder on a corpus, and the settings without it, both by the runs' identity."""
+
+    place: str
+    corpus: str
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
+    """Of run folders anywhere in `outputs` those that were scored on test and of which no table is made.
+
+    Those whose metrics or settings cannot be read are left out, and the log says why.
+    """
+    theirs = {run.folder.resolve() for entry in tables for run in entry.runs}
+    groups: dict[str, Group] = {}
+    for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS}")):
+        if path.parent.resolve() in theirs:
+            continue
+        try:
+            run, settings = run_of(path.parent), counted(safe_yaml.read(path.parent))
+        except (ValueError, OSError) as error:
+            log.warning("left out of the report: %s", error)
+            continue
+        if "test" in run.metrics:
+            add(groups, run, settings, (outputs.name / path.parents[2].relative_to(outputs)).as_posix())
+    return [entry(key, group) for key, group in groups.items()]
+
+
+def add(groups: dict[str, Group], run: Run, settings: dict[str, Any], place: str) -> None:
+    """To the runs on the same sentences, which alone can be compared."""
+    data, identity = settings.pop("data"), run.metrics["identity"]
+    key = json.dumps([place, data, run.metrics["data"]["checksum"]], sort_keys=True)
+    group = groups.setdefault(key, Group(place, data["name"]))
+    group.runs.setdefault(identity, []).append(run)
+    group.settings[identity] = described(settings)
+
+
+def described(settings: Settings) -> dict[str, str]:
+    """Of each part which one it is, and all settings by their dotted names."""
+    kinds = {name: kind(part) for name, part in settings.items() if isinstance(part, Mapping)}
+    return kinds | {name: str(value) for name, value in flat(settings)}
+
+
+def kind(part: Settings) -> str:
+    """ResidualBiLSTM; Characters+CharCNN, an input and what reads it; spelling+context, parts of it; none."""
+    nodes = (part, part.get("input", {}), part.get("module", {}))
+    targets = [node["_target_"].rpartition(".")[2] for node in nodes if "_target_" in node]
+    return "+".join(targets or part) or "none"
+
+
+def entry(key: str, group: Group) -> Entry:
+    overrides = apart(list(group.settings.values()))
+    labels = [" ".join(items) for items in overrides]
+    results = []
+    for label, items, runs in zip(labels, overrides, group.runs.values(), strict=True):
+        own = label if label and labels.count(label) == 1 else runs[0].label
+        scores = {seed: run.score for seed, run in by_seed(runs).items()}
+        results.append(Result(Row(label=own, run=tuple(items)), scores, by_seed(runs)))
+    results.sort(key=lambda result: natural(result.row.label))
+    table = Table(
+        name=f"runs_{sha256(key.encode()).hexdigest()[:8]}",
+        title=f"Experiments on {group.corpus} in {group.place}",
+        source=group.place,
+        rows=tuple(result.row for result in results),
+        notes=(NOTE,),
+    )
+    return OwnRuns(Page(table, tuple(results)), (group.place,))
+
+
+def apart(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """Of each row the settings that all rows have and in which they differ."""
+    shared = [name for name in varying(rows) if all(name in row for row in rows) and "_target_" not in name]
+    return [[f"{name}={row[name]}" for name in shared] for row in rows]
+
+
+def natural(label: str) -> list[int | str]:
+    """By which 2 stands before 10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", label)]

@@ -1,4 +1,7 @@
-"""The folder of pages: templates that escape every text, one style, one script, nothing from elsewhere."""
+"""What a page of the report consists of: sections with grids, plots, remarks and links.
+
+The folder of pages: templates that escape every text, one style, one script, nothing from elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import base64
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +18,52 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
+
+from ner_experiments.report.pair_page import Pieces
+from ner_experiments.tables.render import Grid
+from ner_experiments.tables.svg import Plot
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A grid on a page. `links`: by first cell; `cited`: lines that are; `text`: columns that are words.
+
+    heat: how deep the cells behind the first are coloured, from 0 to 1.
+    """
+
+    grid: Grid
+    caption: str
+    links: Mapping[str, str] = field(default_factory=dict)
+    cited: frozenset[int] = frozenset()
+    text: int = 0
+    heat: Sequence[Sequence[float]] = ()
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A sentence: its gold mentions, and in which ways it was tagged, by whom, and whether that is right."""
+
+    title: str
+    gold: Pieces
+    predicted: Sequence[tuple[str, Pieces, bool]]
+
+
+@dataclass(frozen=True)
+class Section:
+    """`texts` stand above, `notes` below; `small`: many small plots in a grid; `folded`: what opens."""
+
+    key: str
+    title: str
+    texts: Sequence[str] = ()
+    grids: Sequence[Shown] = ()
+    plots: Sequence[Plot] = ()
+    small: bool = False
+    notes: Sequence[str] = ()
+    points: Sequence[str] = ()
+    sentences: Sequence[Tagged] = ()
+    links: Sequence[tuple[str, str]] = ()
+    folded: Sequence[tuple[str, str]] = ()
+
 
 HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Unicode's categories of what one does not see, or what turns the text around it."""

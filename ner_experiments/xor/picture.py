@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from ner_experiments.xor.certificate import Certificate
+from ner_experiments.xor.experiment import DECODERS, Found
 from ner_experiments.xor.measurement import ROUNDING
-from ner_experiments.xor.suite import DECODERS, Found
 
 LIMITED, FREE = "#d55e00", "#0072b2"
 LABELS = {"softmax": "softmax", "crf": "CRF"}

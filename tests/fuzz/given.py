@@ -16,11 +16,11 @@ from fuzz.corpora import WORDS, Columns, draw, laid_out
 from fuzz.readers import Case, Reader
 from ner_experiments.build import build, make_encoder, source
 from ner_experiments.data.corpus import load
-from ner_experiments.data.given import Form, Reading
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.table_runs import compose
-from ner_experiments.tagged_output import WRITERS
-from ner_experiments.tagging import Tagged, TextTagger
+from ner_experiments.predict.input import Form, Reading
+from ner_experiments.predict.output import WRITERS
+from ner_experiments.predict.tagger import Tagged, TextTagger
+from ner_experiments.tables.experiments import compose
 
 JOINS = [" ", " ", " ", "\n", "\n\n", "", ". ", "! ", "。", '" ', "\r\n", "\u3000", "\t"]
 

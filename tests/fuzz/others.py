@@ -17,12 +17,14 @@ from fuzz import plain_lists
 from fuzz.corpora import WORDS
 from fuzz.given import all_given
 from fuzz.readers import Case, Reader, corpora
-from ner_experiments import checkpoints, signs, tables
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.text import Text
-from ner_experiments.data.vector_files import read_vectors
-from ner_experiments.results import made_by
+from ner_experiments.data.vectors import read_vectors
+from ner_experiments.runs import progress
+from ner_experiments.runs.provenance import made_by
+from ner_experiments.tables import spec
+from ner_experiments.training import checkpoints
 
 MARK = "\ufeff".encode()
 
@@ -143,8 +145,8 @@ class Tables(Reader):
         return Case(text.encode(), self.plainly(table))
 
     def read(self) -> Any:
-        tables.parsed.cache_clear()
-        table = tables.read(self.path)
+        spec.parsed.cache_clear()
+        table = spec.read(self.path)
         rows = [
             {
                 "label": row.label,
@@ -181,7 +183,7 @@ class Checkpoints(Reader):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.path = folder / signs.CHECKPOINT
+        self.path = folder / progress.CHECKPOINT
         self.warnings: list[str] = []
         handler = logging.Handler()
         handler.emit = lambda record: self.warnings.append(record.getMessage())

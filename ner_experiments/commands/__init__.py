@@ -1,0 +1,1 @@
+"""One command of `ner-experiments` a file: `main(argv)` and its parser. Nothing imports them."""

@@ -1,0 +1,53 @@
+"""`ner-experiments attention`: the heat maps of a run of Att, as pictures and as JSON."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status. ValueError or OSError for what the user caused."""
+    arguments = parser().parse_args(argv)
+    for path in write(arguments):
+        print(path)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    text = (
+        "How much each token attends to each other, head by head: in sentences of test and dev with mentions."
+    )
+    parser = argparse.ArgumentParser(prog="ner-experiments attention", description=text)
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="the folder of a finished run of model=attention"
+    )
+    parser.add_argument("--sentences", type=int, default=5, metavar="N", help="the first N of them (5)")
+    parser.add_argument(
+        "--containing", default="", metavar="TEXT", help='of those with this text, such as "the White house"'
+    )
+    parser.add_argument("--output", type=Path, metavar="DIR", help="(RUN/attention)")
+    return parser
+
+
+def write(arguments: argparse.Namespace) -> list[Path]:
+    """A PNG per sentence, and one JSON; returns where they are."""
+    if arguments.sentences < 1:
+        raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
+    from ner_experiments.analysis.attention import attention, draw, with_mentions
+    from ner_experiments.build import load_with_corpus
+    from ner_experiments.runs.provenance import write_json
+
+    tagger, encoder, corpus = load_with_corpus(arguments.run)
+    places = with_mentions(corpus, arguments.containing)[: arguments.sentences]
+    found = attention(tagger, encoder, places)
+    folder: Path = arguments.output or arguments.run / "attention"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{place.split}-{place.number}.png" for place in places]
+    for path, attended in zip(paths, found, strict=True):
+        draw(path, attended)
+    written = folder / "attention.json"
+    content = {"run": str(arguments.run), "sentences": [attended.record() for attended in found]}
+    write_json(written, content)
+    return [*paths, written]

@@ -1,0 +1,55 @@
+"""`ner-experiments cases`: the test sentences that some runs tag right and others wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from ner_experiments.analysis.disagreements import Case, bracketed, of_runs
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status. ValueError or OSError for what the user caused."""
+    arguments = parser().parse_args(argv)
+    folders = [arguments.run, *arguments.others]
+    cases, total = of_runs(folders)
+    print((as_json if arguments.json else markdown)(folders, cases, total), end="")
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    text = "The test sentences that at least one run tags right and one wrong, the shortest first."
+    parser = argparse.ArgumentParser(prog="ner-experiments cases", description=text)
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
+    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="those it is held against")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    return parser
+
+
+def markdown(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
+    runs = [f"{number}. `{folder}`" for number, folder in enumerate(folders, start=1)]
+    parts = [
+        f"# {len(cases):,} of {total:,} test sentences, tagged right by some and wrong by others",
+        "\n".join(runs),
+    ]
+    return "\n\n".join([*parts, *map(block, cases)]) + "\n"
+
+
+def block(case: Case) -> str:
+    """As code, so that no character of a sentence counts as Markdown."""
+    lines = [f"{'gold':<9}{bracketed(case.words, case.gold)}"]
+    for number, (tags, right) in enumerate(zip(case.predicted, case.right, strict=True), start=1):
+        verdict = f"{number} {'right' if right else 'wrong'}"
+        lines.append(f"{verdict:<9}{bracketed(case.words, tags)}")
+    return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])
+
+
+def as_json(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
+    content = {
+        "runs": [str(folder) for folder in folders],
+        "sentences": total,
+        "cases": [case.record() for case in cases],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,102 @@
+"""`ner-experiments dashboard`: a table's workspace, saved on W&B, or as a file without it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ner_experiments.tables import experiments, spec
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+XOR_PICTURE = Path("results/xor/xor.png")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status. ValueError or OSError for what the user caused."""
+    arguments = parser().parse_intermixed_args(argv)
+    table = spec.load(arguments.table)
+    print(show_xor(arguments) if table.name == "xor" else save(arguments, table))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    text = (
+        "Makes the W&B workspace that compares the rows of a published table, of runs with logger=wandb: "
+        "what varies against F1, parameters and seconds against F1, curves, errors. Of the table xor: a run "
+        "with the picture in results/."
+    )
+    parser = argparse.ArgumentParser(prog="ner-experiments dashboard", description=text)
+    parser.add_argument("table", metavar="TABLE", help="a table of sweeps/")
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made")
+    parser.add_argument("--project", default="ner_experiments", help="(ner_experiments)")
+    parser.add_argument("--entity", default="", help="a user or team (yourself)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write it as JSON, whether W&B answers or not; of xor a folder for the run (outputs/xor)",
+    )
+    return parser
+
+
+def save(arguments: argparse.Namespace, table: spec.Table) -> str:
+    """What was done, in a line. ValueError without wandb-workspaces, and if W&B refuses the workspace."""
+    from ner_experiments.loggers.wandb import is_reachable
+    from ner_experiments.runs.provenance import write_json
+
+    try:
+        from ner_experiments.tables.dashboard import workspace
+    except ImportError as error:
+        raise ValueError("a dashboard needs wandb-workspaces: pip install -e '.[dashboard]'") from error
+    rows = experiments.experiments(table, arguments.overrides)
+    if arguments.output is None and is_reachable():
+        try:
+            entity = arguments.entity or default_entity()
+            made = workspace(table, rows, entity=entity, project=arguments.project)
+            return f"saved: {made.save().url}"
+        except Exception as error:  # whatever W&B's server and client make of it
+            raise ValueError(f"W&B does not take the workspace: {error}") from error
+    made = workspace(table, rows, entity=arguments.entity, project=arguments.project)
+    path = arguments.output or Path(f"{table.name}.workspace.json")
+    write_json(path, made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
+    return f"{path}: the workspace as W&B is sent it; where there is a key and a network it is saved on W&B"
+
+
+def default_entity() -> str:
+    import wandb
+
+    return str(wandb.Api().default_entity)
+
+
+def show_xor(arguments: argparse.Namespace) -> str:
+    """What `ner-experiments xor` has drawn is of no run of ours, and gets one of W&B's."""
+    from ner_experiments.loggers.base import About, wandb
+
+    if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:
+        raise ValueError(f"xor: its dashboard takes no overrides and no --entity, got {refused[0]}")
+    if not XOR_PICTURE.is_file():
+        raise ValueError(
+            f"{XOR_PICTURE}: there is no such picture; `ner-experiments xor --output results/xor` draws it"
+        )
+    folder = arguments.output or Path("outputs/xor")
+    folder.mkdir(parents=True, exist_ok=True)
+    with wandb(About(folder, "xor", "picture", ["xor"]), project=arguments.project, sentences=0) as logger:
+        logger.picture("xor", picture)
+    return f"a run with {XOR_PICTURE}; where W&B cannot be reached it is kept in {folder}/wandb"
+
+
+def picture() -> Figure:
+    from matplotlib.figure import Figure
+    from matplotlib.image import imread
+
+    pixels = imread(XOR_PICTURE)
+    height, width = pixels.shape[:2]
+    figure = Figure(figsize=(width / 120, height / 120))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.imshow(pixels)
+    axes.set_axis_off()
+    return figure

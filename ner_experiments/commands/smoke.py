@@ -1,0 +1,257 @@
+"""Tiny stand-ins for the files that published tables need: corpora, word vectors, name lists, a BERT.
+
+The text is that of the toy corpora, written in each corpus' own format; the numbers are random.
+
+`ner-experiments smoke`: every row of every published table, tried, scored and printed.
+
+The rows' own settings and readers are at work. Only the files are not the real ones (see `smoke_data`), and
+each run is trained for two steps, so that the scores mean nothing. The trainings of the XOR table are made
+in full, with one seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import OmegaConf
+
+from ner_experiments.commands.table import as_value
+from ner_experiments.data import toy
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tags import convert, spans
+from ner_experiments.runs.provenance import write_json
+from ner_experiments.tables import render, spec
+from ner_experiments.tables.experiments import Experiment, experiments
+from ner_experiments.tables.scores import collect
+from ner_experiments.tables.spec import Table
+
+SIZES: dict[toy.Split, int] = {"train": 40, "dev": 10, "test": 10}
+CHINESE = ("msra", "weibo", "ontonotes4")
+VECTORS = {
+    "senna/senna.txt": 50,
+    "glove/glove.6B.100d.txt": 100,
+    "glove/glove.6B.300d.txt": 300,
+    "glove/glove.840B.300d.txt": 300,
+    "twitter/word2vec_twitter_model.bin": 400,
+}
+"""Files under the data folder, and how many numbers they have for a word."""
+
+
+def write_corpus(data: Mapping[str, Any]) -> None:
+    """The files that a choice of conf/data names, where it names them."""
+    language: toy.Language = "zh" if data["name"] in CHINESE else "en"
+    for split, file in data["files"].items():
+        sentences = toy.sentences(language, split, SIZES[split])
+        reader = data["_target_"].rpartition(".")[2]
+        path = gold_conll_path(data, split) if reader == "GoldConllFiles" else Path(data["folder"]) / file
+        lines = FORMATS[reader](data, sentences)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def columns(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
+    for sentence in sentences:
+        pos = [part_of_speech(word) for word in sentence.words]
+        words = [word + "0" * data.get("first_character", False) for word in sentence.words]
+        mentions = data.get("task", "mentions") == "mentions"
+        known = {
+            "word": words,
+            "pos": pos,
+            "chunk": ["O" if tag == "." else "I-NP" for tag in pos],
+            "tag": convert(sentence.tags, data["scheme"]) if mentions else pos,
+        }
+        order = sorted(data["columns"], key=data["columns"].get)
+        yield from (" ".join(fields) for fields in zip(*(known[name] for name in order), strict=True))
+        yield ""
+
+
+def part_of_speech(word: str) -> str:
+    return "." if not word[0].isalnum() else "NNP" if word[0].isupper() else "NN"
+
+
+def gold_conll_path(data: Mapping[str, Any], split: str) -> Path:
+    """A path that fits the pattern of the split."""
+    folder = {"dev": "development"}.get(split, split)
+    return Path(data["folder"]) / folder / "data/english/annotations/nw/toy/toy.gold_conll"
+
+
+def gold_conll(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
+    """Names in brackets in the eleventh of twelve columns."""
+    yield "#begin document (toy); part 000"
+    for sentence in sentences:
+        names = ["*"] * len(sentence)
+        for start, end, kind in spans(sentence.tags):
+            names[start] = f"({kind}*"
+            names[end - 1] = f"({kind})" if end - start == 1 else "*)"
+        for number, (word, name) in enumerate(zip(sentence.words, names, strict=True)):
+            tag = part_of_speech(word)
+            yield f"toy 0 {number} {word} {tag} * - - - - {name} -"
+        yield ""
+    yield "#end document"
+
+
+def conllu(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
+    """Both columns of tags alike."""
+    for sentence in sentences:
+        for number, word in enumerate(sentence.words, start=1):
+            tag = part_of_speech(word)
+            yield "\t".join([str(number), word, "_", tag, tag, *5 * "_"])
+        yield ""
+
+
+FORMATS = {"ColumnFiles": columns, "GoldConllFiles": gold_conll, "ConlluFiles": conllu}
+
+
+def write_vectors(data_dir: Path) -> None:
+    """For two words in three, the rest being unknown."""
+    words = dict.fromkeys(word for sentence in english() for word in sentence.words)
+    rng = np.random.default_rng(0)
+    for name, dim in VECTORS.items():
+        path = data_dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for number, word in enumerate(words):
+                if number % 3:
+                    numbers = " ".join(f"{value:.3f}" for value in rng.normal(size=dim))
+                    file.write(f"{word} {numbers}\n")
+
+
+def write_gazetteer(data_dir: Path) -> None:
+    """The names of train, a list for each of their types."""
+    folder = data_dir / "gazetteer"
+    folder.mkdir(parents=True, exist_ok=True)
+    names: dict[str, list[str]] = {kind: [] for kind in toy.TYPES}
+    for sentence in toy.sentences("en", "train", SIZES["train"]):
+        for start, end, kind in spans(sentence.tags):
+            names[kind].append(" ".join(sentence.words[start:end]))
+    for kind, found in names.items():
+        (folder / f"{kind}.txt").write_text("".join(f"{name}\n" for name in found), encoding="utf-8")
+
+
+def write_bert(folder: Path) -> None:
+    """One layer, a piece for each character of the toy corpora. Needs transformers."""
+    from transformers import BertConfig, BertModel
+
+    texts = [*english(), *toy.sentences("zh", "train", SIZES["train"])]
+    letters = sorted({character for sentence in texts for word in sentence.words for character in word})
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    config = BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+    )
+    BertModel(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
+
+
+def english() -> list[Sentence]:
+    return [sentence for split, count in SIZES.items() for sentence in toy.sentences("en", split, count)]
+
+
+SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
+QUIET = ("runtime.progress=false", "runtime.accelerator=cpu")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Returns the exit status: 1 if any row failed. ValueError or OSError for what the user caused."""
+    arguments = parser().parse_args(argv)
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        place = arguments.output or Path(folder)
+        chosen = [spec.load(name) for name in arguments.names or spec.names()]
+        failed = sum(try_table(table, place.absolute()) for table in chosen)
+    verdict = f"{failed} rows failed" if failed else "all rows train, decode and are aggregated"
+    print(f"{verdict}; {time.perf_counter() - started:.0f} s. On tiny files made for it: no score counts.")
+    return 1 if failed else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    text = (
+        "Every row of the published tables trains two steps on tiny files made for it, and is scored; those "
+        "of the XOR table train in full."
+    )
+    parser = argparse.ArgumentParser(prog="ner-experiments smoke", description=text)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keeps the files and runs there")
+    return parser
+
+
+def try_table(table: Table, place: Path) -> int:
+    """The number of rows that failed, or that are not in the printed table afterwards."""
+    started = time.perf_counter()
+    if table.command:
+        further = [f"output_dir={as_value(str(place / 'runs'))}"]
+        try_trials(table, place / "runs")
+        failed = 0
+    else:
+        further = replaced(table, place)
+        failed = sum(not try_row(table, experiment) for experiment in experiments(table, further))
+    page = collect(table, further)
+    for write in (render.markdown, render.latex, render.as_csv, render.as_json):
+        write(page)
+    to_measure = [result for result in page.results if result.row.run is not None or result.row.trial]
+    absent = sum(result.measured is None for result in to_measure)
+    seconds = time.perf_counter() - started
+    print(
+        f"{table.name:<18} {len(table.rows):>3} rows, {len(to_measure):>2} run {seconds:6.1f} s", flush=True
+    )
+    return max(failed, absent)  # those that failed are absent too, unless the table is an analysis of them
+
+
+def replaced(table: Table, place: Path) -> list[str]:
+    """The overrides that lead a table's rows to files made for them, which are written here."""
+    data_dir = place / "data"
+    further = [
+        *SHORT,
+        *QUIET,
+        f"data_dir={as_value(str(data_dir))}",
+        f"output_dir={as_value(str(place / 'runs'))}",
+        f"cache_dir={as_value(str(place / 'cache'))}",
+    ]
+    if not (data_dir / "gazetteer").exists():
+        write_vectors(data_dir)
+        write_gazetteer(data_dir)
+    found = experiments(table, further)
+    for experiment in found:
+        data = OmegaConf.to_container(experiment.cfg.data, resolve=True)
+        assert isinstance(data, dict)
+        write_corpus({str(key): value for key, value in data.items()})
+    if any(experiment.cfg.first for experiment in found):
+        if find_spec("transformers") is None:
+            raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
+        write_bert(place / "bert")
+        further += [f"first.{item}" for item in SHORT] + [f"words.input.path={as_value(str(place / 'bert'))}"]
+    return further
+
+
+def try_row(table: Table, experiment: Experiment) -> bool:
+    """Whether it went well."""
+    from ner_experiments.train import train
+
+    try:
+        train(experiment.cfg)
+    except Exception as error:  # whatever it is, the other rows are to be tried
+        print(f"{table.name}, {experiment.row.label}: {type(error).__name__}: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+def try_trials(table: Table, output: Path) -> None:
+    """As `ner-experiments xor` does, with one seed and the table's architectures alone."""
+    from ner_experiments.xor.experiment import trials
+    from ner_experiments.xor.results import FILE
+
+    names = dict.fromkeys(row.trial[0] for row in table.rows if row.trial)
+    made = trials(list(names), [], num_seeds=1, num_processes=1)
+    (output / "xor").mkdir(parents=True, exist_ok=True)
+    write_json(output / "xor" / FILE, made.content)

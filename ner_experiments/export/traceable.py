@@ -1,0 +1,232 @@
+"""Loops over time as one operator, `scan`, which torch.export and ONNX keep for any number of steps.
+
+PyTorch's own LSTM and GRU are unrolled when they are traced, and kernels cannot be traced at all. What stands
+here computes the same, to rounding, from left to right and padding included, as the modules do elsewhere.
+
+Which modules are traced in another form: those with a loop over time or an operator that ONNX lacks.
+"""
+
+from collections.abc import Sequence
+from functools import singledispatch
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch._higher_order_ops.scan import scan
+
+from ner_experiments.modules import lstms
+from ner_experiments.modules.crf import CRF
+from ner_experiments.modules.decoding import Transitions, centred
+from ner_experiments.modules.direct import SparseScores
+from ner_experiments.modules.lstms import Weights
+from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
+from ner_experiments.modules.recurrent import weights_of
+from ner_experiments.modules.softmax import Softmax
+from ner_experiments.modules.units import BiLSTMUnits
+
+State = tuple[Tensor, Tensor]
+
+
+class LSTMs(nn.Module):
+    """`lstms.read` with these weights."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        for name, part in weights._asdict().items():
+            self.register_buffer(name, None if part is None else part.detach())
+
+    def forward(
+        self,
+        x: Float[Tensor, "inputs batch time in"],
+        lengths: Int[Tensor, " batch"],
+        backwards: tuple[bool, ...],
+    ) -> Float[Tensor, "directions batch time units size"]:
+        weights = Weights(*(getattr(self, name) for name in Weights._fields))
+        gates = lstms.turned(lstms.gates_of(x, weights), lengths, backwards)
+        return lstms.turned(carry(gates, weights), lengths, backwards)
+
+
+def carry(
+    gates: Float[Tensor, "directions batch time units gates"], weights: Weights
+) -> Float[Tensor, "directions batch time units size"]:
+    """`lstms.plain_carry`."""
+    directions, batch, _, units, _ = gates.shape
+    matrices = weights.recurrent.flatten(0, 1).mT
+    peepholes = matrices.new_zeros(3, 1, 1, 1)
+    if weights.peepholes is not None:
+        peepholes = weights.peepholes.flatten(0, 1).transpose(0, 1)[:, :, None]
+    nothing = gates.new_zeros(directions * units, batch, matrices.shape[1])
+
+    def step(state: State, now: Tensor) -> tuple[State, Tensor]:
+        h, c = state
+        i, f, g, o = torch.baddbmm(now, h, matrices).chunk(4, dim=-1)
+        i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
+        c = f * c + i * g.tanh()
+        h = (o + peepholes[2] * c).sigmoid() * c.tanh()
+        return (h, c), h.clone()  # what a step hands on and what it gives may not be one tensor
+
+    _, states = scan(step, (nothing, nothing.clone()), gates.permute(2, 0, 3, 1, 4).flatten(1, 2))
+    return states.unflatten(1, (directions, units)).permute(1, 3, 0, 2, 4)
+
+
+class LSTMCell(nn.Module):
+    """Layers of LSTMs from left to right, in place of a cell of `UniRNN`: the states of the last."""
+
+    def __init__(self, layers: Sequence[Weights]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(map(LSTMs, layers))
+
+    def forward(self, x: Float[Tensor, "batch time in"]) -> tuple[Float[Tensor, "batch time out"], None]:
+        lengths = torch.full(x.shape[:1], x.shape[1])
+        for layer in self.layers:
+            x = layer(x[None], lengths, (False,))[0, :, :, 0]
+        return x, None
+
+
+class GRUCell(nn.Module):
+    """The same with the layers of `nn.GRU`.
+
+    r, z = sigmoid(U x_t + b + W h_{t-1} + d), n = tanh(U x_t + b + r (W h_{t-1} + d)), in the order r z n;
+    h_t = (1 - z) n + z h_{t-1}.
+    """
+
+    def __init__(self, gru: nn.GRU) -> None:
+        super().__init__()
+        self.gru = gru
+
+    def forward(self, x: Float[Tensor, "batch time in"]) -> tuple[Float[Tensor, "batch time out"], None]:
+        for layer in self.gru.all_weights:
+            x = self.read(x.transpose(0, 1), *layer).transpose(0, 1)
+        return x, None
+
+    def read(
+        self,
+        x: Float[Tensor, "time batch in"],
+        by_x: Tensor,
+        by_state: Tensor,
+        bias: Tensor,
+        state_bias: Tensor,
+    ) -> Float[Tensor, "time batch out"]:
+        matrix = by_state.T
+
+        def step(h: Tensor, now: Tensor) -> tuple[Tensor, Tensor]:
+            r, z, n = now.chunk(3, dim=-1)
+            by_r, by_z, by_n = torch.addmm(state_bias, h, matrix).chunk(3, dim=-1)
+            z = (z + by_z).sigmoid()
+            h = (1 - z) * (n + (r + by_r).sigmoid() * by_n).tanh() + z * h
+            return h, h.clone()
+
+        _, states = scan(step, x.new_zeros(x.shape[1], len(matrix)), nn.functional.linear(x, by_x, bias))
+        return states
+
+
+class BestPath(nn.Module):
+    """`decoding.viterbi` with these transitions, as a decoder."""
+
+    def __init__(self, transitions: Transitions) -> None:
+        super().__init__()
+        for name, part in transitions._asdict().items():
+            self.register_buffer(name, part.detach())
+
+    def decode(
+        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
+    ) -> Int[Tensor, "batch time"]:
+        start, pairs, end = (getattr(self, name) for name in Transitions._fields)
+        by_token, real = centred(scores, mask).transpose(0, 1), mask.T
+        first = torch.arange(by_token.shape[0], device=mask.device)[:, None] == 0
+
+        def ahead(best: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+            score, is_real, is_first = now
+            reached = torch.where(is_first, start, (best[:, :, None] + pairs).amax(1)) + score
+            best = torch.where(is_real, reached, best)
+            return best, best.clone()
+
+        def back(tag: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+            before, follows = now
+            previous = (before + pairs.T[tag]).argmax(1)
+            tag = torch.where(follows, previous, tag)
+            return tag, tag.clone()
+
+        nothing = torch.zeros_like(by_token[0])
+        last, best = scan(ahead, nothing, (by_token, real[:, :, None], first))
+        follows = torch.cat([real[1:], torch.zeros_like(real[:1])])
+        _, path = scan(back, (last + end).argmax(1), (best, follows), reverse=True)
+        return path.T.masked_fill(~mask, 0)
+
+
+@singledispatch
+def traceable(module: nn.Module) -> nn.Module:
+    """What computes the same as the module and can be traced; changes the module's parts in place.
+
+    An architecture of one's own needs a form here only if it loops over time itself.
+    """
+    for name, part in module.named_children():
+        setattr(module, name, traceable(part))
+    return module
+
+
+@traceable.register
+def _(module: nn.LSTM) -> nn.Module:
+    return LSTMCell(list(weights_of(module)))
+
+
+@traceable.register
+def _(module: nn.GRU) -> nn.Module:
+    return GRUCell(module)
+
+
+@traceable.register
+def _(module: PeepholeLSTM) -> nn.Module:
+    return LSTMCell([layer.weights() for layer in module.layers if isinstance(layer, PeepholeLayer)])
+
+
+@traceable.register
+def _(module: BiLSTMUnits) -> nn.Module:
+    return Units(module.weights())
+
+
+@traceable.register
+def _(module: CRF) -> nn.Module:
+    return BestPath(module.scored(torch.float32))
+
+
+@traceable.register
+def _(module: Softmax) -> nn.Module:
+    transitions = module.scored(torch.float32)
+    return module if transitions is None else BestPath(transitions)
+
+
+@traceable.register
+def _(module: SparseScores) -> nn.Module:
+    return SummedScores(module.weight)
+
+
+class Units(nn.Module):
+    """`BiLSTMUnits`, in evaluation."""
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__()
+        self.lstms = LSTMs(weights)
+
+    def forward(
+        self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "batch time units out"]:
+        return torch.cat(list(self.states(x[None], lengths)), dim=-1)
+
+    def states(
+        self, x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"]
+    ) -> Float[Tensor, "directions batch time units size"]:
+        return self.lstms(x, lengths, (False, True))
+
+
+class SummedScores(nn.Module):
+    """`SparseScores` without `embedding_bag`."""
+
+    weight: Tensor
+
+    def __init__(self, weight: Float[Tensor, "features tags"]) -> None:
+        super().__init__()
+        self.register_buffer("weight", weight.detach().index_fill(0, torch.tensor([0]), 0))
+
+    def forward(self, ids: Int[Tensor, "rows features"]) -> Float[Tensor, "rows tags"]:
+        return nn.functional.embedding(ids, self.weight).sum(1)

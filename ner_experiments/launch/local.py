@@ -1,0 +1,181 @@
+"""`hydra/launcher=local`: the jobs of a sweep side by side on this machine, each in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hydra.core.utils import JobReturn
+from hydra.plugins.launcher import Launcher
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+
+@dataclass
+class LocalLauncherConfig:
+    """jobs: how many at a time; 0: one for each slot, or without GPUs one for each processor.
+
+    gpus: those to use, as CUDA counts them, and by default all there are; a slot is `gpus_per_job` of them.
+    minutes: after so many a job is stopped, and goes on when the command is repeated; 0: never.
+    """
+
+    _target_: str = "hydra_plugins.ner_experiments_plugins.LocalLauncher"
+    jobs: int = 0
+    gpus: list[int] | None = None
+    gpus_per_job: int = 1
+    minutes: float = 0.0
+
+
+GRACE = 60.0
+"""Seconds for a stopped job to write its checkpoint, before it is killed."""
+
+
+@dataclass
+class Running:
+    """A job and its process; `slot`: the GPUs that it sees."""
+
+    number: int
+    overrides: Sequence[str]
+    process: subprocess.Popen[bytes]
+    outcome: Path
+    slot: str | None
+    started: float = field(default_factory=time.monotonic)
+    late: bool = False
+
+    def stop(self, how: signal.Signals) -> None:
+        """All processes of the job: several, if they train one model together."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, how)
+
+
+class LocalLauncher(Launcher):
+    """A job that crashes, or is killed for its memory, takes no other with it.
+
+    Nothing outlives the sweep: when it is stopped or dies, its jobs write their checkpoints and end.
+    """
+
+    def __init__(self, jobs: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float) -> None:
+        checked = {"jobs": (jobs, 0), "gpus_per_job": (gpus_per_job, 1), "minutes": (minutes, 0)}
+        for name, (value, lowest) in checked.items():
+            if value < lowest:
+                raise ValueError(f"hydra.launcher.{name} must be at least {lowest}, got {value}")
+        self.jobs, self.minutes = jobs, minutes
+        self.slots = slots(gpus, gpus_per_job)
+        self.for_hydra: list[str] = []
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """A job's process composes its config by itself."""
+        from ner_experiments.launch.worker import for_hydra
+
+        self.for_hydra = for_hydra(config)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        waiting = list(enumerate(job_overrides))[::-1]
+        results: dict[int, JobReturn] = {}
+        running: list[Running] = []
+        with tempfile.TemporaryDirectory() as folder, ended_together(running):
+            while waiting or running:
+                while waiting and len(running) < self.at_a_time:
+                    running.append(self.start(*waiting.pop(), Path(folder), running))
+                time.sleep(0.1)
+                for job in running:
+                    self.stop_if_late(job)
+                for job in [job for job in running if job.process.poll() is not None]:
+                    running.remove(job)
+                    results[job.number] = self.result(job)
+                    self.report(results, len(job_overrides), len(running))
+        return [results[number] for number in range(len(job_overrides))]
+
+    @property
+    def at_a_time(self) -> int:
+        return self.jobs or len(self.slots) or len(os.sched_getaffinity(0))
+
+    def start(
+        self, number: int, overrides: Sequence[str], folder: Path, running: Sequence[Running]
+    ) -> Running:
+        """On the slot with the fewest jobs."""
+        from ner_experiments.launch.worker import python_path
+
+        load = {slot: sum(job.slot == slot for job in running) for slot in self.slots}
+        slot = min(load, key=load.__getitem__) if load else None
+        outcome = folder / f"{number}.json"
+        program = [sys.executable, "-m", "ner_experiments.launch.worker", str(outcome)]
+        shown = {} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}
+        process = subprocess.Popen(
+            [*program, *self.for_hydra, *overrides],
+            stdin=subprocess.PIPE,  # tells the job when this process is gone
+            env={**os.environ, "PYTHONPATH": python_path(), **shown},
+            start_new_session=True,
+        )
+        return Running(number, overrides, process, outcome, slot)
+
+    def stop_if_late(self, job: Running) -> None:
+        seconds = time.monotonic() - job.started
+        if not self.minutes or seconds <= 60 * self.minutes:
+            return
+        if not job.late:
+            job.stop(signal.SIGTERM)
+            job.late = True
+        elif seconds > 60 * self.minutes + GRACE:
+            job.stop(signal.SIGKILL)
+
+    def result(self, job: Running) -> JobReturn:
+        from ner_experiments.launch import worker
+        from ner_experiments.launch.worker import failed
+
+        if job.late and not job.outcome.exists():
+            reason = f"stopped after {self.minutes:g} minutes; it goes on when the command is repeated"
+            return failed(job.overrides, reason)
+        return worker.told(job.outcome, job.overrides, job.process.returncode)
+
+    @staticmethod
+    def report(results: dict[int, JobReturn], total: int, running: int) -> None:
+        bad = sum(result.status.name == "FAILED" for result in results.values())
+        failed = f", {bad} of them failed" if bad else ""
+        print(f"{len(results)} of {total} jobs done{failed}, {running} running", file=sys.stderr, flush=True)
+
+
+def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
+    """CUDA_VISIBLE_DEVICES of each slot; none without GPUs. ValueError if they do not make whole slots."""
+    import torch
+
+    count = torch.cuda.device_count()
+    if gpus is not None and not gpus:
+        raise ValueError("hydra.launcher.gpus must name a GPU, got []; without GPUs: runtime.accelerator=cpu")
+    chosen = list(range(count)) if gpus is None else list(gpus)
+    if wrong := [gpu for gpu in chosen if not 0 <= gpu < count]:
+        raise ValueError(f"hydra.launcher.gpus: there is no GPU {wrong[0]}; this machine has {count}")
+    if len(chosen) % size:
+        raise ValueError(f"hydra.launcher: {len(chosen)} GPUs cannot be dealt out {size} to a job")
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = visible.split(",") if visible else list(map(str, range(count)))
+    return [",".join(names[gpu] for gpu in chosen[i : i + size]) for i in range(0, len(chosen), size)]
+
+
+@contextmanager
+def ended_together(running: Sequence[Running]) -> Iterator[None]:
+    """SIGTERM and Ctrl-C reach the jobs too, which get time for their checkpoints."""
+
+    def leave(*_: Any) -> None:
+        sys.exit(143)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        for job in running:
+            job.stop(signal.SIGTERM)
+        for job in running:
+            try:
+                job.process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                job.stop(signal.SIGKILL)
+                job.process.wait()

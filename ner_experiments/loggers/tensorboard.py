@@ -1,0 +1,78 @@
+"""TensorBoard: event files in the folder of a run, with all that W&B is shown; they stay on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch.utils.tensorboard import SummaryWriter
+from torch.utils.tensorboard.summary import hparams
+
+from ner_experiments.config.identity import flat
+from ner_experiments.loggers.base import About, Rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FOLDER = "tensorboard"
+
+
+class Board:
+    """The step is the epoch. Of a run that goes on, the new file takes the place of the old one."""
+
+    def __init__(self, about: About, sentences: int) -> None:
+        self.sentences = sentences
+        folder = about.folder / FOLDER
+        for old in folder.glob("events.out.tfevents.*"):
+            old.unlink()
+        self.writer = SummaryWriter(str(folder))
+        self.config = {name: plain(value) for name, value in flat(about.config) if name != "seed"}
+        self.config |= {"seed": about.config.get("seed", ""), "group": about.group}
+        self.epoch = 0
+        if about.tags:
+            self.writer.add_text("tags", ", ".join(about.tags))
+
+    def scalars(self, values: Mapping[str, float], epoch: int) -> None:
+        self.epoch = epoch
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, epoch)
+        self.writer.flush()
+
+    def summary(self, values: Mapping[str, str | float]) -> None:
+        """Numbers as scalars, and beside the settings under HPARAMS; texts as text."""
+        numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+        for name, number in numbers.items():
+            self.writer.add_scalar(name, number, self.epoch)
+        for name, value in values.items():
+            if isinstance(value, str):
+                self.writer.add_text(name, value, self.epoch)
+        shown = {name: number for name, number in numbers.items() if name.startswith("best/")}
+        file: Any = self.writer._get_file_writer()  # type: ignore[no-untyped-call]
+        for part in hparams(self.config, shown):  # type: ignore[no-untyped-call]
+            file.add_summary(part)
+
+    def picture(self, name: str, draw: Callable[[], Figure]) -> None:
+        from ner_experiments.analysis.attention import as_image
+
+        pixels = np.asarray(as_image(draw()).convert("RGB"))
+        self.writer.add_image(name, pixels, self.epoch, dataformats="HWC")
+
+    def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
+        lines = [columns, ["---"] * len(columns), *rows()]
+        text = "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+        self.writer.add_text(name, text, self.epoch)
+
+    def close(self, *, failed: bool) -> None:
+        self.writer.close()
+
+
+def plain(value: Any) -> str | float | bool:
+    """What is neither text nor number as text."""
+    return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+def cell(value: str | float) -> str:
+    """As Markdown that stands for itself."""
+    text = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~" else letter for letter in text)

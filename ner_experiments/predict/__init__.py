@@ -1,0 +1,1 @@
+"""Tagging new text: input formats, sentence splitting and tokenization, the tagger, output formats."""

@@ -1,0 +1,134 @@
+"""The first page: every table, what is measured of it, what is missing, and what is off."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.report.entries import Entry
+from ner_experiments.report.site import Site
+from ner_experiments.tables.pages import cost, hours
+from ner_experiments.tables.render import Grid
+
+STATES = {
+    "measured": "something measured",
+    "complete": "all rows measured",
+    "missing": "rows missing",
+    "off": "rows off",
+    "deviating": "not the paper's settings",
+}
+AFTER_YEAR = re.compile(r"(?<=\(\d{4}\)).*")
+NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
+
+
+def write(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry] = ()) -> None:
+    """`own` are those of no published table."""
+    both = [*entries, *own]
+    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in both for run in entry.runs}
+    tables = {entry.page.table.name for entry in entries}
+    begun = {entry.page.table.name for entry in entries if any(it.scores for it in entry.page.results)}
+    papers = {paper(entry): AFTER_YEAR.sub("", entry.page.table.source) for entry in entries}
+    site.write(
+        "index.html",
+        "index.html",
+        {
+            "heading": "Published tables and what was measured",
+            "facts": [
+                ("tables", len(tables)),
+                ("with something measured", len(begun)),
+                ("finished runs", len(runs)),
+                ("hours of training", f"{hours(runs.values()):.1f}"),
+            ],
+            "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
+            "states": list(STATES.items()),
+            "lines": [line(entry) for entry in sorted(entries, key=nothing_measured)],
+            "own": [line(entry) for entry in own],
+            "others": single_runs(results),
+        },
+    )
+
+
+def paper(entry: Entry) -> str:
+    """yang2020 of yang2020_table12."""
+    return entry.page.table.name.partition("_")[0]
+
+
+def line(entry: Entry) -> dict[str, Any]:
+    page, rows = entry.page, len(entry.to_measure)
+    measured = rows - entry.missing
+    states = [name for name, holds in states_of(entry, measured).items() if holds]
+    state, mood, order = verdict(rows, measured, entry.off)
+    number, time = cost(entry.runs, page.trials)
+    seeds = sorted({len(result.scores) for result in page.results if result.scores})
+    return {
+        "title": page.table.title,
+        "link": f"{entry.name}.html",
+        "source": page.table.source,
+        "settings": " ".join(page.deviations),
+        "paper": paper(entry),
+        "states": " ".join(states),
+        "state": state,
+        "mood": mood,
+        "order": order,
+        "measured": measured,
+        "rows": rows,
+        "missing": entry.missing or "",
+        "off": entry.off or "",
+        "seeds": " to ".join(dict.fromkeys(f"{count}" for count in (*seeds[:1], *seeds[-1:]))),
+        "runs": number or "",
+        "hours": f"{time:.1f}" if number else "",
+    }
+
+
+def nothing_measured(entry: Entry) -> bool:
+    """What there is to see comes first."""
+    return not any(result.scores for result in entry.page.results)
+
+
+def states_of(entry: Entry, measured: int) -> dict[str, bool]:
+    return {
+        "measured": measured > 0,
+        "complete": measured > 0 and not entry.missing,
+        "missing": entry.missing > 0,
+        "off": entry.off > 0,
+        "deviating": bool(entry.page.deviations),
+    }
+
+
+def verdict(rows: int, measured: int, off: int) -> tuple[str, str, int]:
+    """In words, as what they are coloured, and their place when sorted."""
+    if not rows:
+        return "not in numbers", "", 4
+    if off:
+        return f"{off} off", "bad", 0
+    if measured == rows:
+        return "complete", "good", 1
+    return ("in part", "good", 2) if measured else ("not measured", "", 3)
+
+
+def single_runs(results: Path) -> Grid:
+    """The runs that results/ has beside its tables."""
+    lines = []
+    for path in sorted(results.glob("*.json")):
+        its = json.loads(path.read_text(encoding="utf-8")).get("metrics", {})
+        if "task" not in its:
+            continue
+        key = HEADLINES[its["task"]][0]
+        scores = [f"{100 * its[part][key]:.2f}" if part in its else "" for part in ("dev", "test")]
+        seconds = f"{its['seconds'] / its['epochs']:.1f}"
+        lines.append(
+            [
+                path.stem,
+                *scores,
+                f"{its['best_epoch']}",
+                f"{its['epochs']}",
+                f"{its['parameters']:,}",
+                seconds,
+            ]
+        )
+    headings = ("run", "dev", "test", "best epoch", "epochs", "parameters", "s per epoch")
+    return Grid(headings, lines)

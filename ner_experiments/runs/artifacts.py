@@ -1,0 +1,67 @@
+"""Finished runs carry checksums: metrics.json its own, and those of the files beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.utils.files import sha256
+
+OWN, FILES = "sha256", "files"
+METRICS = "metrics.json"
+CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
+LOG, PEEK, GRADIENTS = "log.csv", "peek.csv", "gradients.csv"
+PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
+WRITTEN = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, PEEK, *PREDICTIONS)
+
+
+class DamagedError(ValueError):
+    """A file is not as it was when it was finished."""
+
+
+def seal(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The content with its checksum."""
+    return {**content, OWN: digest(content)}
+
+
+def digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A sealed JSON file. DamagedError, with the path, for what is none, or is not as it was.
+
+    What was made before there were seals has neither of the two keys, and is taken as it is.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DamagedError(f"{path} is damaged: {error}") from error
+    return opened(content, path)
+
+
+def opened(content: Any, path: Path) -> dict[str, Any]:
+    """DamagedError if this is not as `seal` made it."""
+    if not isinstance(content, dict):
+        raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
+    if {OWN, FILES} & set(content):
+        found = digest({name: value for name, value in content.items() if name != OWN})
+        if found != content.get(OWN):
+            raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, it says {content.get(OWN)}")
+    return content
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file that a finished run may have."""
+    return {name: sha256(folder / name) for name in WRITTEN if (folder / name).exists()}
+
+
+def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = WRITTEN) -> None:
+    """DamagedError for a file that is not as the run left it. One that was taken away is none of these."""
+    for name in names:
+        path, expected = folder / name, metrics.get(FILES, {}).get(name)
+        if expected is not None and path.exists() and (found := sha256(path)) != expected:
+            raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, when it was made {expected}")

@@ -1,0 +1,248 @@
+"""Finished runs: what there is to know of one, in its own folder or as results/ keeps it."""
+
+from __future__ import annotations
+
+import csv
+import glob
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from omegaconf import DictConfig
+
+from ner_experiments.analysis.breakdown import by_length, by_type
+from ner_experiments.config import safe_yaml
+from ner_experiments.config.identity import counted, identity, run_folder
+from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.tags import spans
+from ner_experiments.runs import artifacts, predictions
+from ner_experiments.runs.predictions import Predicted
+from ner_experiments.tables.spec import LENGTH, TYPE
+
+if TYPE_CHECKING:  # they need SciPy, which a run that is trained does not
+    from ner_experiments.analysis.archive import Errors
+    from ner_experiments.analysis.breakdown import Bucket
+    from ner_experiments.analysis.calibration import Calibration
+    from ner_experiments.analysis.disagreements import Outcomes
+    from ner_experiments.analysis.errors import Confusion, Kind
+
+OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in its own folder; `metrics` is its metrics.json. Of the other files DamagedError."""
+
+    folder: Path
+    metrics: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """DATA-MODEL-DECODER-IDENTITY."""
+        return self.folder.parent.name
+
+    @property
+    def score(self) -> float:
+        """F1 or accuracy on test, in percent."""
+        return 100 * float(self.metrics["test"][self.headline])
+
+    @property
+    def headline(self) -> str:
+        return HEADLINES[self.metrics["task"]][0]
+
+    def counts(self) -> np.ndarray:
+        """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
+        sentences = self.predicted()
+        if self.metrics["task"] == "tags":
+            return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
+        pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
+        return np.array([(len(gold & found), len(found), len(gold)) for gold, found in pairs])
+
+    def figures(self, name: str) -> dict[str, float]:
+        """F1 by "type" or "length" of mention, in percent."""
+        return OF_MENTIONS[name](self.predicted())
+
+    def breakdown(self) -> dict[str, dict[str, Bucket]]:
+        """Precision, recall and F1 of groups of mentions, or of tags; empty for a run kept without."""
+        return self.errors.breakdown
+
+    def kinds(self) -> dict[str, Kind]:
+        """Errors by kind; empty for a run kept without, and where no mentions are tagged."""
+        return self.errors.kinds
+
+    def confusion(self) -> Confusion | None:
+        """Which type was taken for which; None for a run kept without."""
+        return self.errors.confusion
+
+    def calibration(self) -> Calibration | None:
+        """Whether the probabilities of mentions, or tags, can be believed; None where these are not known.
+
+        The model tags the test set again. The log says why that could not be done.
+        """
+        from ner_experiments.analysis.calibration import of_run
+
+        self.whole(artifacts.WEIGHTS)
+        return of_run(self.folder)
+
+    def outcomes(self) -> Outcomes | None:
+        """Which gold mentions, or tags, were found; None for a run kept without."""
+        return self.errors.outcomes
+
+    @cached_property
+    def errors(self) -> Errors:
+        """Without what needs train, where train cannot be read, or not as it was; the log then says so."""
+        from ner_experiments.analysis import archive
+        from ner_experiments.build import train_of
+
+        return archive.of_predictions(self.predicted(), self.metrics["task"], train_of(self.folder))
+
+    def epochs(self) -> list[dict[str, float]]:
+        """The learning curve: the rows of log.csv."""
+        return rows_of(self.whole(artifacts.LOG))
+
+    def peeked(self) -> list[float]:
+        """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
+        path = self.whole(artifacts.PEEK)
+        return [100 * row[f"test_{self.headline}"] for row in rows_of(path)] if path.exists() else []
+
+    def predicted(self) -> list[Predicted]:
+        self.whole("predictions/test.conll")
+        return predictions.read(self.folder)
+
+    def whole(self, name: str) -> Path:
+        """A file of the folder, as it was when the run was finished."""
+        artifacts.verify(self.folder, self.metrics, [name])
+        return self.folder / name
+
+
+@dataclass(frozen=True)
+class KeptRun(Run):
+    """A run as `keep` wrote it into a file of results/, which stands for its folder."""
+
+    content: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Of the row that it was kept for."""
+        return str(self.content["label"])
+
+    def counts(self) -> np.ndarray:
+        rows = [row.split(",") for row in self.content["counts"].split(" ")]
+        return np.array(rows, dtype=np.int64)
+
+    def figures(self, name: str) -> dict[str, float]:
+        return dict(self.content["figures"][name])
+
+    @cached_property
+    def errors(self) -> Errors:
+        from ner_experiments.analysis.archive import Errors, restored
+
+        return restored(self.content["errors"]) if "errors" in self.content else Errors()
+
+    def calibration(self) -> Calibration | None:
+        from ner_experiments.analysis.calibration import Calibration
+
+        record = self.content.get("calibration")
+        return record and Calibration.restored(record)
+
+    def epochs(self) -> list[dict[str, float]]:
+        return list(self.content["epochs"])
+
+    def peeked(self) -> list[float]:
+        return list(self.content["peeked"])
+
+
+def rows_of(path: Path) -> list[dict[str, float]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+def candidates(cfg: DictConfig) -> Iterator[Run]:
+    """Finished runs under `output_dir` with the corpus, model and decoder of the config."""
+    any_identity = run_folder(cfg, "*").parent
+    prefix = glob.escape(any_identity.name.removesuffix("*"))
+    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS}")):
+        yield Run(path.parent, artifacts.read(path))
+
+
+def finished(cfg: DictConfig, known: dict[str, str]) -> dict[int, Run]:
+    """The experiment's runs under `output_dir`, by seed, on the files as they are now.
+
+    These are only read where there is a run of it. `known`, ValueError and OSError as `train.now`; also
+    ValueError if all its runs are on other files.
+    """
+    found = of_experiment(cfg, candidates(cfg))
+    if not found:
+        return {}
+    from ner_experiments.train import now
+
+    read = now(cfg, known)
+    if own := [run for run in found if run.metrics["checksum"] == read]:
+        return by_seed(own)
+    theirs, folder = found[0].metrics["checksum"], found[0].folder
+    raise ValueError(f"{folder} read other files: their checksum was {theirs}, now it is {read}")
+
+
+def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
+    """Those equal in identity, each on the files as they were."""
+    return [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]
+
+
+def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
+    """Those that are the experiment, by seed, on the files as they were; ValueError if these differ."""
+    found = of_experiment(cfg, runs)
+    for run in found[1:]:
+        theirs, first = run.metrics["checksum"], found[0]
+        if theirs != first.metrics["checksum"]:
+            read = f"{first.metrics['checksum']}, {theirs}"
+            raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
+    return by_seed(found)
+
+
+def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
+    return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
+
+
+def keep(run: Run, path: Path, label: str) -> None:
+    """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
+    from ner_experiments.runs.provenance import write_json
+
+    mentions = run.metrics["task"] == "mentions"
+    content = {
+        "label": label,
+        "metrics": dict(run.metrics),
+        "config": counted(safe_yaml.read(run.folder)),
+        "epochs": run.epochs(),
+        "peeked": run.peeked(),
+        "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
+        "counts": in_a_line(run.counts()),
+        "errors": run.errors.record(),
+        "calibration": (calibration := run.calibration()) and calibration.record(),
+    }
+    write_json(path, artifacts.seal(content))
+
+
+def in_a_line(counts: np.ndarray) -> str:
+    return " ".join(",".join(map(str, row)) for row in counts.tolist())
+
+
+def kept(folder: Path) -> Iterator[KeptRun]:
+    """The runs that `keep` has written into a folder."""
+    for path in sorted(folder.glob("*.json")):
+        yield kept_run(path)
+
+
+def run_of(folder: Path) -> Run:
+    """ValueError if it is no finished run's folder, or its metrics.json is not as it was."""
+    return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS)))
+
+
+def kept_run(path: Path) -> KeptRun:
+    """ValueError for a file that `keep` did not write."""
+    content = artifacts.read(path)
+    if "metrics" not in content:
+        raise ValueError(f"{path}: expected a run as results/ keeps it, but it has no metrics")
+    return KeptRun(path, content["metrics"], content)

@@ -1,0 +1,1 @@
+"""Published tables: their YAML, the experiments of their rows, scores, plots and pages."""

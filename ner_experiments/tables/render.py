@@ -1,0 +1,280 @@
+"""A published table beside what was measured, as CSV or JSON.
+
+A published table beside what was measured, as Markdown or LaTeX.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from typing import Any
+
+from ner_experiments.tables import scores
+from ner_experiments.tables.scores import Comparison, Page, Result
+
+
+def as_csv(page: Page) -> str:
+    """One line a row, a column each figure; empty where there is none."""
+    lines = records(page)
+    file = io.StringIO()
+    own = [key for key in lines[0] if key not in ("measured", "also", "reads")]
+    writer = csv.writer(file, lineterminator="\n")
+    measured = ("mean", "sd", "n", "low", "high", "difference", "expected")
+    writer.writerow([*own, *measured])
+    for line in lines:
+        ours = line["measured"] or {}
+        writer.writerow([line[key] for key in own] + [ours.get(key) for key in measured])
+    return file.getvalue()
+
+
+def as_json(page: Page) -> str:
+    content = {
+        "name": page.table.name,
+        "title": page.table.title,
+        "source": page.table.source,
+        "deviations": list(page.deviations),
+        "rows": records(page),
+        "comparisons": [compared_record(item) for item in page.comparisons()],
+        "notes": notes(page),
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def records(page: Page) -> list[dict[str, Any]]:
+    return [
+        {
+            "label": result.row.label,
+            "published": result.row.published,
+            "published_sd": result.row.sd,
+            "published_runs": result.row.runs,
+            "also": dict(result.row.also),
+            "cited": result.row.cited,
+            "reads": list(result.reads),
+            "measured": measured_record(result),
+        }
+        for result in page.results
+    ]
+
+
+def measured_record(result: Result) -> dict[str, Any] | None:
+    ours, against = result.measured, result.against
+    if ours is None:
+        return None
+    return {
+        "mean": ours.mean,
+        "sd": ours.sd,
+        "n": ours.n,
+        "low": ours.low,
+        "high": ours.high,
+        "difference": against.difference if against else None,
+        "expected": against.inside if against else None,
+        "also": result.also(),
+        "cost": result.cost(),
+        "price_of_peeking": result.price_of_peeking(),
+        "scores": dict(result.scores),
+        "folders": {seed: str(run.folder) for seed, run in result.runs.items()},
+    }
+
+
+def compared_record(item: Comparison) -> dict[str, Any]:
+    return {
+        "row": item.row.label,
+        "reference": item.reference.label,
+        "difference": item.over_seeds.mean,
+        "low": item.over_seeds.low,
+        "high": item.over_seeds.high,
+        "test_over_seeds": item.over_seeds.test,
+        "p_over_seeds": item.over_seeds.p,
+        "p_over_seeds_and_sentences": item.over_sentences.p,
+        "seeds_needed": item.seeds,
+    }
+
+
+OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
+LEGEND = f'{OURS} "Expected": whether the published number lies where further runs of ours would be expected.'
+TRIALS = (
+    "Phrases of 4. Ours: the mean over trainings ± standard deviation (trainings), and its 95 % interval."
+)
+ANALYSED = f"{LEGEND} A difference is taken seed by seed, over the seeds that both rows have."
+COMPARED = (
+    "Each row against the one on its data with the best published number, or without any the first. p over "
+    "seeds: Student's or Welch's t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh "
+    "2000). Last: with how many seeds a row a difference of this size would be seen four times out of five."
+)
+
+
+PEEKED = "Price of peeking: the best epoch on test minus the one that dev chose, in points (audit.peek=true)."
+HEADINGS = (
+    *("", "published", "ours", "95 %", "ours - published", "expected", "parameters", "s per epoch"),
+    "price of peeking",
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headings and lines of text; all columns but the first are numbers."""
+
+    headings: Sequence[str]
+    lines: Sequence[Sequence[str]]
+
+
+def markdown(page: Page) -> str:
+    parts = [f"# {page.table.title}", f"{page.table.source}."]
+    if page.deviations:
+        parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
+    table = results(page)
+    parts += [as_markdown(table), legend(page)]
+    if table.headings == HEADINGS:
+        parts.append(PEEKED)
+    if compared := page.comparisons():
+        parts += [as_markdown(comparisons(compared)), COMPARED]
+    if remarks := notes(page):
+        parts.append("\n".join(f"- {remark}" for remark in remarks))
+    return "\n\n".join(parts) + "\n"
+
+
+def legend(page: Page) -> str:
+    if page.table.command:
+        return TRIALS
+    return ANALYSED if page.table.analysis else LEGEND
+
+
+def latex(page: Page) -> str:
+    """For \\usepackage{booktabs}: a tabular, a second one where rows are compared, and the notes as text."""
+    parts = [escaped(f"{page.table.title}. {page.table.source}.")]
+    if page.deviations:
+        parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
+    parts.append(as_latex(results(page)))
+    if compared := page.comparisons():
+        parts.append(as_latex(comparisons(compared)))
+    parts += map(escaped, notes(page))
+    return "\n\n".join(parts) + "\n"
+
+
+def results(page: Page) -> Grid:
+    lines, prices = [], [result.price_of_peeking() for result in page.results]
+    headings = HEADINGS[:-1] if set(prices) == {None} else HEADINGS
+    for (number, result), price in zip(numbered(page), prices, strict=True):
+        row, ours, against, cost = result.row, result.measured, result.against, result.cost()
+        lines.append(
+            [
+                f"{row.label}{', cited' if row.cited else ''}{f' [{number}]' if row.note else ''}",
+                printed(row.published) + deviation(row.sd, row.runs) + brackets(row.also),
+                measured(page, result),
+                interval(ours.low, ours.high) if ours else "",
+                f"{against.difference:+.2f}" if against else "",
+                {None: "", True: "yes", False: "no"}[against.inside if against else None],
+                f"{cost['parameters']:,}" if cost else "",
+                f"{cost['seconds_per_epoch']:.1f}" if cost else "",
+                "" if price is None else f"{price:+.2f}",
+            ][: len(headings)]
+        )
+    return Grid(headings, lines)
+
+
+def measured(page: Page, result: Result) -> str:
+    """Its mean; or that it was not run, and what that would take besides what the other rows had."""
+    ours = result.measured
+    if ours is not None:
+        return f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}{brackets(result.also())}"
+    if not result.reads:
+        return ""
+    needs = page.needs(result)
+    return f"not run: needs {', '.join(needs)}" if needs else "not run"
+
+
+def comparisons(items: Sequence[Comparison]) -> Grid:
+    lines = [
+        [
+            f"{item.row.label} - {item.reference.label}",
+            f"{item.over_seeds.mean:+.2f}",
+            interval(item.over_seeds.low, item.over_seeds.high),
+            "" if item.over_seeds.p is None else probability(item.over_seeds.p),
+            probability(item.over_sentences.p),
+            "" if item.seeds is None else f"{item.seeds:,}",
+        ]
+        for item in items
+    ]
+    headings = ("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds to see it")
+    return Grid(headings, lines)
+
+
+def numbered(page: Page) -> list[tuple[int, Result]]:
+    """Each row with the number that its note has, or would have."""
+    found, number = [], 1
+    for result in page.results:
+        found.append((number, result))
+        number += bool(result.row.note)
+    return found
+
+
+def notes(page: Page) -> list[str]:
+    """On rows, by their numbers; on the table; on the test sets; and why runs could not be told."""
+    table = page.table
+    found = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
+    found += table.notes
+    if table.analysis:
+        found.append(f"Made from the runs of {table.analysis}.")
+    if table.command:
+        found.append(f"Measured by `{table.command}`.")
+    found += scores.remarks(page)
+    reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
+    return found + [f"Not measured: {reason}" for reason in reasons]
+
+
+def printed(published: Any) -> str:
+    if isinstance(published, list):
+        return " / ".join(published)
+    return f"{published:.2f}" if isinstance(published, float) else str("" if published is None else published)
+
+
+def deviation(sd: float | None, runs: int | None) -> str:
+    return ("" if sd is None else f" ± {sd:.2f}") + ("" if runs is None else f" ({runs})")
+
+
+def brackets(figures: Any) -> str:
+    return f" [{', '.join(f'{name} {value:.2f}' for name, value in figures.items())}]" if figures else ""
+
+
+def interval(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+
+
+def of_seeds(ours: Sized, theirs: Sized) -> str:
+    """What stands in place of a difference's interval where a row has too few seeds for one."""
+    return "one seed" if len(ours) == len(theirs) else f"seeds: {len(ours)} against {len(theirs)}"
+
+
+def probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def as_markdown(grid: Grid) -> str:
+    rules = [":--", *("--:" for _ in grid.headings[1:])]
+    lines = [grid.headings, rules, *([cell.replace("|", "\\|") for cell in line] for line in grid.lines)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def as_latex(grid: Grid) -> str:
+    lines = [" & ".join(map(escaped, line)) + r" \\" for line in (grid.headings, *grid.lines)]
+    body = "\n".join(lines[1:])
+    columns = "l" + "r" * (len(grid.headings) - 1)
+    begin, end = f"\\begin{{tabular}}{{{columns}}}\n\\toprule", "\\bottomrule\n\\end{tabular}"
+    return f"{begin}\n{lines[0]}\n\\midrule\n{body}\n{end}"
+
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "<": r"$<$",
+}
+
+
+def escaped(text: str) -> str:
+    return "".join(LATEX.get(character, character) for character in text)

@@ -1,0 +1,194 @@
+"""Matplotlib's figures as SVG in a page: text that can be selected, colours that follow the page's theme."""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from xml.etree import ElementTree as Tree
+
+import matplotlib
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ner_experiments.tables.render import Grid
+
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+"""Okabe & Ito (2008), without the yellow, which is lost on white."""
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LOOKS = 2 * len(SERIES)
+"""Of so many series in one picture no two look alike."""
+INK, MUTED, FAINT = "#000000", "#696969", "#ebebeb"
+VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], start=1)}
+VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
+"""What the page calls a colour; light and dark pages have different ones."""
+ROW, LETTER = 24, 6.6
+"""Pixels of a row, and of a letter of its label."""
+MARK = 6
+"""Letters that would stand where a legend has the mark of an entry, and the room around it."""
+COLOR = re.compile("|".join(VARIABLES))
+REFERENCE = re.compile(r"(url\()?#([A-Za-z_][\w.-]*)")
+SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "report",
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.axisbelow": True,
+    "grid.color": FAINT,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 6,
+    "lines.markeredgewidth": 1.6,
+    "text.parse_math": False,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+}
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture as a page shows it: what it is in a line, and its numbers as a table."""
+
+    svg: Markup
+    title: str
+    grid: Grid
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[Figure]:
+    """A figure of so many pixels, whose text is as large as the page's."""
+    with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
+        warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
+        yield Figure(figsize=(width / 72, height / 72), layout="constrained")
+
+
+def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
+    """`name` sets the identifiers apart from those of other figures on the page."""
+    file = io.BytesIO()
+    with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
+        warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=nothing, transparent=True)
+    root = Tree.fromstring(file.getvalue())
+    clean(root, name)
+    describe(root, name, title, description)
+    Tree.register_namespace("", SVG[1:-1])
+    return Markup(Tree.tostring(root, encoding="unicode"))
+
+
+def clean(root: Tree.Element, name: str) -> None:
+    """Own identifiers, colours of the page, its font; and no rule that would reach the page around it."""
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag.endswith(("}style", "}metadata")):
+                parent.remove(child)
+    for node in root.iter():
+        if "id" in node.attrib:
+            node.set("id", f"{name}-{node.get('id')}")
+        for key in ("clip-path", LINK):
+            if key in node.attrib:
+                value = REFERENCE.sub(rf"\1#{name}-\2", node.attrib.pop(key))
+                node.set("href" if key == LINK else key, value)
+        if style := node.get("style"):
+            node.set("style", themed(style))
+
+
+def themed(style: str) -> str:
+    """The colours as variables of the page; of the font only its size and weight."""
+    style = re.sub(r"font: ((?:\d+ )?)([\d.]+px)[^;]*", r"font-size: \2; font-weight: \1", style)
+    style = style.replace("font-weight: ;", "").removesuffix("font-weight: ")
+    return COLOR.sub(lambda match: f"var({VARIABLES[match.group()]})", style)
+
+
+def describe(root: Tree.Element, name: str, title: str, description: str) -> None:
+    """What a screen reader says of the picture, which it need not read letter by letter."""
+    _, _, width, height = root.get("viewBox", "").split()
+    root.attrib.pop("width"), root.attrib.pop("height")
+    root.set("role", "img")
+    root.set("class", "plot")
+    root.set("style", f"--width: {float(width):.0f}px; aspect-ratio: {width} / {height}")
+    root.set("aria-labelledby", f"{name}-title {name}-desc")
+    for position, (tag, text) in enumerate((("title", title), ("desc", description))):
+        node = Tree.Element(f"{SVG}{tag}", {"id": f"{name}-{tag}"})
+        node.text = text
+        root.insert(position, node)
+
+
+def look(number: int) -> dict[str, Any]:
+    """Of a series: the marks of those behind the first seven are open."""
+    turn, place = divmod(number, len(SERIES))
+    face = "none" if turn % 2 else SERIES[place]
+    return {"color": SERIES[place], "marker": MARKERS[place], "markerfacecolor": face}
+
+
+def legends_above(figure: Figure) -> None:
+    """Outside the axes, where they hide no point; the figure grows by as much as they are high.
+
+    Comes last: how many columns there are follows from the width that the layout gives the axes.
+    """
+    figure.draw_without_rendering()
+    heights = [legend_above(axes, axes.get_window_extent().width) for axes in figure.axes]
+    figure.set_figheight(figure.get_figheight() + max(heights) / figure.dpi)
+
+
+def legend_above(axes: Axes, width: float) -> float:
+    """As few lines as `width` holds; gives their height, both in the figure's dots."""
+    handles, labels = axes.get_legend_handles_labels()
+    longest = int(width * 72 / axes.figure.dpi / LETTER) - MARK
+    shown = [cut(label, longest) for label in labels]
+    height = 0.0
+    for lines in range(1, len(labels) + 1):
+        legend = axes.legend(
+            handles, shown, loc="lower left", bbox_to_anchor=(0, 1), ncols=-(-len(labels) // lines),
+            borderaxespad=0.2, handletextpad=0.3,
+        )  # fmt: skip
+        extent = legend.get_window_extent()
+        height = extent.height
+        if extent.width <= width:
+            break
+    return height
+
+
+def cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def label_rows(axes: Axes, labels: Sequence[str], longest: int) -> None:
+    """A line of the picture for each label, the first on top; of a long one so many letters."""
+    axes.set_yticks(range(len(labels)), [cut(text, longest) for text in labels])
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.tick_params(axis="y", length=0)
+
+
+def width_of(labels: Sequence[str], longest: int) -> float:
+    """Of the widest that `label_rows` writes, in pixels."""
+    return LETTER * min(longest, max(map(len, labels)))
+
+
+def standalone(plot: Plot) -> str:
+    """A file of its own, dark on white, for pages that show pictures but have no style of ours."""
+    colors = {name: color for color, name in reversed(VARIABLES.items())}
+    root = Tree.fromstring(re.sub(r"var\((--\w+)\)", lambda match: colors[match[1]], str(plot.svg)))
+    _, _, width, height = root.get("viewBox", "").split()
+    root.attrib.pop("class"), root.attrib.pop("style")
+    root.attrib |= {"width": width, "height": height, "font-family": "sans-serif"}
+    root.insert(2, Tree.Element(f"{SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
+    Tree.register_namespace("", SVG[1:-1])
+    return Tree.tostring(root, encoding="unicode") + "\n"

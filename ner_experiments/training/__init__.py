@@ -1,0 +1,1 @@
+"""The Lightning trainer and its callbacks: checkpoints, gradients, progress, preemption."""

@@ -1,0 +1,77 @@
+"""How far a run is: a line per epoch on stderr, and progress.json in its folder for others to read."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.runs.progress import LIFE, NAME, in_words, left, slurm_task
+from ner_experiments.runs.provenance import write_json
+from ner_experiments.training.callbacks import EpochLog
+
+
+class Progress(Callback):
+    """Written by the first of several processes, whole or not at all; training itself never reads it."""
+
+    def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
+        self.path, self.epochs, self.patience, self.show = folder / NAME, epochs, patience, show
+        self.title = f"{folder.parent.name} {folder.name}"
+        self.headline = ""
+        self.written = 0.0
+
+    def on_fit_start(self, trainer: Trainer, module: Any) -> None:
+        self.headline = module.metric.headline
+        self.write(trainer, "training")
+
+    def on_train_batch_end(
+        self, trainer: Trainer, module: Any, outputs: Any, batch: Any, number: int
+    ) -> None:
+        if time.monotonic() - self.written >= LIFE:
+            self.write(trainer, "training", (number + 1) / float(trainer.num_training_batches))
+
+    def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
+        self.write(trainer, "training")
+        if self.show and trainer.is_global_zero:
+            self.print(trainer.max_epochs or 0)
+
+    def on_fit_end(self, trainer: Trainer, module: LightningModule) -> None:
+        self.write(trainer, "scoring")
+
+    def write(self, trainer: Trainer, stage: str, part: float = 0.0) -> None:
+        """part: of the epoch that is being trained, what is done."""
+        self.written = time.monotonic()
+        if not trainer.is_global_zero:
+            return
+        rows, limit = self.epochs.rows, trainer.max_epochs or 0
+        content: dict[str, Any] = {
+            **{"stage": stage, "epoch": len(rows), "part": round(part, 4), "max_epochs": limit},
+            "seconds_left": left(rows, self.headline, limit, self.patience),
+            **{"host": platform.node(), "slurm": slurm_task(os.environ)},
+        }
+        if rows:
+            best = self.epochs.best_epoch(self.headline)
+            content |= {"dev": rows[-1][f"dev_{self.headline}"], "best_epoch": best}
+            content |= {"best": rows[best - 1][f"dev_{self.headline}"]}
+        write_json(self.path, content)
+
+    def print(self, limit: int) -> None:
+        rows = self.epochs.rows
+        row, best = rows[-1], self.epochs.best_epoch(self.headline)
+        score, top = row[f"dev_{self.headline}"], rows[best - 1][f"dev_{self.headline}"]
+        name = dict(HEADLINES.values())[self.headline]
+        remaining = left(rows, self.headline, limit, self.patience)
+        print(
+            f"{self.title} | epoch {row['epoch']:>3}/{limit} | loss {row['train_loss']:8.4f}"
+            f" | dev {name} {100 * score:5.2f} (best {100 * top:5.2f} in {best})"
+            f" | {row['seconds']:.1f} s, {row['tokens'] / row['train_seconds']:,.0f} tokens/s"
+            f" | {in_words(remaining)}",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,1 @@
+"""Files, locks and text: helpers that know nothing of the suite."""

@@ -1,0 +1,61 @@
+"""What identifies a file's content.
+
+Files that appear whole or not at all, wherever the machine stops in between.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of the file's bytes in hexadecimal, read as a stream."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+SUFFIX = ".part"
+RANDOM = "[0-9a-f]" * 8
+OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What goes wrong when something is written, and is then told without the place."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Another path to write to, which takes the place of `path` when it is written and on the disk.
+
+    After an error there is only what was there before; that of a full disk names `path`.
+    """
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}")
+    try:
+        with part.open("xb") as held:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield part
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
+            part.replace(path)
+    except OSError as error:
+        if error.errno in OF_WRITING and error.filename is None:
+            error.filename = str(path)
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def clear(folder: Path, name: str = "*") -> None:
+    """Removes what processes that were killed had begun to write in the folder as `name`, or as anything.
+
+    A process at work holds a lock on what it writes, which goes with it.
+    """
+    for part in folder.rglob(f"{name}.{RANDOM}{SUFFIX}"):
+        with suppress(OSError), part.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
