@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ner_experiments.runs.provenance import commit, write_json
+from ner_experiments.runs.provenance import commit
+from ner_experiments.utils.files import write_json
 
 Times = dict[str, Any]
 """Seconds: {"median": ..., "quartiles": [..., ...]}."""

@@ -5,6 +5,7 @@ A finished run put to work again: its tagger, its inputs and its corpus.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 from collections.abc import Iterator, Sequence
@@ -20,15 +21,17 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from ner_experiments.config import safe_yaml
+from ner_experiments.config.identity import identity
 from ner_experiments.config.processes import num_processes
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.data.tags import allowed_transitions
+from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.metrics import SpanF1, TagAccuracy
-from ner_experiments.runs.artifacts import ENCODER, WEIGHTS
+from ner_experiments.runs.artifacts import ENCODER, WEIGHTS, read_config
+from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import run_of
 from ner_experiments.tagger import Tagger
 
@@ -89,7 +92,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
 
     ValueError, with the file, for what no run of the suite writes.
     """
-    cfg = safe_yaml.read(folder)
+    cfg = read_config(folder)
     encoder = make_encoder(cfg)
     path = folder / ENCODER
     try:
@@ -128,7 +131,7 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 def corpus_of(folder: Path) -> Corpus:
     """What a run was trained and scored on. ValueError if that cannot be read or has changed; or OSError."""
     checksum = run_of(folder).metrics["data"]["checksum"]
-    source = OmegaConf.to_yaml(safe_yaml.read(folder).data)
+    source = OmegaConf.to_yaml(read_config(folder).data)
     try:
         return as_it_was(source, checksum)
     except ValueError as error:
@@ -175,3 +178,84 @@ def batches(
 def decode(tagger: Tagger, batch: Batch) -> Tensor:
     """The predicted tags, [batch time]."""
     return tagger.decoder.decode(tagger(batch), batch.mask)
+
+
+def decoded(
+    tagger: Tagger, encoder: Encoder, batch: Batch
+) -> Iterator[tuple[list[str], list[Span], list[float]]]:
+    """Of each sentence its tags, the mentions they make, and the probability of each; or of each tag.
+
+    What is no whole mention by `tags.strict_spans` is none, as where F1 is counted.
+    """
+    scores = tagger(batch)
+    ids = tagger.decoder.decode(scores, batch.mask)
+    tags = [
+        [encoder.labels[tag] for tag in row[:length]]
+        for row, length in zip(ids.tolist(), batch.lengths.tolist(), strict=True)
+    ]
+    mentions = encoder.task == "mentions"
+    found = [strict_spans(it) if mentions else units(it, encoder.task) for it in tags]
+    rows = [(row, start, end) for row, spans in enumerate(found) for start, end, _ in spans]
+    probabilities: Iterator[float] = iter(())
+    if rows:
+        places = torch.tensor(rows, device=scores.device)
+        of_all = tagger.decoder.span_probabilities(scores, ids, batch.mask, places)
+        probabilities = iter(of_all.clamp(max=1).tolist())
+    for of_sentence, spans in zip(tags, found, strict=True):
+        yield of_sentence, spans, [next(probabilities) for _ in spans]
+
+
+def prepare(cfg: DictConfig) -> tuple[Corpus, Encoder]:
+    """What an experiment reads; ValueError or OSError for files that are missing or malformed."""
+    corpus = load_corpus(instantiate(cfg.data))
+    encoder = make_encoder(cfg)
+    encoder.fit(corpus)
+    return corpus, encoder
+
+
+def checksum(corpus: Corpus, encoder: Encoder) -> str:
+    """Stands for the contents of every file that was read."""
+    return ":".join([corpus.checksum, *encoder.checksums()])
+
+
+def sources(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
+    """For the corpus, and for each input on it, a digest of where it was read: the checksum of what was."""
+    data = OmegaConf.to_container(cfg.data, resolve=True)
+    found: list[tuple[Any, str]] = [(data, corpus.checksum)]
+    for name, part in readers(cfg).items():
+        if content := encoder.inputs[name].checksum():
+            found.append(([data, OmegaConf.to_container(part.input, resolve=True)], content))
+    return {digest(json.dumps(place)): content for place, content in found}
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def what_is_read(cfg: DictConfig) -> str:
+    """The settings of the corpus and of each input on it: where they are read, and how."""
+    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
+    return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
+
+
+def identify(cfg: DictConfig, known: dict[str, str]) -> str:
+    """The identity that the experiment's run has or would have: reads its files, and trains nothing."""
+    return identity(cfg, fingerprint(cfg, known))
+
+
+def fingerprint(cfg: DictConfig, known: dict[str, str]) -> str:
+    """The checksum of what the experiment would read.
+
+    `known` keeps those of what was read from call to call. ValueError and OSError as `prepare`.
+    """
+    before = [identify(first_step(cfg), known)] if cfg.first else []
+    files = what_is_read(cfg)
+    if files not in known:
+        known[files] = checksum(*prepare(cfg))
+    return ":".join([known[files], *before])
+
+
+def first_step(cfg: DictConfig) -> DictConfig:
+    """The run whose weights this one starts from: as this one, but for the parts that `first` holds."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    return OmegaConf.create(settings | settings["first"] | {"first": {}})

@@ -15,6 +15,8 @@ from omegaconf import DictConfig
 
 from ner_experiments.commands import table
 from ner_experiments.config import compose
+from ner_experiments.launch import sweeper
+from ner_experiments.utils.text import did_you_mean
 
 USAGE = """usage: ner-experiments COMMAND ...
 
@@ -60,7 +62,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         "tables": table.rewrite,
     }
     if command not in (*own, *COMMANDS):
-        message = f"ner-experiments: no command {command!r}{compose.nearest(command, [*own, *COMMANDS])}"
+        message = f"ner-experiments: no command {command!r}{did_you_mean(command, [*own, *COMMANDS])}"
         print(message, file=sys.stderr)
         return 2
     try:
@@ -79,7 +81,7 @@ def train(arguments: list[str]) -> int:
     """Hands over to Hydra, which composes the config, or each one of a sweep, and calls `job` with it."""
     options = get_args_parser().parse_args(arguments)
     try:
-        of_table = table.for_the_sweeper(options.overrides, sweep=options.multirun)
+        of_table = sweeper.for_the_sweeper(options.overrides, sweep=options.multirun)
         if not (of_table or options.help or options.hydra_help or options.cfg or options.info):
             compose.check(options.overrides, sweep=options.multirun)
     except ValueError as error:

@@ -1,6 +1,7 @@
 """The tagger: embed -> encode -> score -> decode, and what Lightning needs to train and score it."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
@@ -154,3 +155,33 @@ class Tagger(LightningModule):
     def transfer_batch_to_device(self, batch: Batch, *_: Any) -> Batch:
         """Batches are gathered on the device already."""
         return batch
+
+
+def count_parameters(tagger: nn.Module) -> dict[str, Any]:
+    """What is trained: in all, per part, and the encoder's weights without biases.
+
+    The last is the paper's count of Zukov-Gregoric et al. (2018): 4(nm + n^2) per LSTM and direction.
+    """
+    parts: Counter[str] = Counter()
+    weights = 0
+    for name, parameter in tagger.named_parameters():
+        part = part_of(name)
+        if parameter.requires_grad:
+            parts[part] += parameter.numel()
+            weights += parameter.numel() * (part == "model" and "bias" not in name)
+    return {"parameters": parts.total(), "parameters_of": dict(parts), "model_weights": weights}
+
+
+def part_of(name: str) -> str:
+    """Of a parameter: words, direct.spelling, model, output, decoder."""
+    places = name.split(".")
+    if places[0] == "inputs":
+        return places[1]
+    return ".".join(places[: 2 if places[0] == "direct" else 1])
+
+
+def describe(counts: dict[str, Any]) -> str:
+    """`count_parameters` in a line."""
+    parts = ", ".join(f"{name} {number:,}" for name, number in counts["parameters_of"].items())
+    weights = f"{counts['model_weights']:,} of the model without biases"
+    return f"{counts['parameters']:,} parameters ({parts}; {weights})"

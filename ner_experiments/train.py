@@ -6,8 +6,6 @@ One experiment, run once: finds what is finished, goes on with what was cut off,
 from __future__ import annotations
 
 import glob
-import hashlib
-import json
 import logging
 import traceback
 from collections.abc import Iterator, Mapping
@@ -21,11 +19,19 @@ from lightning.pytorch import Callback, Trainer, seed_everything
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
-from ner_experiments.build import build, make_encoder, read_weights, readers
+from ner_experiments.build import (
+    build,
+    checksum,
+    digest,
+    first_step,
+    prepare,
+    read_weights,
+    sources,
+    what_is_read,
+)
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import is_first_process
 from ner_experiments.data.corpus import audit
-from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
@@ -34,25 +40,16 @@ from ner_experiments.loggers.epoch import Curves
 from ner_experiments.loggers.final import show
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS, WEIGHTS
-from ner_experiments.runs.provenance import (
-    commit,
-    count_parameters,
-    describe,
-    machine,
-    peak_memory,
-    reset_peak_memory,
-    seqeval_f1,
-    write_json,
-    write_predictions,
-)
-from ner_experiments.tagger import Tagger
+from ner_experiments.runs.predictions import seqeval_f1, write_predictions
+from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
+from ner_experiments.tagger import Tagger, count_parameters, describe
 from ner_experiments.training.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
 from ner_experiments.training.checkpoints import STEPS, BestWeights, LastCheckpoint, Patience, resumable
 from ner_experiments.training.gradients import Gradients
 from ner_experiments.training.preemption import Sigterm, noted
 from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import make_trainer, none_left
-from ner_experiments.utils.files import clear, replacing
+from ner_experiments.utils.files import clear, replacing, write_json
 from ner_experiments.utils.locks import claim
 
 
@@ -313,39 +310,6 @@ def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def prepare(cfg: DictConfig) -> tuple[Corpus, Encoder]:
-    """What an experiment reads; ValueError or OSError for files that are missing or malformed."""
-    corpus = load_corpus(instantiate(cfg.data))
-    encoder = make_encoder(cfg)
-    encoder.fit(corpus)
-    return corpus, encoder
-
-
-def checksum(corpus: Corpus, encoder: Encoder) -> str:
-    """Stands for the contents of every file that was read."""
-    return ":".join([corpus.checksum, *encoder.checksums()])
-
-
-def sources(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
-    """For the corpus, and for each input on it, a digest of where it was read: the checksum of what was."""
-    data = OmegaConf.to_container(cfg.data, resolve=True)
-    found: list[tuple[Any, str]] = [(data, corpus.checksum)]
-    for name, part in readers(cfg).items():
-        if content := encoder.inputs[name].checksum():
-            found.append(([data, OmegaConf.to_container(part.input, resolve=True)], content))
-    return {digest(json.dumps(place)): content for place, content in found}
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def what_is_read(cfg: DictConfig) -> str:
-    """The settings of the corpus and of each input on it: where they are read, and how."""
-    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
-    return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
-
-
 def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
     """ValueError if a finished run under `output_dir` found something else in the same place.
 
@@ -357,35 +321,12 @@ def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
             theirs = artifacts.read(path).get("read", {})
         except artifacts.DamagedError:
             continue
-        for place, checksum in theirs.items():
-            if read.get(place, checksum) != checksum:
+        for place, found in theirs.items():
+            if read.get(place, found) != found:
                 raise ValueError(
                     f"{cfg.data.name}: files have changed between two runs: their checksum is {read[place]}, "
-                    f"and was {checksum} for {path.parent}; put back what it read, or take another output_dir"
+                    f"and was {found} for {path.parent}; put back what it read, or take another output_dir"
                 )
-
-
-def identify(cfg: DictConfig, known: dict[str, str]) -> str:
-    """The identity that the experiment's run has or would have: reads its files, and trains nothing."""
-    return identity(cfg, now(cfg, known))
-
-
-def now(cfg: DictConfig, known: dict[str, str]) -> str:
-    """The checksum of what the experiment would read.
-
-    `known` keeps those of what was read from call to call. ValueError and OSError as `prepare`.
-    """
-    before = [identify(first_step(cfg), known)] if cfg.first else []
-    files = what_is_read(cfg)
-    if files not in known:
-        known[files] = checksum(*prepare(cfg))
-    return ":".join([known[files], *before])
-
-
-def first_step(cfg: DictConfig) -> DictConfig:
-    """The run whose weights this one starts from: as this one, but for the parts that `first` holds."""
-    settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    return OmegaConf.create(settings | settings["first"] | {"first": {}})
 
 
 @contextmanager

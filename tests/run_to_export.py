@@ -6,9 +6,9 @@ from typing import Any
 
 from ner_experiments.data import toy
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.provenance import write_json
 from ner_experiments.tables.experiments import compose
 from ner_experiments.train import train
+from ner_experiments.utils.files import write_json
 
 SMALL = [
     "data=conll",

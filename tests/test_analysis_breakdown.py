@@ -22,8 +22,7 @@ from ner_experiments.analysis.breakdown import (
 )
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span, spans
-from ner_experiments.runs.predictions import Predicted, read
-from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.predictions import Predicted, read, write_predictions
 
 TEST, TRAIN = random_tags.sentences(0, 300), random_tags.train(1, 40)
 Choice = Callable[[tuple[str, ...], Span], bool]

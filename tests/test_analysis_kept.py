@@ -11,6 +11,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from ner_experiments.analysis import disagreements
+from ner_experiments.analysis.archive import calibration_of, errors_of, keep
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
@@ -20,8 +21,8 @@ from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode, spans
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.provenance import write_predictions
-from ner_experiments.runs.run import KeptRun, Run, keep, kept
+from ner_experiments.runs.predictions import write_predictions
+from ner_experiments.runs.run import KeptRun, Run, kept
 from ner_experiments.tables.experiments import compose
 
 CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
@@ -58,16 +59,23 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     run = opened(finish(tmp_path, "a", 1))
     keep(run, tmp_path / "kept.json", "a row")
     (again,) = kept(tmp_path)
-    assert "seen" in run.breakdown()
-    assert again.breakdown() == run.breakdown() == breakdown(run.predicted(), CORPUS.splits["train"])
-    assert again.kinds() == run.kinds() == kinds(run.predicted())
-    assert again.confusion() == run.confusion() == confusion(run.predicted())
-    assert (again.outcomes().right == run.outcomes().right).all()
-    assert disagreements.agreements({1: again.outcomes()}, {1: run.outcomes()}).total.first == 0
+    assert "seen" in errors_of(run).breakdown
+    assert (
+        errors_of(again).breakdown
+        == errors_of(run).breakdown
+        == breakdown(run.predicted(), CORPUS.splits["train"])
+    )
+    assert errors_of(again).kinds == errors_of(run).kinds == kinds(run.predicted())
+    assert errors_of(again).confusion == errors_of(run).confusion == confusion(run.predicted())
+    assert (errors_of(again).outcomes.right == errors_of(run).outcomes.right).all()
+    assert (
+        disagreements.agreements({1: errors_of(again).outcomes}, {1: errors_of(run).outcomes}).total.first
+        == 0
+    )
     text = (tmp_path / "kept.json").read_text()
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     # weights there are none: no calibration
-    assert (run.calibration(), again.calibration()) == (None, None)
+    assert (calibration_of(run), calibration_of(again)) == (None, None)
 
 
 def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,20 +83,20 @@ def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(Run, "calibration", lambda _: found)
     keep(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
     (again,) = kept(tmp_path)
-    assert again.calibration() == found
+    assert calibration_of(again) == found
 
 
 def test_a_run_that_was_kept_before_says_nothing() -> None:
     run = KeptRun(Path("kept.json"), {}, {})
-    assert (run.breakdown(), run.kinds()) == ({}, {})
-    assert (run.confusion(), run.calibration(), run.outcomes()) == (None, None, None)
+    assert (errors_of(run).breakdown, errors_of(run).kinds) == ({}, {})
+    assert (errors_of(run).confusion, calibration_of(run), errors_of(run).outcomes) == (None, None, None)
 
 
 def test_where_train_has_changed_what_needs_it_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = opened(finish(tmp_path, "a", 1, checksum="abc"))
-    assert list(run.breakdown()) == ["type", "length", "sentence length"]
+    assert list(errors_of(run).breakdown) == ["type", "length", "sentence length"]
     assert "errors by what train has are left out: " in caplog.text
     assert "toy_zh has changed since: its checksum is" in caplog.text
 
@@ -99,9 +107,9 @@ def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
     (tmp_path / "metrics.json").write_text('{"data": {"checksum": "abc"}}')
     OmegaConf.save(CONFIG, tmp_path / "config.yaml", resolve=True)
     run = Run(tmp_path, {"task": "tags"})
-    assert run.kinds() == {}
-    assert {name: it.recall for name, it in run.breakdown()["type"].items()} == {"X": 1.0, "Y": 0.0}
-    assert run.confusion().counts == ((1, 0, 0), (1, 0, 0), (0, 0, 0))
+    assert errors_of(run).kinds == {}
+    assert {name: it.recall for name, it in errors_of(run).breakdown["type"].items()} == {"X": 1.0, "Y": 0.0}
+    assert errors_of(run).confusion.counts == ((1, 0, 0), (1, 0, 0), (0, 0, 0))
 
 
 def cells(printed: str) -> list[list[str]]:

@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from ner_experiments.analysis.ablation import CHUNKS
+from ner_experiments.analysis.breakdown import LENGTHS
 from ner_experiments.tables import spec
-from ner_experiments.tables.spec import CHUNKS, LENGTHS, Figures, Measure
+from ner_experiments.tables.spec import Figures, Measure
 
 FIGURES: dict[tuple[str, str], dict[int, Figures]] = {
     ("Cross", "type"): {1: {"": {"PER": 80.0}}, 2: {"": {"PER": 70.0}}, 4: {"": {"PER": 10.0}}},

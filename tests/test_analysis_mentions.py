@@ -14,8 +14,7 @@ from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.predictions import Predicted, read
-from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.predictions import Predicted, read, write_predictions
 
 Mention = tuple[int, int, str]
 

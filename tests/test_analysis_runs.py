@@ -86,7 +86,7 @@ def test_attention_weights_are_the_softmax_of_query_times_key(att: Run) -> None:
 
 def test_predicted_tags_beside_the_weights_are_the_runs(att: Run, runs: dict[tuple[str, int], Path]) -> None:
     """Where its tags are legal, they are those of predictions/test.conll."""
-    from ner_experiments.runs.provenance import iob2
+    from ner_experiments.runs.predictions import iob2
 
     tagger, encoder, corpus = att
     kept = read(runs["attention", 2])

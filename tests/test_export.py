@@ -22,8 +22,7 @@ from ner_experiments.export import export as module
 from ner_experiments.export import formats
 from ner_experiments.export.export import Exported, export, tensors, trace
 from ner_experiments.main import cli
-from ner_experiments.runs.predictions import read
-from ner_experiments.runs.provenance import iob2
+from ner_experiments.runs.predictions import iob2, read
 
 DOCS = Path(__file__).parents[1] / "docs" / "export.md"
 WITHOUT_TORCH = """

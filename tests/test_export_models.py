@@ -10,7 +10,7 @@ import torch
 from omegaconf import OmegaConf
 from torch import Tensor
 
-from ner_experiments.build import batches, build
+from ner_experiments.build import batches, build, prepare
 from ner_experiments.commands.smoke import write_vectors
 from ner_experiments.config.compose import architectures
 from ner_experiments.data.encoder import Encoder
@@ -22,7 +22,6 @@ from ner_experiments.export.formats import FORMATS, Tagged
 from ner_experiments.export.inputs import REFUSED, made_up, refuse
 from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
-from ner_experiments.train import prepare
 
 CONF = Path(__file__).parents[1] / "conf"
 MODELS = architectures()

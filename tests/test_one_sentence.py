@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from seqeval.metrics import f1_score
 
+from ner_experiments.analysis.archive import Errors, calibration_of, errors_of
 from ner_experiments.data.sentence import Sentence, Task
-from ner_experiments.runs.predictions import read_file
-from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.predictions import read_file, write_predictions
 from ner_experiments.runs.run import KeptRun, Run, in_a_line
 from ner_experiments.tables import render, scores, spec
 from ner_experiments.tables.paper_pages import Measured
@@ -111,7 +111,7 @@ def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
         assert own.score == result.scores[1]
         assert own.counts().tolist() == np.delete(whole.runs[1].counts(), LIST, axis=0).tolist()
         assert (set(own.metrics["test"]), own.peeked()) == ({"f1"}, [])
-        assert (own.breakdown(), own.calibration(), own.outcomes()) == ({}, None, None)
+        assert (errors_of(own), calibration_of(own)) == (Errors(), None)
 
 
 def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from ner_experiments.models.parallel import ParallelBiLSTM
 from ner_experiments.modules.units import BiLSTMUnits
-from ner_experiments.runs.provenance import count_parameters
+from ner_experiments.tagger import count_parameters
 
 CONF = Path(__file__).parents[1] / "conf"
 INPUT, UNITS, SIZE = 5, 3, 4

@@ -21,21 +21,21 @@ def published(name: str) -> Page:
 
 def test_a_number_that_rows_vary_is_the_axis() -> None:
     """Against the papers: layers of two stacks, units of one size, units and sizes at once, sizes."""
-    layers = plots.axis(published("yang2020_table12"))
+    layers = plots.axis_of(published("yang2020_table12"))
     assert layers is not None
     of_series = {
         series: [point.x for point in layers.points if point.series == series]
         for series in ("stacked", "residual")
     }
     assert (layers.label, of_series) == ("layers", {"stacked": [2, 3, 4], "residual": [2, 3, 4, 5, 6]})
-    units = plots.axis(published("zukov2018_table2"))
+    units = plots.axis_of(published("zukov2018_table2"))
     assert units is not None
     assert (units.label, [point.x for point in units.points]) == ("parallel units", [1, 2, 4, 8, 16, 32])
-    both = plots.axis(published("zukov2018_table3"))
+    both = plots.axis_of(published("zukov2018_table3"))
     assert both is not None
     assert both.label == "parallel units (with size of a unit)"
     assert [point.x for point in both.points] == [2**power for power in range(8)]
-    sizes = plots.axis(published("zukov2018_table4"))
+    sizes = plots.axis_of(published("zukov2018_table4"))
     assert sizes is not None
     assert [(point.x, point.result.row.published) for point in sizes.points] == [
         (8, 89.78),
@@ -50,7 +50,7 @@ def test_a_number_that_rows_vary_is_the_axis() -> None:
     "name", ["yang2020_table10", "yang2020_table13", "huang2015_table2", "li2020_table1"]
 )
 def test_a_number_that_goes_with_a_choice_is_no_axis(name: str) -> None:
-    assert plots.axis(published(name)) is None
+    assert plots.axis_of(published(name)) is None
 
 
 def test_rows_are_drawn_beside_those_on_the_same_scale_and_none_is_lost() -> None:
@@ -94,7 +94,7 @@ def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None
     table = spec.load("zukov2018_table4")
     scores = {1: 90.0, 2: 91.0, 3: 92.0}
     page = Page(table, tuple(Result(row, scores if "64" in row.label else {}) for row in table.rows))
-    axis = plots.axis(page)
+    axis = plots.axis_of(page)
     assert axis is not None
     plot = plots.along(axis, "axis", "test F1")
     assert ["size 64", "91.48 ± 0.22 (10)", "91.00 ± 1.00 (3)", "88.52 to 93.48"] in plot.grid.lines

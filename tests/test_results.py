@@ -22,7 +22,8 @@ from ner_experiments.data.columns import read_columns
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.metrics import SpanF1
 from ner_experiments.runs import provenance
-from ner_experiments.runs.provenance import write_json, write_predictions
+from ner_experiments.runs.predictions import write_predictions
+from ner_experiments.utils.files import write_json
 
 Tags = Sequence[str]
 
@@ -172,13 +173,14 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
     """A process whose text files are ASCII by default writes the same bytes."""
     code = (
         "import locale, sys; from pathlib import Path\n"
-        "from ner_experiments.runs.provenance import write_json, write_predictions\n"
+        "from ner_experiments.runs.predictions import write_predictions\n"
+        "from ner_experiments.utils.files import write_json\n"
         "from ner_experiments.data.sentence import Sentence\n"
         "assert locale.getencoding().lower() not in ('utf-8', 'utf8'), locale.getencoding()\n"
         "write_json(Path('a.json'), 'é中')\n"
         "write_predictions(Path('b/dev.conll'), 'tags', [Sentence(('é中',), ('X',))], [['X']])\n"
     )
-    root = str(Path(provenance.__file__).parents[1])
+    root = str(Path(provenance.__file__).parents[2])
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "PYTHONPATH": root}
     (tmp_path / "write.py").write_text(code, encoding="utf-8")
     subprocess.run([sys.executable, "write.py"], cwd=tmp_path, env={**os.environ, **plain}, check=True)

@@ -21,7 +21,7 @@ from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert
 from ner_experiments.metrics import SpanF1
-from ner_experiments.runs.provenance import iob2, seqeval_f1, write_predictions
+from ner_experiments.runs.predictions import iob2, seqeval_f1, write_predictions
 from ner_experiments.tables import pages
 
 Tags = Sequence[str]

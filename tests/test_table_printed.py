@@ -14,7 +14,7 @@ from toy_rows import TABLE, TEST, TOY, page_of
 
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.main import cli
-from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import render, spec
 from ner_experiments.tables.scores import Page, Result, collect

@@ -90,7 +90,7 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from ner_experiments.commands.table import for_the_sweeper
+    from ner_experiments.launch.sweeper import for_the_sweeper
 
     written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
     passed = for_the_sweeper([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)

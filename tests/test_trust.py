@@ -15,9 +15,11 @@ from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
 from ner_experiments import build, train
+from ner_experiments.analysis.archive import keep
 from ner_experiments.build import load_with_corpus
 from ner_experiments.config import safe_yaml
-from ner_experiments.runs.run import Run, keep
+from ner_experiments.runs.artifacts import read_config
+from ner_experiments.runs.run import Run
 from ner_experiments.tables import pages, scores, spec
 
 
@@ -154,7 +156,7 @@ def test_nor_hidden_deeper_or_behind_other_keys(place: str, value: Any, named: s
 def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
     rewrite(run, "data.name", reference)
-    for load in (build.load, load_with_corpus, safe_yaml.read):
+    for load in (build.load, load_with_corpus, read_config):
         with pytest.raises(
             ValueError, match=r"data.name: .* are values, not references, got '.*\$\{"
         ) as error:
@@ -179,7 +181,7 @@ def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytes
 def test_what_is_no_config_is_refused_in_a_line(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_bytes(text.encode(errors="surrogateescape"))
     with pytest.raises(ValueError, match=f"{tmp_path}/config.yaml:") as error:
-        safe_yaml.read(tmp_path)
+        read_config(tmp_path)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 

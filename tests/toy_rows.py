@@ -6,13 +6,13 @@ from pathlib import Path
 from omegaconf import OmegaConf
 from seqeval.metrics import f1_score
 
+from ner_experiments.build import identify
 from ner_experiments.config.identity import run_folder
 from ner_experiments.data import toy
-from ner_experiments.runs.provenance import write_predictions
+from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import compose
 from ner_experiments.tables.scores import Page, collect
-from ner_experiments.train import identify
 
 TABLE = "yang2020_table12"
 TOY = ["data=toy_zh", "data.sentences={train: 20, dev: 5, test: 30}"]

@@ -12,11 +12,11 @@ import torch
 from hydra.utils import instantiate
 from lightning.pytorch import seed_everything
 
-from ner_experiments.build import build
+from ner_experiments.build import build, prepare
 from ner_experiments.data.datamodule import Batches, CorpusModule
 from ner_experiments.launch import worker
 from ner_experiments.runs.provenance import commit
-from ner_experiments.train import fit, prepare
+from ner_experiments.train import fit
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.preemption import Sigterm
 

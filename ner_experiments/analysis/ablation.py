@@ -13,8 +13,9 @@ from ner_experiments.build import batches, decode
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.models.attention import AttBiLSTM, only
-from ner_experiments.tables.spec import CHUNKS
 from ner_experiments.tagger import Tagger
+
+CHUNKS = ("O", "S", "B", "I", "E")
 
 
 @torch.inference_mode()

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis import disagreements as outcomes
-from ner_experiments.analysis.breakdown import Bucket, by_dimension, dimensions, marked
+from ner_experiments.analysis.breakdown import (
+    LENGTH,
+    TYPE,
+    Bucket,
+    by_dimension,
+    by_length,
+    by_type,
+    dimensions,
+    marked,
+)
+from ner_experiments.analysis.calibration import Calibration, of_run
 from ner_experiments.analysis.disagreements import Outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
+from ner_experiments.build import train_of
+from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.runs.artifacts import WEIGHTS, read_config, seal
 from ner_experiments.runs.predictions import Predicted
+from ner_experiments.runs.run import KeptRun, Run, in_a_line
+from ner_experiments.utils.files import write_json
 
 
 @dataclass(frozen=True)
@@ -59,3 +75,52 @@ def of_predictions(sentences: Sequence[Predicted], task: Task, train: Sequence[S
         confusion(sentences, task),
         outcomes.outcomes(texts, named),
     )
+
+
+def errors_of(run: Run) -> Errors:
+    """The errors of a run, as archived or made from its predictions; empty for a run archived without.
+
+    Dimensions that need train are left out where train cannot be read as it was; the log then says so.
+    """
+    if isinstance(run, KeptRun):
+        return restored(run.content["errors"]) if "errors" in run.content else Errors()
+    return of_predictions(run.predicted(), run.metrics["task"], train_of(run.folder))
+
+
+def calibration_of(run: Run) -> Calibration | None:
+    """Whether the probabilities of mentions, or tags, can be believed; None where these are not known.
+
+    The model of a run's folder tags the test set again. The log says why that could not be done.
+    """
+    if isinstance(run, KeptRun):
+        record = run.content.get("calibration")
+        return record and Calibration.restored(record)
+    run.whole(WEIGHTS)
+    return of_run(run.folder)
+
+
+def figures(run: Run, name: str) -> dict[str, float]:
+    """F1 on test by "type" or "length" of mention, in percent."""
+    return (
+        dict(run.content["figures"][name]) if isinstance(run, KeptRun) else OF_MENTIONS[name](run.predicted())
+    )
+
+
+OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
+
+
+def keep(run: Run, path: Path, label: str) -> None:
+    """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
+    mentions = run.metrics["task"] == "mentions"
+    content = {
+        "label": label,
+        "metrics": dict(run.metrics),
+        "config": counted(read_config(run.folder)),
+        "epochs": run.epochs(),
+        "peeked": run.peeked(),
+        "figures": {name: figures(run, name) for name in OF_MENTIONS} if mentions else {},
+        "counts": in_a_line(run.counts()),
+        "errors": errors_of(run).record(),
+        "calibration": (calibration := calibration_of(run)) and calibration.record(),
+    }
+    write_json(path, seal(content))

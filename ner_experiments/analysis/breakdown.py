@@ -22,7 +22,14 @@ from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.metrics import f1_score
 from ner_experiments.runs.predictions import Predicted, as_field, units
-from ner_experiments.tables.spec import LENGTH, LENGTHS, TYPE, length
+
+TYPE, LENGTH = "type", "length"
+LENGTHS = ("1", "2", "3", "more than 3")
+
+
+def length(mention: Span) -> str:
+    """Number of tokens of a mention, as one of `LENGTHS`."""
+    return LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1]
 
 
 @dataclass(frozen=True, slots=True)

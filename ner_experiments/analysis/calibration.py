@@ -16,11 +16,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
-from ner_experiments.build import batches, load_with_corpus
+from ner_experiments.build import batches, decoded, load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span
-from ner_experiments.predict.tagger import decoded
 from ner_experiments.runs.predictions import units
 from ner_experiments.tagger import Tagger
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.analysis import disagreements, statistics
+from ner_experiments.analysis.archive import Errors, calibration_of, errors_of
 from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
@@ -28,17 +30,22 @@ class RowErrors:
     name: str
     runs: Mapping[int, Run]
 
+    @cached_property
+    def errors(self) -> dict[int, Errors]:
+        """By seed."""
+        return {seed: errors_of(run) for seed, run in self.runs.items()}
+
     def breakdown(self) -> dict[str, dict[str, MeanBucket]]:
-        return breakdown([run.breakdown() for run in self.runs.values()])
+        return breakdown([errors.breakdown for errors in self.errors.values()])
 
     def kinds(self) -> dict[str, Mean]:
-        return kinds([run.kinds() for run in self.runs.values()])
+        return kinds([errors.kinds for errors in self.errors.values()])
 
     def confusion(self) -> MeanConfusion | None:
-        return confusion(run.confusion() for run in self.runs.values())
+        return confusion(errors.confusion for errors in self.errors.values())
 
     def calibration(self) -> MeanCalibration | None:
-        return calibration(run.calibration() for run in self.runs.values())
+        return calibration(map(calibration_of, self.runs.values()))
 
     def predicted(self) -> dict[Path, list[Predicted]]:
         """The test sentences of each run whose folder is there; results/ keeps none."""
@@ -114,7 +121,7 @@ def compared(found: Sequence[RowErrors]) -> list[Compared]:
 
 def compare(first: RowErrors, second: RowErrors) -> Compared | None:
     """None if a run does not know its outcomes. ValueError if the rows' mentions or sentences differ."""
-    known = [{seed: run.outcomes() for seed, run in row.runs.items()} for row in (first, second)]
+    known = [{seed: errors.outcomes for seed, errors in row.errors.items()} for row in (first, second)]
     there = [{seed: it for seed, it in of_row.items() if it is not None} for of_row in known]
     if [len(of_row) for of_row in known] != [len(of_row) for of_row in there]:
         return None

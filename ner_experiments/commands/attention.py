@@ -37,7 +37,7 @@ def write(arguments: argparse.Namespace) -> list[Path]:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
     from ner_experiments.analysis.attention import attention, draw, with_mentions
     from ner_experiments.build import load_with_corpus
-    from ner_experiments.runs.provenance import write_json
+    from ner_experiments.utils.files import write_json
 
     tagger, encoder, corpus = load_with_corpus(arguments.run)
     places = with_mentions(corpus, arguments.containing)[: arguments.sentences]

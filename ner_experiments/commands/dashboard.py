@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
 def save(arguments: argparse.Namespace, table: spec.Table) -> str:
     """What was done, in a line. ValueError without wandb-workspaces, and if W&B refuses the workspace."""
     from ner_experiments.loggers.wandb import is_reachable
-    from ner_experiments.runs.provenance import write_json
+    from ner_experiments.utils.files import write_json
 
     try:
         from ner_experiments.tables.dashboard import workspace

@@ -23,15 +23,15 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from ner_experiments.commands.table import as_value
+from ner_experiments.config.overrides import as_value
 from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import convert, spans
-from ner_experiments.runs.provenance import write_json
 from ner_experiments.tables import render, spec
 from ner_experiments.tables.experiments import Experiment, experiments
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
+from ner_experiments.utils.files import write_json
 
 SIZES: dict[toy.Split, int] = {"train": 40, "dev": 10, "test": 10}
 CHINESE = ("msra", "weibo", "ontonotes4")

@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.commands.table import as_value, of_table
 from ner_experiments.config import compose
+from ner_experiments.config.overrides import as_value
+from ner_experiments.launch.sweeper import of_table
 from ner_experiments.tables import experiments
 
 if TYPE_CHECKING:

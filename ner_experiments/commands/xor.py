@@ -17,9 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from ner_experiments.config import compose
-from ner_experiments.runs.provenance import write_json
+from ner_experiments.utils.files import write_json
+from ner_experiments.utils.text import did_you_mean
 from ner_experiments.xor import experiment
-from ner_experiments.xor.certificate import Certificate, certificates, render
+from ner_experiments.xor.certificate import Certificate, cases, certificates, render
 from ner_experiments.xor.experiment import Found
 from ner_experiments.xor.measurement import Measured, measure_run
 from ner_experiments.xor.picture import draw
@@ -63,7 +64,7 @@ def chosen(models: Sequence[str] | None) -> list[str]:
     known = compose.architectures()
     for name in models or ():
         if name not in known:
-            raise ValueError(f"--models: no architecture {name!r}{compose.nearest(name, known)}")
+            raise ValueError(f"--models: no architecture {name!r}{did_you_mean(name, known)}")
     return sorted(set(models)) if models else known
 
 
@@ -71,11 +72,6 @@ def at_least_one(**numbers: int) -> None:
     for name, number in numbers.items():
         if number < 1:
             raise ValueError(f"--{name} must be at least 1, got {number}")
-
-
-def cases(proved: Sequence[Certificate]) -> list[Certificate]:
-    """Without those that only leave a phrase of a case out."""
-    return [certificate for certificate in proved if certificate.program.left_out is None]
 
 
 def show_certificates(proved: Sequence[Certificate], *, everything: bool) -> None:

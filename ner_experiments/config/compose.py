@@ -7,9 +7,8 @@ its key must be there already, and its value be of the default's type.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import NoneType
@@ -23,6 +22,8 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
+
+from ner_experiments.utils.text import did_you_mean
 
 PACKAGE = Path(__file__).parent.parent
 CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
@@ -106,14 +107,14 @@ def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
         raise ValueError(
-            f"{item.input_line}: {group} has no {choice!r}{nearest(str(choice), options(group))}"
+            f"{item.input_line}: {group} has no {choice!r}{did_you_mean(str(choice), options(group))}"
         )
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
     key, known = item.key_or_group, list(keys(defaults))
     if key not in known:
-        near = nearest(key, [*known, *groups(), *OF_SWEEPS])
+        near = did_you_mean(key, [*known, *groups(), *OF_SWEEPS])
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{near}")
     value = item.value()
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
@@ -147,14 +148,6 @@ def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
         child = node._get_node(name)
         if isinstance(child, DictConfig) and not child._is_missing() and not child._is_interpolation():
             yield from keys(child, f"{prefix}{name}.")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    known = list(known)
-    close = get_close_matches(name, known, n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
 
 
 @cache  # most rows of tables are choices alone, and composed for their check

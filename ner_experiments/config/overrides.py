@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 
+from hydra.core.override_parser.types import Quote, QuotedString
+
 CORPUS = "data"
 NAMES = {
     "model.num_units": "parallel units",
@@ -70,3 +72,8 @@ def decides(one: Sequence[Hashable], other: Sequence[Hashable]) -> bool:
 def is_place(value: str) -> bool:
     """A name on a hub is none: it says what is read, wherever it lies."""
     return "${" in value or Path(value).is_absolute()
+
+
+def as_value(text: str) -> str:
+    """As one value in Hydra's grammar; what `${...}` stands for is left to whom it reaches."""
+    return QuotedString(text.replace("${", "\\${"), Quote.double).with_quotes()

@@ -23,7 +23,6 @@ from yaml import YAMLError
 
 from ner_experiments.config.compose import CONF, PACKAGE
 from ner_experiments.data.columns import read_lines
-from ner_experiments.runs.artifacts import CONFIG
 from ner_experiments.utils.text import quoted, visible
 
 DEEPEST = 10
@@ -94,9 +93,8 @@ MODELS, INITIALISERS = "ner_experiments.models", "torch.nn.init"
 OF_TORCH = ("torch.nn", "torch.optim", INITIALISERS)
 
 
-def read(folder: Path) -> DictConfig:
+def read_config(path: Path) -> DictConfig:
     """The settings of a run. ValueError, with place and value, for those that no run of the suite writes."""
-    path = folder / CONFIG
     text = read_text(path)
     try:
         cfg = OmegaConf.create(text)

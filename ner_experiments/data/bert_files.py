@@ -18,8 +18,8 @@ import torch
 from safetensors import SafetensorError
 from torch import nn
 
-from ner_experiments.predict.input import parsed
 from ner_experiments.utils.files import sha256
+from ner_experiments.utils.text import json_object
 
 Config = dict[str, Any]
 """What config.json holds."""
@@ -212,7 +212,7 @@ def _from_vocabulary(file: Path) -> Any:
 def _read_json(file: Path) -> Config:
     text = _read_text(file)
     try:
-        return parsed(text)
+        return json_object(text)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarise
 from ner_experiments.build import readers
-from ner_experiments.config import safe_yaml
 from ner_experiments.config.identity import counted, kind
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.provenance import commit
 from ner_experiments.runs.run import Run, by_seed
 
@@ -35,7 +35,7 @@ SPLITS = ("dev", "test")
 
 def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
     """Markdown. `origin`: in words, the sentences that the export was tried on."""
-    cfg = safe_yaml.read(run.folder)
+    cfg = read_config(run.folder)
     metrics = run.metrics
     scored = [split for split in SPLITS if split in metrics]
     parts = {

@@ -27,9 +27,9 @@ from ner_experiments.export.formats import FORMATS, Tagged, quiet
 from ner_experiments.export.inputs import description, made_up, refuse
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.provenance import write_json
 from ner_experiments.runs.run import Run, run_of
 from ner_experiments.tagger import Tagger
+from ner_experiments.utils.files import write_json
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -13,6 +12,7 @@ from ner_experiments.data.corpus import Source
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.predict import tokenize
 from ner_experiments.predict.tokenize import Cut
+from ner_experiments.utils.text import json_object
 
 Form = Literal["text", "conll", "jsonl"]
 
@@ -86,7 +86,7 @@ class Reading:
 
     def _of_json(self, line: Line) -> Iterable[Cut]:
         number, text = line
-        given = parsed(text)
+        given = json_object(text)
         if ("text" in given) == ("words" in given):
             raise ValueError('expected either "text" or "words"')
         if "words" in given:
@@ -97,19 +97,6 @@ class Reading:
         self.check_raw()
         check_text("text", given["text"])
         return [replace(it, line=number) for it in tokenize.cut(given["text"], self.tokens, lines=self.lines)]
-
-
-def parsed(text: str) -> dict[str, Any]:
-    """ValueError for what is no JSON object."""
-    try:
-        given = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"not JSON ({error.msg} at character {error.pos + 1})") from None
-    except (ValueError, RecursionError):
-        raise ValueError("not JSON that can be read (a number too long, or nested too deep)") from None
-    if not isinstance(given, dict):
-        raise ValueError("expected a JSON object")
-    return given
 
 
 def check_words(name: str, words: Any) -> None:

@@ -9,16 +9,16 @@ from pathlib import Path
 import torch
 
 from ner_experiments import build
-from ner_experiments.config import safe_yaml
+from ner_experiments.build import decoded
 from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
-from ner_experiments.data.tags import Span, encode, strict_spans
+from ner_experiments.data.tags import Span, encode
 from ner_experiments.predict import tokenize
 from ner_experiments.predict.input import Reading, check_text
 from ner_experiments.predict.tokenize import Cut
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.predictions import units
+from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import run_of
 from ner_experiments.tagger import Tagger
 
@@ -119,31 +119,6 @@ class TextTagger:
                 yield Tagged(chunk[number], tuple(tags), probabilities=tuple(probabilities))
 
 
-def decoded(
-    tagger: Tagger, encoder: Encoder, batch: Batch
-) -> Iterator[tuple[list[str], list[Span], list[float]]]:
-    """Of each sentence its tags, the mentions they make, and the probability of each; or of each tag.
-
-    What is no whole mention by `tags.strict_spans` is none, as where F1 is counted.
-    """
-    scores = tagger(batch)
-    ids = tagger.decoder.decode(scores, batch.mask)
-    tags = [
-        [encoder.labels[tag] for tag in row[:length]]
-        for row, length in zip(ids.tolist(), batch.lengths.tolist(), strict=True)
-    ]
-    mentions = encoder.task == "mentions"
-    found = [strict_spans(it) if mentions else units(it, encoder.task) for it in tags]
-    rows = [(row, start, end) for row, spans in enumerate(found) for start, end, _ in spans]
-    probabilities: Iterator[float] = iter(())
-    if rows:
-        places = torch.tensor(rows, device=scores.device)
-        of_all = tagger.decoder.span_probabilities(scores, ids, batch.mask, places)
-        probabilities = iter(of_all.clamp(max=1).tolist())
-    for of_sentence, spans in zip(tags, found, strict=True):
-        yield of_sentence, spans, [next(probabilities) for _ in spans]
-
-
 def with_mentions(sentence: Cut, spans: Sequence[Span], probabilities: Sequence[float]) -> Tagged:
     mentions = []
     for (first, last, kind), probability in zip(spans, probabilities, strict=True):
@@ -163,7 +138,7 @@ def load(
     """
     folder = Path(run)
     artifacts.verify(folder, run_of(folder).metrics, PARTS)
-    source = build.source(safe_yaml.read(folder))
+    source = build.source(read_config(folder))
     tagger, encoder = build.load(folder)
     for input in encoder.inputs.values():
         input.keep_nothing()

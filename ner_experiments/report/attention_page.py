@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ner_experiments.config import safe_yaml
 from ner_experiments.data.tags import spans
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import KeptRun, Run
 
 MODEL = "AttBiLSTM"
@@ -23,7 +23,7 @@ def drawn(runs: Mapping[int, Run]) -> Run | None:
     """The first seed whose weights there are; None of another model."""
     for run in runs.values():
         if not isinstance(run, KeptRun) and (run.folder / artifacts.WEIGHTS).exists():
-            target = str(safe_yaml.read(run.folder).model.get("_target_", ""))
+            target = str(read_config(run.folder).model.get("_target_", ""))
             return run if target.endswith(f".{MODEL}") else None
     return None
 

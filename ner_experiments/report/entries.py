@@ -14,11 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.commands.table import as_value
-from ner_experiments.config import compose, safe_yaml
+from ner_experiments.config import compose
 from ner_experiments.config.identity import counted, flat
-from ner_experiments.config.overrides import varying
+from ner_experiments.config.overrides import as_value, varying
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import KeptRun, Run, by_seed, kept, run_of
 from ner_experiments.tables import experiments, pages, spec
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
@@ -231,7 +231,7 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
         if path.parent.resolve() in theirs:
             continue
         try:
-            run, settings = run_of(path.parent), counted(safe_yaml.read(path.parent))
+            run, settings = run_of(path.parent), counted(read_config(path.parent))
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ner_experiments.analysis.breakdown import FREQUENCY, SEEN, SENTENCE_LENGTH
+from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
 from ner_experiments.analysis.seeds import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
 from ner_experiments.analysis.statistics import difference
 from ner_experiments.report.plots import Bar, bar_plot, points, reliability
 from ner_experiments.report.row_page import by_length, by_type
 from ner_experiments.report.site import Section, Shown
 from ner_experiments.tables.render import Grid, interval, of_seeds
-from ner_experiments.tables.spec import LENGTH, TYPE
 from ner_experiments.tables.svg import LOOKS, Plot
 
 Rows = Mapping[str, RowErrors]
@@ -80,8 +79,8 @@ def gaps(rows: Rows, name: str, reference: str) -> Grid:
 def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
     """F1 in percent, by group and seed, where the group has a gold mention."""
     found: dict[str, dict[int, float]] = {}
-    for seed, run in row.runs.items():
-        for group, bucket in run.breakdown().get(name, {}).items():
+    for seed, errors in row.errors.items():
+        for group, bucket in errors.breakdown.get(name, {}).items():
             if bucket.gold:
                 found.setdefault(group, {})[seed] = 100 * bucket.f1
     return found
@@ -154,7 +153,7 @@ def by_group(row: RowErrors) -> list[Section | None]:
     """F1 of the mentions of each group; kept runs from before have types and lengths alone."""
     found = {name: groups for name, groups in row.breakdown().items() if groups}
     if not found:
-        kept = any(run.outcomes() is None for run in row.runs.values())
+        kept = any(errors.outcomes is None for errors in row.errors.values())
         why = Section("kept", "Errors", [NOT_KEPT]) if kept else None
         return [by_type(row.runs), by_length(row.runs), why]
     plots = [group_plot(name, groups) for name, groups in found.items()]

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from ner_experiments.analysis import archive
 from ner_experiments.analysis.statistics import summarise
-from ner_experiments.config import safe_yaml
 from ner_experiments.config.identity import counted
 from ner_experiments.report import plots as plot_bars
 from ner_experiments.report.pair_page import pieces, variants, with_sentences
 from ner_experiments.report.plots import Bar, dev_and_loss
 from ner_experiments.report.site import Section, Shown, Tagged
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import KeptRun, Run
 from ner_experiments.tables.render import Grid, interval
@@ -145,7 +146,7 @@ def by_length(runs: Runs) -> Section | None:
     first = next(iter(runs.values()))
     if first.metrics["task"] != "mentions":
         return None
-    figures = {seed: run.figures("length") for seed, run in runs.items()}
+    figures = {seed: archive.figures(run, "length") for seed, run in runs.items()}
     names = list(dict.fromkeys(name for found in figures.values() for name in found))
     if not names:
         return None
@@ -214,7 +215,7 @@ def settings(runs: Runs) -> Section:
 def settings_of(run: Run) -> Mapping[Any, Any]:
     if isinstance(run, KeptRun):
         return run.content["config"]
-    return counted(safe_yaml.read(run.folder))
+    return counted(read_config(run.folder))
 
 
 def sections(runs: Runs) -> list[Section]:

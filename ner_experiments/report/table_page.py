@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from ner_experiments.analysis.statistics import summarise
-from ner_experiments.commands.xor import cases
 from ner_experiments.report import plots as plot_curves
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import cost_plots
@@ -21,7 +20,7 @@ from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot, inline
 from ner_experiments.xor import certificate as proofs
-from ner_experiments.xor.certificate import certificates
+from ner_experiments.xor.certificate import cases, certificates
 from ner_experiments.xor.experiment import HEADINGS, lines
 from ner_experiments.xor.picture import drawn
 from ner_experiments.xor.results import Trials

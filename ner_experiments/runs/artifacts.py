@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from omegaconf import DictConfig
+
+from ner_experiments.config import safe_yaml
 from ner_experiments.utils.files import sha256
 
 OWN, FILES = "sha256", "files"
@@ -65,3 +68,8 @@ def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = WRIT
         path, expected = folder / name, metrics.get(FILES, {}).get(name)
         if expected is not None and path.exists() and (found := sha256(path)) != expected:
             raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, when it was made {expected}")
+
+
+def read_config(folder: Path) -> DictConfig:
+    """The config.yaml of a run's folder. ValueError as `safe_yaml.read_config`."""
+    return safe_yaml.read_config(folder / CONFIG)

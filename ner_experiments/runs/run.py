@@ -1,35 +1,22 @@
-"""Finished runs: what there is to know of one, in its own folder or as results/ keeps it."""
+"""Finished runs: a reader of a run's folder, and of the file of results/ that stands for one."""
 
 from __future__ import annotations
 
 import csv
 import glob
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from omegaconf import DictConfig
 
-from ner_experiments.analysis.breakdown import by_length, by_type
-from ner_experiments.config import safe_yaml
-from ner_experiments.config.identity import counted, identity, run_folder
+from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.data.tags import spans
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.tables.spec import LENGTH, TYPE
-
-if TYPE_CHECKING:  # they need SciPy, which a run that is trained does not
-    from ner_experiments.analysis.archive import Errors
-    from ner_experiments.analysis.breakdown import Bucket
-    from ner_experiments.analysis.calibration import Calibration
-    from ner_experiments.analysis.disagreements import Outcomes
-    from ner_experiments.analysis.errors import Confusion, Kind
-
-OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
 
 
 @dataclass(frozen=True)
@@ -60,44 +47,6 @@ class Run:
             return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
         pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
         return np.array([(len(gold & found), len(found), len(gold)) for gold, found in pairs])
-
-    def figures(self, name: str) -> dict[str, float]:
-        """F1 by "type" or "length" of mention, in percent."""
-        return OF_MENTIONS[name](self.predicted())
-
-    def breakdown(self) -> dict[str, dict[str, Bucket]]:
-        """Precision, recall and F1 of groups of mentions, or of tags; empty for a run kept without."""
-        return self.errors.breakdown
-
-    def kinds(self) -> dict[str, Kind]:
-        """Errors by kind; empty for a run kept without, and where no mentions are tagged."""
-        return self.errors.kinds
-
-    def confusion(self) -> Confusion | None:
-        """Which type was taken for which; None for a run kept without."""
-        return self.errors.confusion
-
-    def calibration(self) -> Calibration | None:
-        """Whether the probabilities of mentions, or tags, can be believed; None where these are not known.
-
-        The model tags the test set again. The log says why that could not be done.
-        """
-        from ner_experiments.analysis.calibration import of_run
-
-        self.whole(artifacts.WEIGHTS)
-        return of_run(self.folder)
-
-    def outcomes(self) -> Outcomes | None:
-        """Which gold mentions, or tags, were found; None for a run kept without."""
-        return self.errors.outcomes
-
-    @cached_property
-    def errors(self) -> Errors:
-        """Without what needs train, where train cannot be read, or not as it was; the log then says so."""
-        from ner_experiments.analysis import archive
-        from ner_experiments.build import train_of
-
-        return archive.of_predictions(self.predicted(), self.metrics["task"], train_of(self.folder))
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
@@ -133,21 +82,6 @@ class KeptRun(Run):
         rows = [row.split(",") for row in self.content["counts"].split(" ")]
         return np.array(rows, dtype=np.int64)
 
-    def figures(self, name: str) -> dict[str, float]:
-        return dict(self.content["figures"][name])
-
-    @cached_property
-    def errors(self) -> Errors:
-        from ner_experiments.analysis.archive import Errors, restored
-
-        return restored(self.content["errors"]) if "errors" in self.content else Errors()
-
-    def calibration(self) -> Calibration | None:
-        from ner_experiments.analysis.calibration import Calibration
-
-        record = self.content.get("calibration")
-        return record and Calibration.restored(record)
-
     def epochs(self) -> list[dict[str, float]]:
         return list(self.content["epochs"])
 
@@ -168,18 +102,17 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
         yield Run(path.parent, artifacts.read(path))
 
 
-def finished(cfg: DictConfig, known: dict[str, str]) -> dict[int, Run]:
+def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[int, Run]:
     """The experiment's runs under `output_dir`, by seed, on the files as they are now.
 
-    These are only read where there is a run of it. `known`, ValueError and OSError as `train.now`; also
-    ValueError if all its runs are on other files.
+    fingerprint: the checksum of what a config reads, such as `build.fingerprint`; called only where there is
+        a run, and what it raises is handed on.
+    ValueError if all runs of the experiment are on other files.
     """
     found = of_experiment(cfg, candidates(cfg))
     if not found:
         return {}
-    from ner_experiments.train import now
-
-    read = now(cfg, known)
+    read = fingerprint(cfg)
     if own := [run for run in found if run.metrics["checksum"] == read]:
         return by_seed(own)
     theirs, folder = found[0].metrics["checksum"], found[0].folder
@@ -204,25 +137,6 @@ def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
 
 def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
     return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
-
-
-def keep(run: Run, path: Path, label: str) -> None:
-    """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
-    from ner_experiments.runs.provenance import write_json
-
-    mentions = run.metrics["task"] == "mentions"
-    content = {
-        "label": label,
-        "metrics": dict(run.metrics),
-        "config": counted(safe_yaml.read(run.folder)),
-        "epochs": run.epochs(),
-        "peeked": run.peeked(),
-        "figures": {name: run.figures(name) for name in OF_MENTIONS} if mentions else {},
-        "counts": in_a_line(run.counts()),
-        "errors": run.errors.record(),
-        "calibration": (calibration := run.calibration()) and calibration.record(),
-    }
-    write_json(path, artifacts.seal(content))
 
 
 def in_a_line(counts: np.ndarray) -> str:

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.identity import experiment
-from ner_experiments.config.safe_yaml import read
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.runs import artifacts, progress
-from ner_experiments.runs.artifacts import CONFIG, METRICS
+from ner_experiments.runs.artifacts import CONFIG, METRICS, read_config
 from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
@@ -115,7 +114,7 @@ def experiment_of(folder: Path) -> tuple[str, int] | None:
 
 @lru_cache(maxsize=4096)
 def read_experiment(folder: Path, changed: int) -> str:
-    return experiment(read(folder))
+    return experiment(read_config(folder))
 
 
 def look(folder: Path, label: str) -> Status | None:

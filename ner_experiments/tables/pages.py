@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.commands.table import as_value
-from ner_experiments.runs.provenance import write_json
-from ner_experiments.runs.run import KeptRun, Run, finished_once, keep, kept
+from ner_experiments.analysis.archive import keep
+from ner_experiments.config.overrides import as_value
+from ner_experiments.runs.run import KeptRun, Run, finished_once, kept
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import Page, Source, collect
 from ner_experiments.tables.spec import Table
+from ner_experiments.utils.files import write_json
 from ner_experiments.xor.results import FILE, PICTURE, Trials
 
 TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"

@@ -19,14 +19,13 @@ from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments.analysis import statistics
-from ner_experiments.config.compose import nearest
 from ner_experiments.tables import pages, spec, svg
 from ner_experiments.tables import scores as one_sentence
 from ner_experiments.tables.plots import BARS, grid, varied
 from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, of_seeds, probability
 from ner_experiments.tables.scores import Page, Result, compare
 from ner_experiments.tables.svg import Plot
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.text import did_you_mean, quoted
 
 SUFFIX, PLOTS = ".md.j2", "plots"
 
@@ -63,7 +62,7 @@ def single(results: Path, name: str) -> dict[str, Any]:
     path = results / f"{name}.json"
     if not path.is_file():
         kept = sorted(path.stem for path in results.glob("*.json"))
-        raise ValueError(f"no run {name} is kept{nearest(name, kept)}")
+        raise ValueError(f"no run {name} is kept{did_you_mean(name, kept)}")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
@@ -87,7 +86,7 @@ class Measured:
         """ValueError if there is none."""
         rows = {result.row.label: result for result in self.page.results}
         if label not in rows:
-            raise ValueError(f"{self.page.table.name} has no row {quoted(label)}{nearest(label, rows)}")
+            raise ValueError(f"{self.page.table.name} has no row {quoted(label)}{did_you_mean(label, rows)}")
         return rows[label]
 
     def of(self, label: str) -> Result:
@@ -152,7 +151,7 @@ class Measured:
         also = self.row(label).row.also
         if name not in also:
             place = f"{self.page.table.name}, row {quoted(label)}"
-            raise ValueError(f"{place}: has no {quoted(name)}{nearest(name, also)}")
+            raise ValueError(f"{place}: has no {quoted(name)}{did_you_mean(name, also)}")
         return f"{also[name]:+.2f}"
 
     def linked(self, text: str) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Int
 
 from ner_experiments import build
-from ner_experiments.analysis import statistics
+from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.ablation import recalls
 from ner_experiments.analysis.randomization import Randomisation, randomisation_test, score
 from ner_experiments.analysis.statistics import AgainstPublished, Difference, Summary
@@ -89,7 +89,7 @@ def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figu
             raise ValueError(f"{kept}: parts of a model are measured on its weights, and kept runs have none")
         dev = read_corpus(source).splits["dev"]
         return {seed: recalls(*build.load(run.folder), dev) for seed, run in trained.items()}
-    return {seed: {"": run.figures(figure)} for seed, run in runs.items()}
+    return {seed: {"": archive.figures(run, figure)} for seed, run in runs.items()}
 
 
 Source = Callable[[Experiment], Mapping[int, Run]]
@@ -219,7 +219,7 @@ def collect(table: Table, further: Sequence[str] = (), source: Source | None = N
 
 def in_output_dir() -> Source:
     known: dict[str, str] = {}
-    return lambda experiment: runs.finished(experiment.cfg, known)
+    return lambda experiment: runs.finished(experiment.cfg, lambda cfg: build.fingerprint(cfg, known))
 
 
 def finished(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:

@@ -19,24 +19,18 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ner_experiments.config.compose import PACKAGE, nearest
+from ner_experiments.analysis.ablation import CHUNKS
+from ner_experiments.analysis.breakdown import LENGTH, LENGTHS, TYPE
+from ner_experiments.config.compose import PACKAGE
 from ner_experiments.config.safe_yaml import describe, read_text
-from ner_experiments.data.tags import Span
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.text import did_you_mean, quoted
 
-TYPE, LENGTH, CHUNK = "type", "length", "chunk"
-LENGTHS = ("1", "2", "3", "more than 3")
-CHUNKS = ("O", "S", "B", "I", "E")
+CHUNK = "chunk"
 KEYS = {TYPE: (), LENGTH: LENGTHS, CHUNK: CHUNKS}
 """The figures, and what can be their key; of a type the corpus decides that."""
 PART = re.compile(r"H|C([1-9]\d*)?")
 Figures = Mapping[str, Mapping[str, float]]
 """A run's figures in percent: by what is left of the model ("" is all of it), and by key."""
-
-
-def length(mention: Span) -> str:
-    """Which of `LENGTHS` it has."""
-    return LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +71,7 @@ class Measure:
             if label and label not in labels:
                 raise ValueError(
                     f"{name} must be a row of {table} that is run, got {quoted(label)}"
-                    f"{nearest(label, labels)}"
+                    f"{did_you_mean(label, labels)}"
                 )
 
     def scores(self, figures: Callable[[str, str], Mapping[int, Figures]]) -> dict[int, float]:
@@ -166,7 +160,7 @@ def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> d
         raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {quoted(content)}")
     for key, value in content.items():
         if key not in rules:
-            raise ValueError(f"{place}: there is no {quoted(key)}{nearest(str(key), rules)}")
+            raise ValueError(f"{place}: there is no {quoted(key)}{did_you_mean(str(key), rules)}")
         fits, rule = rules[key]
         if not fits(value):
             raise ValueError(f"{place}: {key} must be {rule}, got {quoted(value)}")
@@ -257,7 +251,7 @@ def load(name: str) -> Table:
 
 def check_name(name: str, place: str = "") -> None:
     if name not in names():
-        raise ValueError(f"{place}there is no table {quoted(name)}{nearest(name, names())}")
+        raise ValueError(f"{place}there is no table {quoted(name)}{did_you_mean(name, names())}")
 
 
 def read(path: Path) -> Table:

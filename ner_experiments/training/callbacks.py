@@ -12,7 +12,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.runs.artifacts import LOG, PEEK
-from ner_experiments.runs.provenance import write_csv
+from ner_experiments.utils.files import write_csv
 
 
 class EpochLog(Callback):

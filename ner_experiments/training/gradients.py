@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.recurrent import Block
 from ner_experiments.runs.artifacts import GRADIENTS
-from ner_experiments.runs.provenance import part_of, write_csv
+from ner_experiments.tagger import part_of
+from ner_experiments.utils.files import write_csv
 
 COLUMNS = ("epoch", "steps", "kind", "part", "norm", "by_shortcut", "through_block", "share")
 WEIGHTS, LAYER = "weights", "layer"

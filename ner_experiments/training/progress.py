@@ -13,8 +13,8 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.runs.progress import LIFE, NAME, in_words, left, slurm_task
-from ner_experiments.runs.provenance import write_json
 from ner_experiments.training.callbacks import EpochLog
+from ner_experiments.utils.files import write_json
 
 
 class Progress(Callback):

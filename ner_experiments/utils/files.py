@@ -5,14 +5,17 @@ Files that appear whole or not at all, wherever the machine stops in between.
 
 from __future__ import annotations
 
+import csv
 import errno
 import fcntl
 import hashlib
+import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 def sha256(path: Path) -> str:
@@ -59,3 +62,15 @@ def clear(folder: Path, name: str = "*") -> None:
         with suppress(OSError), part.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             part.unlink()
+
+
+def write_json(path: Path, content: Any) -> None:
+    with replacing(path) as part:
+        part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=columns)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
 LONGEST = 80
 
 
@@ -19,3 +24,25 @@ def visible(text: str) -> str:
 
 def shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error message: the closest of the known names, or all of them if they are few."""
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object that a text is; ValueError for anything else."""
+    try:
+        given = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error.msg} at character {error.pos + 1})") from None
+    except (ValueError, RecursionError):
+        raise ValueError("not JSON that can be read (a number too long, or nested too deep)") from None
+    if not isinstance(given, dict):
+        raise ValueError("expected a JSON object")
+    return given

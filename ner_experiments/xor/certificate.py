@@ -354,3 +354,8 @@ def _whole(numbers: Iterable[float]) -> list[int]:
     scale = lcm(*(fraction.denominator for fraction in fractions))
     whole = [int(fraction * scale) for fraction in fractions]
     return [number // gcd(*whole) for number in whole]
+
+
+def cases(proved: Sequence[Certificate]) -> list[Certificate]:
+    """Without those that only leave a phrase of a case out."""
+    return [certificate for certificate in proved if certificate.program.left_out is None]
