@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from ner_experiments.analysis.ablation import CHUNKS
-from ner_experiments.analysis.breakdown import LENGTHS
+from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Figures, Measure
 
@@ -74,4 +73,4 @@ def test_all_keys_of_length_and_chunk_are_measured() -> None:
         return {row.measure.key for row in spec.load(f"li2020_table{number}").rows if row.measure}
 
     assert keys(4) == set(LENGTHS)
-    assert keys(5) == set(CHUNKS)
+    assert keys(5) == set(CHUNK_TAGS)

@@ -91,7 +91,7 @@ def test_the_line_of_a_refused_run_is_its_reason(array: SlurmArray, states: Path
 def test_a_job_that_ended_without_a_result_is_named_by_its_state(
     array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(slurm, "LATE", 0.0)
+    monkeypatch.setattr(slurm_array, "LATE", 0.0)
     are(states, "7_0|CANCELLED|", "7_1|TIMEOUT|node")
     without = "without a result (log: " + str(array.folder)
     assert array.wait() == [
@@ -104,7 +104,7 @@ def test_a_job_that_ended_without_a_result_is_named_by_its_state(
 def test_what_slurm_has_forgotten_is_known_to_the_accounting(
     array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slurm, "LATE", 0.0)
+    monkeypatch.setattr(slurm_array, "LATE", 0.0)
     leaves(array, "7_1_0", result={"seed": 2})
     (states / "accounting").write_text("CANCELLED by 1000\n")
     reason = f"SLURM has it as CANCELLED by 1000, without a result (log: {array.folder}/7_0_0_log.out)"
@@ -123,7 +123,7 @@ def test_a_result_may_be_seen_later_than_the_end(array: SlurmArray, states: Path
 def test_while_slurm_does_not_answer_only_results_count(
     array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(slurm, "LATE", 0.0)
+    monkeypatch.setattr(slurm_array, "LATE", 0.0)
     (states / "silent").touch()
     leaves(array, "7_0_0", result={"seed": 1})
     leaves(array, "7_1_0", failed="OSError: disk full")

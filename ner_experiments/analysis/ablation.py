@@ -12,10 +12,9 @@ import torch
 from ner_experiments.build import batches, decode
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tags import CHUNK_TAGS
 from ner_experiments.models.attention import AttBiLSTM, only
 from ner_experiments.tagger import Tagger
-
-CHUNKS = ("O", "S", "B", "I", "E")
 
 
 @torch.inference_mode()
@@ -41,7 +40,7 @@ def recalls(tagger: Tagger, encoder: Encoder, sentences: Sequence[Sentence]) -> 
                 found = [letter[tag] for tag in decode(tagger, batch)[batch.mask].tolist()]
             right[part].update(tag for tag, other in zip(expected, found, strict=True) if tag == other)
     return {
-        part: {tag: 100 * counts[tag] / gold[tag] for tag in CHUNKS if gold[tag]}
+        part: {tag: 100 * counts[tag] / gold[tag] for tag in CHUNK_TAGS if gold[tag]}
         for part, counts in right.items()
     }
 

@@ -19,17 +19,11 @@ from jaxtyping import Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.data.sentence import Sentence, Task
-from ner_experiments.data.tags import Span, spans
+from ner_experiments.data.tags import LENGTHS, Span, length_group, spans
 from ner_experiments.metrics import f1_score
 from ner_experiments.runs.predictions import Predicted, as_field, units
 
 TYPE, LENGTH = "type", "length"
-LENGTHS = ("1", "2", "3", "more than 3")
-
-
-def length(mention: Span) -> str:
-    """Number of tokens of a mention, as one of `LENGTHS`."""
-    return LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +162,7 @@ def dimensions(train: Sequence[Sentence] | None, task: Task) -> dict[str, Dimens
     """
     found = {TYPE: Dimension(lambda _, mention: mention[2])}
     if task == "mentions":
-        found[LENGTH] = Dimension(lambda _, mention: length(mention), LENGTHS)
+        found[LENGTH] = Dimension(lambda _, mention: length_group(mention), LENGTHS)
     if train is not None:
         known = Known(train, task)
         found[SEEN] = Dimension(known.seen, (SAME, OTHER, NEW, UNKNOWN))
@@ -208,7 +202,7 @@ def by_length(sentences: Iterable[Predicted]) -> dict[str, float]:
     Precision is over the predicted mentions of that length, recall over the gold ones: one with a wrong
     boundary is a false mention of its own length, and a missed one of the gold's.
     """
-    return f1_by(sentences, length)
+    return f1_by(sentences, length_group)
 
 
 def f1_by(sentences: Iterable[Predicted], kind: Callable[[Span], str]) -> dict[str, float]:

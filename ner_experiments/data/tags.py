@@ -162,3 +162,14 @@ def _split(tag: str, letters: str) -> tuple[str, str]:
         prefixes = ", ".join(f"{allowed}-" for allowed in letters)
         raise ValueError(f"tag {quoted(tag)} is neither O nor one of {prefixes} followed by a type")
     return letter, type_
+
+
+CHUNK_TAGS = ("O", "S", "B", "I", "E")
+"""The letters of BIOES tags."""
+
+LENGTHS = ("1", "2", "3", "more than 3")
+
+
+def length_group(mention: Span) -> str:
+    """Number of tokens of a mention, as one of `LENGTHS`."""
+    return LENGTHS[min(mention[1] - mention[0], len(LENGTHS)) - 1]

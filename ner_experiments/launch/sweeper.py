@@ -1,4 +1,7 @@
-"""`-m`: composes every job before the first starts, runs them all, and prints one table. A Hydra sweeper."""
+"""`-m`: runs every job of a sweep, or what a published table still lacks, and prints one table.
+
+Hydra imports this file at every start, so what is slow to import is imported where it is used.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -6,16 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
 from hydra.errors import OverrideParseException
+from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
 
 from ner_experiments.config import compose
 from ner_experiments.config.overrides import as_value
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import experiments
+from ner_experiments.tables.experiments import experiments, unfinished
 from ner_experiments.tables.spec import Table
 
 
@@ -23,7 +29,7 @@ from ner_experiments.tables.spec import Table
 class TableSweeperConfig:
     """`table` is a published one, whose unfinished runs are the jobs; no `seeds`: its own.
 
-    `table=NAME seeds=[1,2] ...` on the command line sets all three, see ner_experiments/commands/table.py.
+    `table=NAME seeds=[1,2] ...` on the command line sets all three, see `for_the_sweeper` below.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
@@ -32,22 +38,27 @@ class TableSweeperConfig:
     overrides: list[str] = field(default_factory=list)
 
 
-class TableSweeper(BasicSweeper):
-    """The cartesian product of the overrides' values, as Hydra's own sweeper, or what a table still lacks.
+class TableSweeper(Sweeper):
+    """Launches the cartesian product of the overrides' values, or the unfinished runs of a published table.
 
-    A failed job stops no other.
+    A failed job stops no other. The command line was checked before Hydra was started, see `main.train`.
     """
 
     def __init__(self, table: str, seeds: Sequence[int], overrides: Sequence[str]) -> None:
-        super().__init__(max_batch_size=None)
         self.table = table
         self.seeds = list(seeds)
-        self.further = list(overrides)
+        self.extra_overrides = list(overrides)
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        self.hydra_context, self.config = hydra_context, config
+        self.launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=hydra_context, task_function=task_function, config=config
+        )
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
         from ner_experiments.launch import summary
 
-        results = self.of_table() if self.table else self.launch(self.product(arguments))
+        results = self.launch_table() if self.table else self.launch(compose.split(arguments))
         failed = summary.show(results) if results else 0
         if self.table:
             self.show_table()
@@ -55,22 +66,13 @@ class TableSweeper(BasicSweeper):
             sys.exit(1)
         return results
 
-    def product(self, arguments: list[str]) -> list[list[str]]:
-        from ner_experiments.config import compose
-
-        jobs = compose.split(arguments)
-        self.validate_batch_is_legal(jobs)
-        return jobs
-
-    def of_table(self) -> Sequence[JobReturn]:
-        from ner_experiments.tables import experiments, spec
-
-        jobs, finished = experiments.unfinished(spec.load(self.table), self.further, self.seeds)
+    def launch_table(self) -> Sequence[JobReturn]:
+        jobs, finished = unfinished(spec.load(self.table), self.extra_overrides, self.seeds)
         print(f"{self.table}: {len(jobs)} runs to do, {finished} are finished", flush=True)
         return self.launch(jobs) if jobs else []
 
     def launch(self, jobs: list[list[str]]) -> Sequence[JobReturn]:
-        """All jobs; comes back to those that another command is working on, when that has done with one."""
+        """Runs all jobs; those that another command is working on are tried again when it has left them."""
         from ner_experiments.launch.worker import busy
         from ner_experiments.utils import locks
 
@@ -86,9 +88,9 @@ class TableSweeper(BasicSweeper):
         return results
 
     def show_table(self) -> None:
-        from ner_experiments.tables import render, scores, spec
+        from ner_experiments.tables import render, scores
 
-        print(f"\n{render.markdown(scores.collect(spec.load(self.table), self.further))}")
+        print(f"\n{render.markdown(scores.collect(spec.load(self.table), self.extra_overrides))}")
 
 
 def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:

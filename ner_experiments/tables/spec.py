@@ -19,14 +19,13 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ner_experiments.analysis.ablation import CHUNKS
-from ner_experiments.analysis.breakdown import LENGTH, LENGTHS, TYPE
 from ner_experiments.config.compose import PACKAGE
 from ner_experiments.config.safe_yaml import describe, read_text
+from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
 from ner_experiments.utils.text import did_you_mean, quoted
 
 CHUNK = "chunk"
-KEYS = {TYPE: (), LENGTH: LENGTHS, CHUNK: CHUNKS}
+KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
 """The figures, and what can be their key; of a type the corpus decides that."""
 PART = re.compile(r"H|C([1-9]\d*)?")
 Figures = Mapping[str, Mapping[str, float]]
