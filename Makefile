@@ -29,7 +29,7 @@ test-slow: .venv/installed    ## the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
 faults: .venv/installed    ## kills, full disks, damaged files, ...: some ten minutes
-	$(BIN)/python tests/faults.py
+	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/faults.py
 
 smoke: .venv/installed    ## every row of every table, and every architecture, trains two steps and is scored
 	$(BIN)/ner-experiments smoke
@@ -37,7 +37,7 @@ smoke: .venv/installed    ## every row of every table, and every architecture, t
 	    output_dir=outputs/smoke
 
 fuzz: .venv/installed    ## a million inputs, whole, damaged and rubbish, for the readers to read right or refuse
-	PYTHONPATH=tests $(BIN)/python -W ignore -m fuzz
+	PYTHONPATH=tests/helpers:tests/campaigns $(BIN)/python -W ignore -m fuzz
 
 table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)
@@ -77,7 +77,7 @@ check: .venv/installed    ## formatting, lint, types, which module may import wh
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_house.py
+	$(BIN)/lint-imports
 	@$(BIN)/python tools/audit.py
 
 clean:    ## .venv and all outputs

@@ -1,0 +1,113 @@
+"""Faults of disks under whole runs: full, read-only, or failing at a byte of a file that is written."""
+
+import random
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from signal import SIGXFSZ
+
+from faults_runs import SHORT, whole_run
+from faulty import AtByte, run
+from resumed import outcome
+
+WRITTEN = {
+    **{"last.ckpt": 400_000, "model.safetensors": 100_000, "encoder.json": 8_000, "metrics.json": 3_000},
+    **{"config.yaml": 1_400, "log.csv": 250, "dev.conll": 9_000, "test.conll": 9_000},
+}
+"""Files of a run, and about how long they are."""
+
+
+class Skipped(Exception):
+    """What the machine does not allow to be tried."""
+
+
+def killed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
+    """The kernel kills a run at a byte of a file that it writes, three times; then it ends as without."""
+    right = whole_run(folder)
+    while True:
+        output, names = folder / "broken", []
+        for _ in range(3):
+            name = chance.choice(["last.ckpt", "metrics.json", *WRITTEN])
+            fault = AtByte(name, chance.randrange(WRITTEN[name]), chance.randrange(3) * (name == "last.ckpt"))
+            ended = run(*SHORT, f"output_dir={output}", fault=fault, log=folder / "log")
+            assert ended in (-SIGXFSZ, 0), ended
+            names.append(name if ended else "(too late)")
+        assert run(*SHORT, f"output_dir={output}", log=folder / "log") == 0
+        assert outcome(output) == right
+        assert not list(output.rglob("*.part"))
+        shutil.rmtree(output)
+        yield from names
+
+
+@contextmanager
+def mounted(folder: Path, kilobytes: int) -> Iterator[Path]:
+    place = folder / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode:
+        raise Skipped(f"no file system may be mounted here: {made.stderr.strip()}")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "--lazy", str(place)], check=True)
+
+
+def full_disks(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A disk with some space left: said, status 1; with more space the run ends as on another disk."""
+    right = whole_run(folder)
+    with mounted(folder, 2_000) as disk:
+        while True:
+            free = chance.choice([4, 8, 16, chance.randrange(4, 700), chance.randrange(4, 700)])
+            (disk / "ballast").write_bytes(bytes(1024 * (2_000 - free)))
+            log = folder / "log"
+            log.unlink()
+            ended = run(*SHORT, f"output_dir={disk / 'o'}", log=log)
+            if ended:
+                assert ended == 1
+                assert re.search(r"No space left on device: '.*/o/", log.read_text()), log.read_text()
+                assert not list(disk.rglob("metrics.json"))
+            (disk / "ballast").unlink()
+            assert run(*SHORT, f"output_dir={disk / 'o'}", log=log) == 0
+            assert outcome(disk / "o") == right
+            shutil.rmtree(disk / "o")
+            yield "named, goes on to the same weights" if ended else "had space enough"
+
+
+def failed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A write that fails at a byte of a file: said with its name, status 1, and repeated it goes well."""
+    right = whole_run(folder)
+    while True:
+        output, log = folder / "broken", folder / "log"
+        name = chance.choice(list(WRITTEN))
+        log.unlink()
+        fault = AtByte(name, chance.randrange(WRITTEN[name]), deadly=False)
+        assert run(*SHORT, f"output_dir={output}", fault=fault, log=log) == 1
+        assert re.search(rf"File too large: '.*/{name}'", log.read_text()), log.read_text()
+        assert not list(output.rglob("metrics.json"))
+        assert run(*SHORT, f"output_dir={output}", log=log) == 0
+        assert outcome(output) == right
+        shutil.rmtree(output)
+        yield name
+
+
+def read_only(chance: random.Random, folder: Path) -> Iterator[str]:
+    """An output folder that cannot be written: said, status 1; what is finished there is not touched."""
+    with mounted(folder, 4_000) as disk:
+        assert run(*SHORT, f"output_dir={disk / 'o'}", log=folder / "log") == 0
+        right = outcome(disk / "o")
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        while True:
+            log = folder / "log"
+            log.unlink()
+            seed = chance.choice([1, 2])
+            assert run(*SHORT, f"seed={seed}", f"output_dir={disk / 'o'}", log=log) == 1
+            assert re.search(r"Read-only file system: '.*/o/", log.read_text()), log.read_text()
+            assert outcome(disk / "o") == right
+            yield "finished there" if seed == 1 else "not begun"

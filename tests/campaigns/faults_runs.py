@@ -1,0 +1,235 @@
+"""Faults of whole runs: killed, told to end, out of memory or numbers, on a clock that jumps."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+from typing import Any
+
+import killed
+from fake_wandb import served
+from faulty import AtLine, Clock, Impatient, command, run, start, status
+from places import ROOT
+from resumed import RUN, SWEEP, lines_of, outcome, stamps
+from waiting import is_running, until
+
+SHORT = [*RUN[1:], "trainer.max_epochs=2", "runtime.progress=false"]
+
+
+def whole_run(folder: Path, *arguments: str) -> dict[str, Any]:
+    assert run(*SHORT, *arguments, f"output_dir={folder / 'whole'}", log=folder / "log") == 0
+    return outcome(folder / "whole")
+
+
+def killed_sweeps(chance: random.Random, folder: Path) -> Iterator[str]:
+    """`kill -9` at a random line of a sweep of four runs, ten times; then it ends as without."""
+    whole, log = folder / "whole", folder / "log"
+    assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
+    lines = lines_of(log)
+    assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
+    idle = lines_of(log)
+    while True:
+        output, finished = folder / "broken", dict[Path, int]()
+        for _ in range(10):
+            point = chance.randint(1, idle + (lines - idle) // 4)
+            assert killed.run([*SWEEP, f"output_dir={output}"], log, point) in (-SIGKILL, 0)
+            finished |= {path: stamp for path, stamp in stamps(output).items() if path not in finished}
+        assert killed.run([*SWEEP, f"output_dir={output}"], log) == 0
+        assert outcome(output) == outcome(whole)
+        assert finished.items() <= stamps(output).items()
+        shutil.rmtree(output)
+        yield from ["goes on to the same weights"] * 10
+
+
+def told_to_end(chance: random.Random, folder: Path) -> Iterator[str]:
+    """SIGTERM at a random line, twice: status 143, then it ends as without."""
+    right = whole_run(folder)
+    while True:
+        output = folder / "broken"
+        for _ in range(2):
+            fault = AtLine(chance.randint(100, 4_000), killed.COUNTED, SIGTERM)
+            ended = run(*SHORT, f"output_dir={output}", fault=fault, log=folder / "log")
+            # before there is anything to save, Python's own end of a process
+            assert ended in (143, -SIGTERM), ended
+        assert run(*SHORT, f"output_dir={output}", log=folder / "log") == 0
+        assert outcome(output) == right
+        shutil.rmtree(output)
+        yield from ["status 143, goes on to the same weights"] * 2
+
+
+def jumping_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
+    """time.time a day ahead or back at every look: the same weights, checkpoints at the same places."""
+    right = whole_run(folder, "runtime.checkpoint_seconds=1000")
+    while True:
+        output = folder / "clock"
+        arguments = [*SHORT, "runtime.checkpoint_seconds=1000", f"output_dir={output}"]
+        assert run(*arguments, fault=Clock(chance.getrandbits(32)), log=folder / "log") == 0
+        assert outcome(output) == right
+        ((metrics),) = output.glob("*/seed-1/metrics.json")
+        assert 0 < json.loads(metrics.read_text())["seconds"] < 120
+        shutil.rmtree(output)
+        yield "the same weights, seconds as they were"
+
+
+def no_numbers(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A rate at which the loss is soon no number, in one run of a sweep: that one fails."""
+    while True:
+        output, log = folder / "o", folder / "log"
+        rate = chance.choice(["1e30", "3e28", "1e20"])
+        arguments = ["-m", *SHORT, f"optimizer.lr={rate},0.01", f"seed={chance.randrange(100)}"]
+        try:
+            ended = run(*arguments, f"output_dir={output}", log=log)
+            assert ended == 1, ended
+            text = log.read_text()
+            assert re.search(r"the loss is (nan|-?inf) in epoch \d+, step \d+, on the sentences \d+", text), (
+                text
+            )
+            assert len(list(output.rglob("metrics.json"))) == 1
+        finally:
+            log.unlink()
+        shutil.rmtree(output)
+        yield "named with its sentences, the other run finished"
+
+
+def no_memory(chance: random.Random, folder: Path) -> Iterator[str]:
+    """One job of a sweep asks for terabytes, or is killed as the kernel does it: named, the others finish."""
+    while True:
+        log, output = folder / "log", folder / "o"
+        sweep = ["-m", *SHORT, "hydra/launcher=local", "hydra.launcher.jobs=2", f"output_dir={output}"]
+        if killing := chance.random() < 0.5:
+            process = start(command, *sweep, "trainer.max_epochs=20", "seed=1,2", log=log)
+            os.kill(until(partial(job_that_trains, process.pid, output)), SIGKILL)
+            reason = "its process was killed by SIGKILL, perhaps for want of memory"
+        else:
+            process = start(command, *sweep, "model.hidden_size=8,400000", log=log)
+            reason = "you tried to allocate"
+        assert status(process) == 1
+        assert reason in log.read_text()
+        assert "1 of 2 jobs failed" in log.read_text()
+        assert len(list(output.glob("*/seed-*/metrics.json"))) == 1
+        log.unlink()
+        shutil.rmtree(output)
+        yield "killed, named, the other finished" if killing else "refused, named, the other finished"
+
+
+def children(process: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def job_that_trains(process: int, output: Path) -> int | None:
+    """The first of a sweep's jobs that has written a checkpoint."""
+    for checkpoint in output.glob("*/seed-*/last.ckpt"):
+        seed = checkpoint.parent.name.replace("-", "=")
+        for child in children(process):
+            if seed in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
+                return child
+    return None
+
+
+def column_files(folder: Path, chance: random.Random) -> dict[str, Path]:
+    folder.mkdir(exist_ok=True)
+    names = ["Ada", "Bob", "Cid", "Dee"]
+    paths = {}
+    for split in ("train", "dev", "test"):
+        blocks = [f"{chance.choice(names)} B-PER\nsees O\n{chance.choice(names)} B-PER\n" for _ in range(30)]
+        paths[split] = folder / f"{split}.conll"
+        paths[split].write_text("\n".join(blocks))
+    return paths
+
+
+def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A word of a file is another in the second half of a sweep: refused, with both checksums."""
+    paths = column_files(folder / "data", chance)
+    files = [f"data.files.{split}={path}" for split, path in paths.items()]
+    while True:
+        log, output = folder / "log", folder / "o"
+        arguments = ["data=conll", *SHORT, *files, f"output_dir={output}"]
+        arguments = [item for item in arguments if not item.startswith("data.max")]
+        assert run(*arguments, "seed=1", log=log) == 0
+        victim = paths[chance.choice(list(paths))]
+        before = victim.read_text()
+        words = before.split("sees")
+        place = chance.randrange(1, len(words))
+        victim.write_text("sees".join(words[:place]) + "saw" + "sees".join(words[place:]))
+        assert run("-m", *arguments, "seed=1", "model.hidden_size=8,9", log=log) == 1
+        said = re.findall(r"their checksum is (\w+), and was (\w+) for", log.read_text())
+        (was,) = {json.loads(path.read_text())["checksum"] for path in output.rglob("metrics.json")}
+        assert len(said) == 2
+        assert {old for _, old in said} == {was} != {now for now, _ in said}
+        victim.write_text(before)
+        assert run("-m", *arguments, "seed=1,2", log=log) == 0
+        assert len(list(output.rglob("metrics.json"))) == 2
+        log.unlink()
+        shutil.rmtree(output)
+        yield f"{victim.name} refused with both checksums"
+
+
+def wandb_troubles(chance: random.Random, folder: Path) -> Iterator[str]:
+    """Its server never answers, or stops to in the midst of a run, or its own process is killed."""
+    for name in [name for name in os.environ if name.startswith("WANDB")]:
+        del os.environ[name]
+    os.environ |= {"WANDB_API_KEY": "0" * 40, "HOME": str(folder), "no_proxy": "127.0.0.1"}
+    troubles = ["a server that never answers", "one that stops to", "its process is killed"]
+    for number in range(10**6):
+        trouble, output = troubles[number % 3], folder / str(number)
+        with served(seconds=1.0 if number % 3 == 1 else 0.0 if number % 3 == 0 else 1000.0) as url:
+            os.environ["WANDB_BASE_URL"] = url
+            arguments = [*SHORT, "trainer.max_epochs=8", "logger=wandb", f"output_dir={output}"]
+            process = start(wandb_command, url, *arguments, fault=Impatient(), log=folder / "log")
+            if number % 3 == 2:
+                until(partial(exists, output, "*/seed-1/log.csv"))
+                os.kill(until(partial(service_of, process.pid)), SIGKILL)
+            assert status(process, 90) == 0
+        assert len(list(output.glob("*/seed-1/metrics.json"))) == 1
+        assert list(output.glob("*/seed-1/wandb/*run*/*.wandb"))
+        yield trouble
+
+
+def wandb_command(url: str, *arguments: str) -> int:
+    os.environ |= {"WANDB_BASE_URL": url, "WANDB_API_KEY": "0" * 40, "no_proxy": "127.0.0.1"}
+    os.environ.pop("WANDB_MODE", None)
+    return command(*arguments)
+
+
+def service_of(process: int) -> int | None:
+    for child in children(process):
+        with suppress(OSError):  # it has ended meanwhile
+            if "wandb-core" in Path(f"/proc/{child}/cmdline").read_text():
+                return child
+    return None
+
+
+def processes_of_one_model(chance: random.Random, folder: Path) -> Iterator[str]:
+    """Of two that train a model one is killed, or stands still: an error in time, and none is left."""
+    for number in range(10**6):
+        output, hangs, first = folder / str(number), number % 2 == 1, chance.random() < 0.5
+        arguments = ["trainer=ddp", *SHORT, "data.max_sentences=300", "trainer.max_epochs=500"]
+        arguments += ["runtime.ddp_seconds=30", f"output_dir={output}"]
+        with (folder / "log").open("w") as log:
+            process = subprocess.Popen([sys.executable, ROOT / "run.py", *arguments], stdout=log, stderr=log)
+        until(partial(exists, output, "*/seed-1/last.ckpt"))
+        (follower,) = children(process.pid)
+        victim, other = (process.pid, follower) if first and not hangs else (follower, process.pid)
+        os.kill(victim, signal.SIGSTOP if hangs else SIGKILL)
+        assert process.wait(90) != 0
+        until(partial(have_ended, victim, other), 60)
+        assert not list(output.rglob("metrics.json"))
+        which = "first" if victim == process.pid else "second"
+        yield f"the {which} {'stands still' if hangs else 'is killed'}: an error, none left"
+
+
+def exists(output: Path, pattern: str) -> bool:
+    return any(output.glob(pattern))
+
+
+def have_ended(*processes: int) -> bool:
+    return not any(map(is_running, processes))

@@ -1,0 +1,133 @@
+"""What is fuzzed: how a reader's files are made, how it is called, and what the oracle says of a file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+from places import CONF
+
+from fuzz import plain, plain_corpora
+from fuzz.corpora import Columns, Conllu, Format, GoldConll, Known, draw
+from fuzz.damage import damaged, rubbish
+from ner_experiments.data.corpus import load
+from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
+
+SOURCES = CONF / "data"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A file, and what must be read from it; `known` is None where the file may be broken."""
+
+    content: bytes
+    known: Any = None
+
+
+class Reader(ABC):
+    """Makes files, has the suite read them, and knows what is to be read.
+
+    inputs: how many make its part of the campaign.
+    judges: whether the oracle also says which files are to be refused, and for which lines.
+    whole_file: how a refusal begins that is about no line; "" if each names the file, or a line.
+    """
+
+    name: str
+    inputs: int
+    judges = True
+    whole_file = ""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "input"
+
+    def case(self, rng: Random) -> Case:
+        """Whole in one case of two, rubbish in one of twenty."""
+        if rng.random() < 0.05:
+            return Case(rubbish(rng))
+        whole = self.whole(rng)
+        return whole if rng.random() < 0.5 else Case(damaged(rng, whole.content))
+
+    @abstractmethod
+    def whole(self, rng: Random) -> Case:
+        """A file that must be accepted, and what it says."""
+
+    @abstractmethod
+    def read(self) -> Any:
+        """What the suite makes of `path`; ValueError if it refuses that."""
+
+    def agrees(self, found: Any, known: Any) -> bool:
+        """Whether what was read of a whole file is what was written."""
+        return found == known
+
+    @abstractmethod
+    def expected(self, content: bytes) -> Any:
+        """What it has to make of it. Faulty if it has to be refused."""
+
+
+class CorpusReader(Reader):
+    """`load` of a corpus as conf/data/NAME.yaml describes it: the file is train, and dev a sentence."""
+
+    def __init__(self, folder: Path, name: str, source: Files, form: Format) -> None:
+        super().__init__(folder)
+        self.name, self.form, self.inputs = name, form, 54_000
+        dev = folder / f"{name}.dev"
+        dev.write_bytes(form.write(Random(0), [Known(["x"], ["O"] if form.task == "tags" else [])]))
+        files = {"train": "input", "dev": dev.name}
+        self.whole_file = f"{source.name}: train has no sentence: "
+        self.source = replace(source, folder=str(folder), files=files, sha256={})
+
+    def whole(self, rng: Random) -> Case:
+        corpus = draw(rng, self.form.task)
+        content = self.form.write(rng, corpus)
+        return Case(content, [(self.form.words_read(known.words), known.found) for known in corpus])
+
+    def read(self) -> Any:
+        sentences = load(self.source).splits["train"]
+        of_tags = self.form.task == "tags"
+        return [
+            plain.Read(
+                list(it.words),
+                list(it.tags) if of_tags else plain.mentions(list(it.tags)),
+                {name: list(column) for name, column in it.columns.items()},
+                it.line,
+            )
+            for it in sentences
+        ]
+
+    def agrees(self, found: list[plain.Read], known: Any) -> bool:
+        return [(it.words, it.found) for it in found] == known
+
+    def expected(self, content: bytes) -> list[plain.Read]:
+        if isinstance(self.form, Conllu):
+            return plain_corpora.conllu(content, self.form.tag)
+        if isinstance(self.form, GoldConll):
+            return plain_corpora.brackets(content)
+        return plain_corpora.columns(content, **vars(self.form))
+
+
+def corpora(folder: Path) -> list[CorpusReader]:
+    """One for each format that conf/data describes, and columns in another order."""
+    found = []
+    for path in sorted(SOURCES.glob("*.yaml")):
+        cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(path)})
+        source = instantiate(cfg.data, _convert_="all")
+        if isinstance(source, Files):
+            found.append(CorpusReader(folder, source.name, source, form_of(source)))
+            if source.name == "conll":
+                turned = replace(source, columns={"word": 2, "pos": 1, "tag": 0})
+                found.append(CorpusReader(folder, "conll, turned", turned, form_of(turned)))
+    return found
+
+
+def form_of(source: Files) -> Format:
+    if isinstance(source, ConlluFiles):
+        return Conllu(source.tag)
+    if isinstance(source, ColumnFiles):
+        it = source
+        return Columns(it.columns, it.task, it.scheme, it.first_character, it.empty_tag)
+    return GoldConll()

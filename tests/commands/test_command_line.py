@@ -1,0 +1,162 @@
+"""The command line as a user meets it: what is refused, what a run leaves behind, what a sweep reports."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import ROOT
+from seqeval.metrics import f1_score
+
+SMALL = [
+    "model.hidden_size=16",
+    "chars.module.num_filters=5",
+    "data.max_sentences=80",
+    "trainer.max_epochs=2",
+]
+
+
+def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "run.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
+
+
+def read_conll(path: Path) -> tuple[list[list[str]], list[list[str]]]:
+    """Gold and predicted tags of each sentence."""
+    blocks = path.read_text(encoding="utf-8").strip("\n").split("\n\n")
+    rows = [[line.split(" ") for line in block.split("\n")] for block in blocks]
+    return [[row[1] for row in block] for block in rows], [[row[2] for row in block] for block in rows]
+
+
+REFUSED = [
+    (["layers=three"], "layers must be an integer, got three"),
+    (["trainer.max_epochs=2.5"], "trainer.max_epochs must be an integer, got 2.5"),
+    (["trainer.max_epochs=null"], "trainer.max_epochs must be an integer, got null"),
+    (["+trainer.max_epoch=3"], "no setting 'trainer.max_epoch'; did you mean 'trainer.max_epochs'?"),
+    (["layer=3"], "no setting 'layer'; did you mean 'layers'?"),
+    (["modle=bilstm"], "no setting 'modle'; did you mean 'model'?"),
+    (["model=resdual"], "model has no 'resdual'; did you mean 'residual'?"),
+    (["model.num_layer=3", "model=stacked"], "did you mean 'model.num_layers'?"),
+    (["decoder.constrained=1"], "decoder.constrained must be true or false, got 1"),
+    (["data.max_sentences=many"], "data.max_sentences must be an integer, got many"),
+    (["layers=3"], "layers=3: no part of this experiment has layers to choose"),
+    (["data=conll", "data.files=my.conll"], "data.files must be a mapping, got my.conll"),
+    (["model"], "Error parsing override 'model'"),
+    (["layers=[2"], "no viable alternative at input '[2'"),
+    (["model=residual", "model/norm=lyer"], "model/norm has no 'lyer'; did you mean 'layer'?"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "message"), REFUSED, ids=[" ".join(row[0]) for row in REFUSED])
+@pytest.mark.parametrize("sweep", [[], ["-m", "seed=1,2"]], ids=["run", "sweep"])
+def test_a_wrong_setting_is_refused_before_anything_starts(
+    sweep: list[str], overrides: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ner_experiments.main import cli
+
+    outputs = tmp_path / "outputs"
+    assert cli(["train", *sweep, *overrides, f"output_dir={outputs}"]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Traceback" not in error
+    assert not outputs.exists()
+
+
+def test_one_bad_value_of_a_sweep_stops_it_before_the_first_job(tmp_path: Path) -> None:
+    result = run("-m", "model=stacked", "layers=2,three", f"output_dir={tmp_path}/outputs")
+    assert result.returncode == 1
+    assert "layers=three: layers must be an integer, got three" in result.stderr
+    assert not (tmp_path / "outputs").exists()
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Two rows of two seeds, one of the rows impossible."""
+    outputs = tmp_path_factory.mktemp("outputs")
+    arguments = ["-m", *SMALL, "model.dropout=0.5,1.5", "seed=1,2", f"output_dir={outputs}"]
+    return run(*arguments), outputs
+
+
+def test_a_failed_job_stops_no_other_and_is_reported(
+    sweep: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    result, outputs = sweep
+    assert result.returncode == 1
+    assert "2 of 4 jobs failed" in result.stdout
+    assert "dropout must be at least 0 and below 1, got 1.5" in result.stdout
+    assert len(list(outputs.glob("*/*/metrics.json"))) == 2
+    failed = list(outputs.glob("*/*/error.txt"))
+    assert len(failed) == 2
+    assert all("Traceback" in path.read_text() and path.name in result.stdout for path in failed)
+
+
+def test_the_table_has_a_line_per_row_with_its_seeds(
+    sweep: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    result, outputs = sweep
+    (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith("model.dropout=0.5 ")]
+    scores = [json.loads(path.read_text())["test"]["f1"] for path in outputs.glob("*/*/metrics.json")]
+    assert line.split()[1] == "2"
+    assert f"{50 * sum(scores):.2f} ±" in line
+
+
+def test_what_a_run_leaves_behind_agrees_with_itself(
+    sweep: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    _, outputs = sweep
+    for path in outputs.glob("*/*/metrics.json"):
+        metrics, folder = json.loads(path.read_text()), path.parent
+        for split in ("dev", "test"):
+            gold, predicted = read_conll(folder / "predictions" / f"{split}.conll")
+            assert f1_score(gold, predicted, zero_division=0) == pytest.approx(
+                metrics[split]["f1"], abs=1e-12
+            )
+            types = metrics[split]["types"].values()
+            assert sum(kind["gold"] for kind in types) == metrics[split]["gold"]
+        rows = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
+        assert len(rows) == metrics["epochs"] == 2
+        best = max(rows, key=lambda row: float(row["dev_f1"]))
+        assert float(best["dev_f1"]) == metrics["dev"]["f1"]
+        assert int(best["epoch"]) == metrics["best_epoch"]
+        assert metrics["parameters"] > 0
+        assert metrics["peak_memory_bytes"]["main"] > 0
+
+
+def test_a_finished_run_is_not_run_again(sweep: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    _, outputs = sweep
+    before = {path: path.stat().st_mtime_ns for path in outputs.glob("*/seed-1/metrics.json")}
+    result = run(*SMALL, f"output_dir={outputs}")
+    assert result.returncode == 0
+    assert "is finished" in result.stdout + result.stderr
+    assert {path: path.stat().st_mtime_ns for path in outputs.glob("*/seed-1/metrics.json")} == before
+
+
+def test_a_missing_corpus_is_one_line_and_leaves_its_traceback(tmp_path: Path) -> None:
+    result = run("data=conll2003", f"data_dir={tmp_path}/nothing", f"output_dir={tmp_path}/outputs")
+    assert result.returncode == 1
+    assert "eng.train" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.glob("outputs/*/*/error-*.txt"))
+
+
+@pytest.mark.parametrize("flag", [["--help"], ["--cfg", "job"]])
+def test_help_and_config_need_no_torch(flag: list[str]) -> None:
+    code = (
+        "import sys; sys.argv[0] = 'run.py'\n"
+        "from ner_experiments.main import cli\n"
+        "try: cli(['train', *sys.argv[1:]])\n"
+        "except SystemExit: pass\n"
+        "assert not {'torch', 'lightning', 'torchmetrics'} & set(sys.modules)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code, *flag], capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+    assert "max_epochs" in result.stdout
+
+
+def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    from ner_experiments.main import cli
+
+    assert cli(["trian"]) == 2
+    assert "did you mean 'train'?" in capsys.readouterr().err

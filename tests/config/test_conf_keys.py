@@ -1,0 +1,65 @@
+"""conf/ has no key that nobody reads: each is an argument of what its part calls, or named in the code."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import get_object
+from omegaconf import OmegaConf
+from places import ROOT
+
+from ner_experiments.config import compose as settings
+
+CHOICES = sorted(
+    path.relative_to(settings.CONF).with_suffix("").as_posix() for path in settings.CONF.glob("*/*.yaml")
+)
+OF_HYDRA = {"_target_", "_partial_"}
+CODE = "\n".join(
+    path.read_text(encoding="utf-8")
+    for place in ("ner_experiments", "hydra_plugins")
+    for path in (ROOT / place).rglob("*.py")
+)
+
+
+def unread(node: Any, place: str) -> Iterator[str]:
+    if not isinstance(node, dict):
+        return
+    if "_target_" in node:
+        known = {*inspect.signature(get_object(node["_target_"])).parameters} | OF_HYDRA
+        yield from (f"{place}.{key}" for key in node if key not in known)
+    else:
+        yield from (f"{place}.{key}" for key in node if not is_named(key))
+    for key, value in node.items():
+        yield from unread(value, f"{place}.{key}")
+
+
+def is_named(key: str) -> bool:
+    """As an attribute, in quotes, as a keyword, or within quotes as the end of a path of keys."""
+    return bool(re.search(rf"""[.'"]{re.escape(key)}(?!\w)|\b{re.escape(key)}\s*[=:]""", CODE))
+
+
+def composed(*overrides: str) -> Any:
+    with initialize_config_dir(str(settings.CONF), version_base=settings.HYDRA):
+        return OmegaConf.to_container(compose(settings.ROOT, overrides=[*overrides]), resolve=False)
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_choice_has_no_key_that_nobody_reads(choice: str) -> None:
+    group, _, name = choice.partition("/")
+    part = composed(f"{group}={name}")
+    if group == "paper":
+        part.pop("direct")
+        assert [*unread(part, choice)] == []
+    else:
+        parts = part[group].values() if group == "direct" else [part[group]]  # whose names are free
+        assert [key for each in parts for key in unread(each, choice)] == []
+
+
+def test_a_key_that_nobody_reads_is_found() -> None:
+    part = composed("model=bilstm")
+    part["model"]["hiden_size"] = 3
+    part["runtime"]["nobody_reads_this"] = 3
+    assert sorted(unread(part, "")) == [".model.hiden_size", ".runtime.nobody_reads_this"]

@@ -1,0 +1,237 @@
+"""`ner-experiments data check`: the counts are those of the files; and `data get`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus_files import refuse
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+from places import CONF
+from rich.console import Console
+
+from ner_experiments.commands import data
+from ner_experiments.commands.data import main, report
+from ner_experiments.data.corpus import Source, ToyCorpus
+from ner_experiments.data.files import ColumnFiles, ConlluFiles
+
+DATA = os.environ.get("NER_DATA_DIR")
+SOURCES = CONF / "data"
+
+TRAIN = """\
+-DOCSTART- -X- O
+
+Ada NN B-PER
+Lovelace NN I-PER
+Eve NN B-PER
+
+It PRP O
+rains VBZ O
+
+-DOCSTART- -X- O
+
+Rome NN I-LOC
+[x] NN B-[x]
+"""
+TEST = "It PRP B-LOC\nrains VBZ O\n\nRome NN O\n[x] NN O\n\nit PRP O\nrains VBZ O\n\nIt NN O\nrains NN O\n"
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> ColumnFiles:
+    (tmp_path / "a.train").write_text(TRAIN)
+    (tmp_path / "a.test").write_text(TEST)
+    return ColumnFiles(
+        name="mine",
+        folder=str(tmp_path),
+        files={"train": "a.train", "dev": None, "test": "a.test"},
+        columns={"word": 0, "tag": 2},
+        scheme="iob2",
+        sha256={"train": hashlib.sha256(TRAIN.encode()).hexdigest(), "test": "0" * 64},
+        held_out=0.5,
+        max_sentences=1,
+        licence="all rights reserved",
+        source="My names, https://example.org",
+    )
+
+
+def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
+    assert report(mine) == {
+        "name": "mine",
+        "task": "mentions",
+        "scheme": "iob2",
+        "splits": {
+            "train": {
+                "sentences": 3,
+                "sentences_with_docstart": 5,
+                "tokens": 7,
+                "longest_sentence": 3,
+                "mentions": 4,
+                "mentions_by_type": {"LOC": 1, "PER": 2, "[x]": 1},
+                "illegal_tags": 1,
+            },
+            "test": {
+                "sentences": 4,
+                "tokens": 8,
+                "longest_sentence": 2,
+                "mentions": 1,
+                "mentions_by_type": {"LOC": 1},
+                "illegal_tags": 0,
+            },
+        },
+        "duplicates": {"train/test": 3},
+        "checksum": mine.checksum(),
+        "official": False,
+        "unofficial": ["test"],
+    }
+
+
+def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "mine", "--json"], lambda name: mine) == 0
+    assert json.loads(capsys.readouterr().out) == report(mine)
+    assert main(["check", "mine"], lambda name: mine) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in lines if line.strip(" ─")] == [
+        "mine (mentions, iob2)",
+        "train test",
+        "sentences 3 4",
+        "with DOCSTART lines 5",
+        "tokens 7 8",
+        "longest sentence 3 2",
+        "mentions 4 1",
+        "illegal tags 1 0",
+        "LOC 1 1",
+        "PER 2 0",
+        "[x] 1 0",
+        "3 sentences of test have the words of one in train",
+        "not the published files, by their SHA-256: test",
+        f"checksum {mine.checksum()}",
+    ]
+
+
+def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    row = "{}\t{}\tx\t{}\t{}" + "\t_" * 5 + "\n"
+    text = row.format(1, "It", "PRON", "PRP") + row.format(2, "rains", "VERB", "VBZ")
+    text += "\n" + row.format(1, "it", "PRON", "PRP")
+    (tmp_path / "a.conllu").write_text(text)
+    source = ConlluFiles(name="ud", folder=str(tmp_path), files={"train": "a.conllu"})
+    assert report(source)["splits"] == {
+        "train": {
+            "sentences": 2,
+            "tokens": 3,
+            "longest_sentence": 2,
+            "mentions": 0,
+            "mentions_by_type": {},
+            "illegal_tags": 0,
+            "tags": {"PRP": 2, "VBZ": 1},
+        }
+    }
+    assert (report(source)["official"], report(source)["scheme"]) == (None, None)
+    assert main(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")], refuse) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["different", "tags", "2"] in printed
+    assert ["PRON", "2"] in printed
+    assert not any("mentions" in line for line in printed)
+
+
+def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.conll").write_text("Ada B-PER x\nLovelace E-PER x\n")
+    (tmp_path / "b.conll").write_text("rain  x\n".replace("  ", "\t\t"))
+    paths = [str(tmp_path / name) for name in ("one/a.conll", "two/a.conll", "b.conll")]
+    assert (
+        main(["check", "--format", "conll", "--tag", "-2", "--empty-tag", "O", "--json", *paths], refuse) == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["splits"]) == [paths[0], paths[1], "b.conll"]
+    assert found["scheme"] == "bioes"
+    assert [split["mentions"] for split in found["splits"].values()] == [1, 1, 0]
+    assert list(found["duplicates"].values()) == [1, 0, 0]
+
+
+@pytest.mark.parametrize("count", [2, 9])
+def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
+    paths = [tmp_path / f"a-rather-long-file-name-of-number-{number}.conll" for number in range(count)]
+    for path in paths:
+        path.write_text("Ada B-PER\n" * 1_234)
+    source = ColumnFiles(
+        name="conll", folder="", files={path.name: str(path) for path in paths}, columns={"word": 0, "tag": 1}
+    )
+    with open(tmp_path / "out", "w+", encoding="utf-8") as out:
+        data.show(report(source), Console(file=out, width=80, markup=False, emoji=False, highlight=False))
+        out.seek(0)
+        lines = out.read().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.count("1,234") for line in lines) == 4 * count  # tokens, longest, mentions, PER
+    assert sum("number" in line or "conll" in line for line in lines) >= count // 4
+
+
+def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(data, "download", lambda *arguments: asked.append(arguments))
+    folder = tmp_path / "data" / "weibo"
+    assert main(["get", "weibo"], described(tmp_path / "data")) == 0
+    ((urls, checksums, sizes, place),) = asked
+    yaml: Any = OmegaConf.load(SOURCES / "weibo.yaml")
+    names = [f"weiboNER_2nd_conll.{split}" for split in ("train", "dev", "test")]
+    assert urls == {name: f"{yaml.url}/{name}" for name in names}
+    assert checksums == {name: yaml.sha256[name.split(".")[1]] for name in names}
+    assert sizes == {name: yaml.sizes[name.split(".")[1]] for name in names}
+    assert place == folder
+
+
+def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    toy = ToyCorpus(name="toy", language="en", sentences={"train": 1})
+    for source, message in (
+        (mine, "mine: not of open licence (all rights reserved); it is My names, https://example.org\n"),
+        (toy, "toy: made on the spot, nothing to download\n"),
+    ):
+        assert main(["get", source.name], lambda name, source=source: source) == 1
+        assert capsys.readouterr().err == message
+
+
+def described(folder: Path) -> Callable[[str], Source]:
+    """conf/data/*.yaml, with the files under `folder`."""
+
+    def open_source(name: str) -> Source:
+        cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(SOURCES / f"{name}.yaml")})
+        return instantiate(cfg.data)
+
+    return open_source
+
+
+# Sentences, tokens, mentions and illegal tags of each split, as the owners' files have them.
+KNOWN: dict[str, list[tuple[int, int, int, int]]] = {
+    "conll2003": [(14_041, 203_621, 23_499, 2), (3_250, 51_362, 5_942, 0), (3_453, 46_435, 5_648, 0)],
+    "conll2000": [(8_936, 211_727, 106_978, 0), (2_012, 47_377, 23_852, 0)],
+    "wnut17": [(3_394, 62_730, 1_975, 0), (1_009, 15_733, 836, 0), (1_287, 23_394, 1_079, 0)],
+    "weibo": [(1_350, 73_778, 1_895, 10), (270, 14_509, 389, 0), (270, 14_842, 418, 4)],
+    "msra": [(45_000, 2_171_573, 75_059, 0), (3_442, 172_601, 6_190, 0)],
+    "ud_ewt": [(12_544, 204_577, 0, 0), (2_001, 25_147, 0, 0), (2_077, 25_094, 0, 0)],
+}
+
+
+@pytest.mark.skipif(DATA is None, reason="needs the corpora: NER_DATA_DIR")
+@pytest.mark.parametrize("name", KNOWN)
+def test_real_corpora_have_the_known_counts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert DATA is not None
+    assert main(["check", name, "--json"], described(Path(DATA))) == 0
+    found = json.loads(capsys.readouterr().out)
+    keys = ("sentences", "tokens", "mentions", "illegal_tags")
+    assert [tuple(split[key] for key in keys) for split in found["splits"].values()] == KNOWN[name]
+    assert found["official"] is True
+    splits = found["splits"].values()
+    if name == "conll2003":
+        assert [split["sentences_with_docstart"] for split in splits] == [14_987, 3_466, 3_684]
+        assert [split["longest_sentence"] for split in splits] == [113, 109, 124]
+        assert found["duplicates"]["train/test"] == 126
+    if name == "msra":
+        assert [split["longest_sentence"] for split in splits] == [746, 2_427]
+    if name == "ud_ewt":
+        assert len({tag for split in splits for tag in split["tags"]}) == 49

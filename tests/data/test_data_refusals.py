@@ -1,0 +1,93 @@
+"""What `ner-experiments data` refuses: a fault is one line, and wrong usage is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from corpus_files import refuse
+
+from ner_experiments.commands.data import main
+
+
+def test_a_stated_scheme_is_kept_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text("Ada I-PER\n")
+    for scheme, illegal in (("iob1", 0), ("iob2", 1)):
+        assert main(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)], refuse) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Ada B-PER\nrains\n", ":2: expected 2 columns, got 1: 'rains'"),
+        ("Ada B-PER\n\nrain PER\n", ":3: not a tag of iob2: tag 'PER' is neither O nor "),
+        ("\n\n", None),
+    ],
+)
+def test_a_malformed_file_gets_one_line(
+    text: str, fault: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.conll"
+    path.write_text(text)
+    assert main(["check", "--format", "conll", str(path)], refuse) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    expected = f"{path}{fault}" if fault else f"conll: a.conll has no sentence: {path}\n"
+    assert printed.err.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
+        (["get", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
+        (["check", "--format", "conll", "/absent/a.conll"], "conll: not found in {here}: /absent/a.conll\n"),
+        (
+            ["check", "--format", "conllu", "--tag", "pos", __file__],
+            "conllu: tag must be one of upos, xpos, got 'pos'\n",
+        ),
+    ],
+)
+def test_what_cannot_be_read_gets_one_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments, refuse) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err) == ("", message.format(here=Path.cwd()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["check", "weibo", "msra"],
+            "check takes one NAME; for files, and for options about them, add --format",
+        ),
+        (
+            ["check", "a", "--tag", "1"],
+            "check takes one NAME; for files, and for options about them, add --format",
+        ),
+        (
+            ["check", "a", "--format", "conll", "--tag", "ner"],
+            "--tag: expected the number of a column, got 'ner'",
+        ),
+        (
+            ["check", "a", "--format", "conllu", "--scheme", "iob1"],
+            "--scheme and --empty-tag are for --format conll",
+        ),
+        (["check", "a", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
+        ([], "the following arguments are required: command"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments, refuse)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,48 @@
+"""CONTRIBUTING.md is true: its files are added to a copy of the checkout, and its commands run there."""
+
+from pathlib import Path
+
+import page_commands
+import pytest
+
+PAGE = page_commands.ROOT / "CONTRIBUTING.md"
+FILES = page_commands.files(PAGE)
+LINES = page_commands.commands(PAGE)
+KINDS = {
+    "ner_experiments/models",
+    "conf/model",
+    "conf/data",
+    "sweeps",
+    "ner_experiments/analysis",
+    "tests/analysis",
+    "tests/models",
+}
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = page_commands.copy_to(tmp_path_factory.mktemp("contribution") / "copy")
+    for name, text in FILES.items():
+        assert not (folder / name).exists()
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "data/letters").mkdir(parents=True)
+    for number, split in enumerate(("train", "dev", "test")):
+        text = f"Ann{number} B-PER\nsat O\n\nBob{number} B-PER\nin O\nRome{number} B-LOC\n\n"
+        (folder / f"data/letters/{split}.conll").write_text(text)
+    return folder
+
+
+def test_there_is_an_example_of_each_kind() -> None:
+    assert {str(Path(name).parent) for name in FILES} == KINDS
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_command_runs(line: str, checkout: Path) -> None:
+    page_commands.try_line(line, checkout, NER_DATA_DIR=str(checkout / "data"))
+    if "diagrams" in line:
+        assert "← LSTM" in (checkout / "docs/diagrams/mixed.svg").read_text(encoding="utf-8")
+
+
+def test_the_examples_obey_the_rules_of_the_house(checkout: Path) -> None:
+    for line in ("ruff format --check .", "ruff check ."):
+        page_commands.try_line(f"python -m {line}", checkout)

@@ -1,0 +1,248 @@
+"""The command: its files, its card, what it refuses, and the example of docs/export.md without torch."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+import torch
+from places import DOCS
+from run_to_export import copy_as, metrics_of, train_on, write_corpus
+from torch import nn
+from torch.export import ExportedProgram
+
+from ner_experiments import build
+from ner_experiments.data import toy
+from ner_experiments.export import export as module
+from ner_experiments.export import formats
+from ner_experiments.export.export import Exported, export, tensors, trace
+from ner_experiments.main import cli
+from ner_experiments.runs.predictions import iob2, read
+
+PAGE = DOCS / "export.md"
+WITHOUT_TORCH = """
+import sys
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "ner_experiments"):
+            raise ImportError(f"{name} is blocked")
+
+sys.meta_path.insert(0, Blocker())
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    corpus = tmp_path_factory.mktemp("corpus")
+    write_corpus(corpus)
+    return train_on(corpus)
+
+
+@pytest.fixture(scope="module")
+def exported(run: Path) -> Exported:
+    for seed, f1 in SEEDS.items():
+        copy_as(run, run.parent / f"seed-{seed}", seed=seed, f1=f1)
+    return export(run, run / "export", format="both", number=100)
+
+
+SEEDS = {2: 0.5, 3: 0.25, 4: 0.001}
+
+
+def text_of(exported: Exported) -> str:
+    return (exported.folder / "README.md").read_text()
+
+
+def test_both_files_give_the_predictions_that_the_run_wrote(run: Path, exported: Exported) -> None:
+    assert exported.tried.origin == "30 of dev, 40 of test, 30 made up of its words and characters"
+    assert exported.differences.keys() == {"model.pt2", "model.onnx"}
+    assert {path.name for path in exported.folder.iterdir()} == {
+        *("model.pt2", "model.onnx", "encoder.json", "README.md"),
+    }
+    assert [path.name for path in run.glob(".export-*")] == []
+
+
+def test_the_example_of_the_docs_needs_no_torch(run: Path, exported: Exported) -> None:
+    """Its tags are those in the run's predictions/test.conll."""
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    sentences = read(run)
+    lines = "\n".join(" ".join(sentence.words) for sentence in sentences)
+    command = [sys.executable, "-c", WITHOUT_TORCH + code, str(exported.folder)]
+    result = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    found = [iob2(line.split()) for line in result.stdout.splitlines()]
+    assert found == [sentence.predicted for sentence in sentences]
+    assert {tag for sentence in sentences for tag in sentence.predicted} > {"O", "B-PER", "I-PER"}
+
+
+def test_the_torch_file_needs_nothing_of_the_suite(run: Path, exported: Exported) -> None:
+    tagger, encoder, corpus = build.load_with_corpus(run)
+    batch = next(build.batches(encoder, corpus.splits["test"]))
+    given = json.dumps({name: x.tolist() for name, x in tensors(batch).items()})
+    code = """
+import json, torch
+given = {name: torch.tensor(x) for name, x in json.load(sys.stdin).items()}
+print(torch.export.load(sys.argv[1]).module()(given)["tags"].tolist())
+"""
+    blocked = WITHOUT_TORCH.replace('"torch", ', "")
+    command = [sys.executable, "-c", blocked + code, str(exported.folder / "model.pt2")]
+    result = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout) == build.decode(tagger, batch).tolist()
+
+
+def test_the_card_has_the_values_of_the_run(run: Path, exported: Exported) -> None:
+    metrics, text = metrics_of(run), text_of(exported)
+    assert text.startswith("# bilstm with crf on conll, seed 1\n")
+    assert "`ner_experiments.models.bilstm.BiLSTM`: The BiLSTM network of Huang, Xu & Yu (2015)" in text
+    assert (
+        f"parameters: {metrics['parameters']:,} trained (words {metrics['parameters_of']['words']:,}, "
+        in text
+    )
+    assert (
+        f"- conll, checksum `{metrics['data']['checksum']}`\n- " + "\n- ".join(metrics["data"]["notes"])
+        in text
+    )
+    assert f"number {metrics['best_epoch']} of {metrics['epochs']} (at most 6;" in text
+    for split in ("dev", "test"):
+        report = metrics[split]
+        assert f"| {split} | {cells(report)} |\n" in text
+        for kind, of_kind in report["types"].items():
+            assert f"| {split}, {kind} | {cells(of_kind)} |\n" in text
+    assert f"commit {metrics['commit']}, checksum `{metrics['code']}`" in text
+    assert f"torch {metrics['versions']['torch']}, lightning" in text
+    settings = json.loads(re.findall(r"```json\n(.*?)```", text, re.DOTALL)[0])
+    assert settings["model"]["hidden_size"] == 20
+    assert "files" not in settings["data"]
+
+
+def cells(report: dict[str, Any]) -> str:
+    scores = [f"{100 * report[name]:.2f}" for name in ("precision", "recall", "f1")]
+    return " | ".join([*scores, str(report["gold"]), str(report["predicted"])])
+
+
+def test_the_card_has_the_distribution_over_the_seeds(run: Path, exported: Exported) -> None:
+    """Student's interval of four scores, whose quantile is 3.182 in any table."""
+    own = metrics_of(run)["test"]["f1"]
+    scores = [100 * score for score in (own, *SEEDS.values())]
+    centre, sd = mean(scores), stdev(scores)
+    half = 3.182446 * sd / 2
+    text = text_of(exported)
+    assert "| seed | 1 | 2 | 3 | 4 |\n" in text
+    assert f"| F1 | {' | '.join(f'{score:.2f}' for score in scores)} |\n" in text
+    assert f"- mean {centre:.2f}, standard deviation {sd:.2f}, 4 runs\n" in text
+    assert f"- 95% interval of the mean (Student): {centre - half:.2f} to {centre + half:.2f}\n" in text
+    rank = sorted(scores, reverse=True).index(scores[0]) + 1
+    away = (scores[0] - centre) / sd
+    assert f"- this run, seed 1: number {rank} of 4 from above, {away:+.2f} standard deviations" in text
+
+
+def test_the_card_has_no_word_of_the_corpus(run: Path, exported: Exported) -> None:
+    names = {
+        word
+        for sentence in toy.sentences("en", "train", 150)
+        for word, tag in zip(sentence.words, sentence.tags, strict=True)
+        if tag.endswith("PER")
+    }
+    assert len(names) > 20
+    assert not names & set(re.findall(r"\w+", text_of(exported)))
+
+
+def test_one_run_says_nothing_of_seeds(run: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "experiment" / "seed-1"
+    shutil.copytree(run, alone, ignore=shutil.ignore_patterns("export"))
+    copy_as(run, tmp_path / "another" / "seed-2", seed=2, f1=0.5, identity="0" * 64)
+    code = ["export", str(alone), "--format", "torch", "--sentences", "5"]
+    assert cli(code) == 0
+    assert "This is the only run" in (alone / "export" / "README.md").read_text()
+    assert not (alone / "export" / "model.onnx").exists()
+
+
+def test_without_the_corpus_sentences_are_made_up(
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def gone(folder: Path) -> None:
+        raise ValueError("the corpus is gone")
+
+    monkeypatch.setattr(build, "corpus_of", gone)
+    options = ["--format", "torch", "--sentences", "7", "--output", str(tmp_path / "made")]
+    assert cli(["export", str(run), *options]) == 0
+    made_up = "(7 made up of its words and characters, as the run's corpus is not there as it was)"
+    assert made_up in capsys.readouterr().out
+    assert "the corpus is gone" in caplog.text
+
+
+def test_what_is_not_equal_is_not_written(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(tagger: Any, example: Any) -> ExportedProgram:
+        weights = {name: weight.clone() for name, weight in tagger.state_dict().items()}
+        with torch.no_grad():
+            nn.init.zeros_(tagger.output.weight)
+            program = trace(tagger, example)
+            tagger.load_state_dict(weights)
+        return program
+
+    monkeypatch.setattr(module, "trace", other)
+    code = cli(["export", str(run), "--format", "torch", "--output", str(tmp_path / "made")])
+    assert code == 1
+    said = capsys.readouterr().err
+    assert re.match(
+        r"model\.pt2 is not equal to the run: of 1,000 sentences [\d,]+ have other tags, and", said
+    )
+    assert said.endswith("; nothing was written\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def damage(folder: Path) -> None:
+    with (folder / "encoder.json").open("a") as file:
+        file.write(" ")
+
+
+def unfinish(folder: Path) -> None:
+    (folder / "metrics.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "arguments", "message"),
+    [
+        (damage, (), r".*encoder\.json is damaged: "),
+        (unfinish, (), r".*: expected the folder of a finished run, but it has no metrics\.json"),
+        (lambda folder: (folder / "export").mkdir(), (), r".*export is there already: take it away, or "),
+        (lambda folder: None, ("--sentences", "0"), r"--sentences must be at least 1, got 0"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(
+    spoil: Callable[[Path], None],
+    arguments: tuple[str, ...],
+    message: str,
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy, ignore=shutil.ignore_patterns("export"))
+    spoil(copy)
+    before = sorted(path.name for path in copy.iterdir())
+    assert cli(["export", str(copy), *arguments]) == 1
+    assert re.match(message, capsys.readouterr().err)
+    assert sorted(path.name for path in copy.iterdir()) == before
+
+
+def test_what_is_not_installed_is_named(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "find_spec", lambda name: None if name == "onnxruntime" else name)
+    assert cli(["export", str(run), "--output", str(tmp_path / "made")]) == 1
+    needs = 'ONNX needs onnxruntime: pip install -e ".[export]"; --format torch needs nothing\n'
+    assert capsys.readouterr().err == needs

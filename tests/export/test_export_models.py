@@ -1,0 +1,172 @@
+"""What is exported gives the tagger's own tags: for each architecture, decoder, input and format."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from omegaconf import OmegaConf
+from places import CONF
+from torch import Tensor
+
+from ner_experiments.build import batches, build, prepare
+from ner_experiments.commands.smoke import write_vectors
+from ner_experiments.config.compose import architectures
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.frozen import FrozenPieces
+from ner_experiments.data.pieces import Pieces
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.export.export import differ, tensors, trace
+from ner_experiments.export.formats import FORMATS, Tagged
+from ner_experiments.export.inputs import REFUSED, made_up, refuse
+from ner_experiments.tables.experiments import compose, joined
+from ner_experiments.tagger import Tagger
+
+MODELS = architectures()
+OF_THE_SAME_PARTS = {
+    *("cross", "lstm", "lstm_huang2015", "residual_a", "residual_b", "residual_c", "stacked"),
+}
+"""As other architectures; tracing each takes seconds."""
+SMALL = {"hidden_size": 6, "dense_size": 8, "unit_size": 4, "num_layers": 2}
+TOY = ["data=toy_en", "data.sentences={train: 30, dev: 5, test: 5}", "model=none", "chars=none"]
+Run = Callable[[Mapping[str, Tensor]], Tagged]
+
+
+def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
+    """With all weights drawn from a normal distribution, so that tags vary and constraints are broken."""
+    cfg = compose(joined(TOY, overrides), "test")
+    for name in SMALL.keys() & cfg.model.keys():
+        cfg.model[name] = SMALL[name]
+    _, encoder = prepare(cfg)
+    tagger = build(cfg, encoder).eval()
+    with torch.no_grad():
+        for parameter in tagger.parameters():
+            parameter.normal_(std=0.5)
+    return tagger, encoder
+
+
+def exported(tagger: Tagger, encoder: Encoder, folder: Path) -> dict[str, Run]:
+    example = of(encoder, made_up(encoder, 3))
+    program = trace(tagger, example)
+    for each in FORMATS["both"]:
+        each.write(program, [*example], folder / each.file)
+    return {each.file: each.read(folder / each.file) for each in FORMATS["both"]}
+
+
+def of(encoder: Encoder, sentences: Sequence[Sentence]) -> dict[str, Tensor]:
+    encoded = encoder.encode(sentences, torch.device("cpu"))
+    return tensors(encoded.batch(np.arange(len(sentences))))
+
+
+def check(overrides: Sequence[str], folder: Path) -> None:
+    """On sentences one by one, all together, and of one token; then with rubbish for padding."""
+    tagger, encoder = untrained(*overrides)
+    sentences = made_up(encoder, 12)
+    tokens = [
+        Sentence(it.words[:1], it.tags[:1], {n: c[:1] for n, c in it.columns.items()}) for it in sentences
+    ]
+    for name, run in exported(tagger, encoder, folder).items():
+        for some in (sentences, tokens[:1], tokens, *([it] for it in sentences[:3])):
+            assert differ(tagger, encoder, some, run, name) < 1e-4
+        inputs = of(encoder, sentences)
+        lengths = inputs["lengths"]
+        real = torch.arange(int(lengths.max())) < lengths[:, None]
+        rubbish = {
+            name: torch.where(real.view(*real.shape, *[1] * (x.ndim - 2)), x, 1) if x.ndim > 1 else x
+            for name, x in inputs.items()
+        }
+        for clean, dirty in zip(run(inputs), run(rubbish), strict=True):
+            assert torch.equal(clean, dirty)
+            assert not clean[~real].any()
+        assert len(run(inputs)[0][real].unique()) > 2
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(it, marks=[pytest.mark.slow] * (it in OF_THE_SAME_PARTS)) for it in MODELS]
+)
+def test_every_architecture(name: str, tmp_path: Path) -> None:
+    check([f"model={name}", "words.module.dim=5"], tmp_path)
+
+
+def test_a_gru(tmp_path: Path) -> None:
+    check(["model=bilstm", "model/cell=gru", "words.module.dim=5"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    ["crf decoder.constrained=true", "softmax", "softmax decoder.constrained=true"],
+)
+def test_every_decoder(decoder: str, tmp_path: Path) -> None:
+    check(f"decoder={decoder}".split(), tmp_path)
+
+
+INPUTS = [
+    ["words=vectors", "words.input.path=DATA/glove/glove.6B.100d.txt"],
+    ["words=vectors", "words.module.trainable=false", "words.input.path=DATA/glove/glove.6B.100d.txt"],
+    ["words=li2020", "chars=li2020", "features=case"],
+    ["words=none", "chars=cnn", "direct=tagging"],
+    ["words=none", "chars=lstm"],
+    ["words=none", "chars=lstm_max", "direct=gazetteer"],
+]
+
+
+@pytest.mark.parametrize("overrides", INPUTS, ids=" ".join)
+def test_every_kind_of_input(overrides: list[str], tmp_path: Path) -> None:
+    write_vectors(tmp_path)
+    (tmp_path / "gazetteer").mkdir()
+    (tmp_path / "gazetteer" / "PER.txt").write_text("Rosa\nRosa Jorlova\nthe\n")
+    places = [f"data_dir={tmp_path}", f"cache_dir={tmp_path}"]
+    check([*places, *(it.replace("DATA", str(tmp_path)) for it in overrides)], tmp_path)
+
+
+def test_no_kind_of_input_was_forgotten() -> None:
+    """Each class that a file of conf/ reads with is tried above, or refused."""
+    files = [
+        OmegaConf.load(path) for part in ("words", "chars", "features") for path in (CONF / part).glob("*")
+    ]
+    kinds = {file.input._target_.rpartition(".")[2] for file in files if "_target_" in file.get("input", {})}
+    direct = [
+        OmegaConf.load(CONF / "direct" / f"{name}.yaml") for name in ("spelling", "context", "gazetteer")
+    ]
+    kinds |= {part.input._target_.rpartition(".")[2] for file in direct for part in file.values()}
+    tried = {"RandomWords", "PretrainedWords", "WordsWithCase", "Characters", "TypedCharacters", "Case"}
+    assert kinds == tried | {"Spelling", "Context", "Gazetteer"} | {kind.__name__ for kind in REFUSED}
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        (Pieces("nowhere", 128, 32), "words: Pieces cannot be exported: BERT reads windows of word pieces"),
+        (
+            FrozenPieces("nowhere", 128, 32, "cache"),
+            "words: FrozenPieces cannot be exported: its vectors come",
+        ),
+    ],
+)
+def test_bert_is_refused_by_name(part: Pieces | FrozenPieces, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        refuse(Encoder({"words": part}))
+
+
+def test_further_columns_are_made_up_of_what_the_run_saw() -> None:
+    _, encoder = untrained("direct=tagging")
+    context = encoder.inputs["context"]
+    context.columns, context.symbols = ("pos",), [context.symbols[0], ["NN", "VB"]]  # type: ignore[attr-defined]
+    sentences = made_up(encoder, 20)
+    assert {symbol for it in sentences for symbol in it.columns["pos"]} == {"NN", "VB"}
+    assert all(len(it.columns["pos"]) == len(it) for it in sentences)
+
+
+def test_a_score_that_is_no_number_is_no_equal_one() -> None:
+    tagger, encoder = untrained()
+
+    def run(inputs: Mapping[str, Tensor]) -> Tagged:
+        (batch,) = batches(encoder, sentences)
+        scores = tagger(batch)
+        return tagger.decoder.decode(scores, batch.mask), torch.full_like(scores, torch.nan)
+
+    sentences = made_up(encoder, 2)
+    with pytest.raises(ValueError, match="0 have other tags, and a score differs by nan; "):
+        differ(tagger, encoder, sentences, run, "model.pt2")

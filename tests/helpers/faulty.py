@@ -1,0 +1,131 @@
+"""Processes that meet a fault at a place that is given: a line, a byte of a file, a clock that jumps."""
+
+import os
+import random
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from fnmatch import fnmatch
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import killed
+
+killed.CONTEXT.set_forkserver_preload([*killed.PRELOADED, "transformers.models.bert.modeling_bert", "pytest"])
+Fault = Callable[[], Any]
+"""What a process does to itself before it starts to work."""
+
+
+class AtLine:
+    """A signal when so many lines of some modules of the suite have been run."""
+
+    def __init__(self, lines: int, modules: tuple[str, ...], how: int = signal.SIGKILL) -> None:
+        self.left, self.how = lines, how
+        self.files = {str(Path(killed.ner_experiments.__file__).parent / f"{name}.py") for name in modules}
+        assert all(map(os.path.exists, self.files))
+
+    def __call__(self) -> None:
+        sys.settrace(self.trace)
+
+    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in self.files:
+            return None
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), self.how)
+        return self.trace
+
+
+class AtByte:
+    """A file's version that counts `versions` before it ends at a byte: there the kernel kills the process.
+
+    Not `deadly`: there writing fails, as on a full disk.
+    """
+
+    def __init__(self, name: str, byte: int, versions: int = 0, *, deadly: bool = True) -> None:
+        self.name, self.byte, self.versions, self.deadly = name, byte, versions, deadly
+        self.met: set[str] = set()
+
+    def __call__(self) -> None:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL if self.deadly else signal.SIG_IGN)
+        sys.addaudithook(self.hook)
+
+    def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and fnmatch(str(arguments[0]), f"*/{self.name}.*.part"):
+            self.met.add(str(arguments[0]))
+            if len(self.met) > self.versions:
+                self.limit(self.byte)
+        elif event in ("os.rename", "os.remove"):
+            self.limit(resource.RLIM_INFINITY)
+
+    @staticmethod
+    def limit(size: int) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+
+class Clock:
+    """time.time jumps by up to a day, forward and back, whenever it is asked."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def __call__(self) -> None:
+        right, chance = time.time, random.Random(self.seed)
+        time.time = lambda: right() + chance.uniform(-86_400, 86_400)
+
+
+class Impatient:
+    """W&B may hold up a run for seconds only."""
+
+    def __call__(self) -> None:
+        from ner_experiments.loggers import wandb
+
+        wandb.BEGIN = wandb.END = 4.0
+
+
+def nothing() -> None:
+    pass
+
+
+def called(function: Callable[..., Any], arguments: tuple[Any, ...], fault: Fault, log: str) -> None:
+    """In a process of its own."""
+    with open(log, "a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    fault()
+    sys.exit(function(*arguments))
+
+
+def start(function: Callable[..., Any], *arguments: Any, fault: Fault = nothing, log: Path) -> Any:
+    process = killed.CONTEXT.Process(target=called, args=(function, arguments, fault, str(log)))
+    process.start()
+    return process
+
+
+def status(process: Any, seconds: float = 120) -> int:
+    """-N after signal N."""
+    process.join(seconds)
+    assert process.exitcode is not None, f"still running after {seconds} seconds"
+    return process.exitcode
+
+
+def command(*arguments: str) -> int:
+    from ner_experiments.main import cli
+
+    return cli(["train", *arguments])
+
+
+def run(*arguments: str, fault: Fault = nothing, log: Path) -> int:
+    return status(start(command, *arguments, fault=fault, log=log))
+
+
+def flipped(content: bytes, chance: random.Random) -> bytes:
+    """With one bit changed, or cut off."""
+    place = chance.randrange(len(content))
+    if chance.random() < 0.3:
+        return content[:place]
+    return content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]

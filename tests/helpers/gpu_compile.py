@@ -1,0 +1,66 @@
+"""Compiles a Triton kernel for a GPU (compute capability 9.0) on a machine that has none.
+
+    python tests/helpers/gpu_compile.py MODULE KERNEL SIZE TYPES OPTIONS
+
+prints, as JSON, what it takes of the GPU. A process of its own, since the tests' has Triton interpret.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Taken(NamedTuple):
+    spilled: int
+    """Bytes that did not fit in the registers."""
+    shared: int
+    """Bytes of shared memory."""
+
+
+def compile_for_gpu(
+    module: str, kernel: str, size: int, types: dict[str, str], options: dict[str, int], *, cache: Path
+) -> Taken:
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    arguments = [module, kernel, str(size), json.dumps(types), json.dumps(options)]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", __file__, *arguments],
+        capture_output=True,
+        text=True,
+        env=environment | {"TRITON_CACHE_DIR": str(cache)},
+    )
+    assert done.returncode == 0, done.stderr
+    return Taken(**json.loads(done.stdout))
+
+
+def main(module: str, name: str, size: int, types: dict[str, str], options: dict[str, int]) -> None:
+    """Arguments that are not in `types` are pointers to float32."""
+    from importlib import import_module
+
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    kernel = getattr(import_module(f"ner_experiments.modules.{module}"), name)
+    constants = {"size": size, "width": max(16, triton.next_power_of_2(size))}
+    kinds = {arg: "constexpr" if arg in constants else types.get(arg, "*fp32") for arg in kernel.arg_names}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, arg in enumerate(kinds) if kinds[arg][0] == "*"}
+    source = ASTSource(kernel, kinds, constants, aligned)
+    compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options)
+    assert compiled.asm["cubin"]
+    with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
+        file.write(compiled.asm["ptx"])
+        file.flush()
+        ptxas = [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", file.name]
+        told = subprocess.run(ptxas, capture_output=True, text=True, check=True).stderr
+    spills = re.search(r"(\d+) bytes spill stores", told)
+    assert spills is not None
+    print(json.dumps({"spilled": int(spills[1]), "shared": compiled.metadata.shared}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), json.loads(sys.argv[4]), json.loads(sys.argv[5]))

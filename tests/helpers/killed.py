@@ -1,0 +1,53 @@
+"""A command of the suite that is killed after so many of its own lines: the same place on every machine."""
+
+import os
+import sys
+from multiprocessing import get_context
+from pathlib import Path
+from signal import Signals
+from types import FrameType
+from typing import Any
+
+import ner_experiments
+
+COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files", "utils/locks", "tagger")
+"""What trains and writes: lines that read commands, corpora and predictions would drown these."""
+FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
+assert all(map(os.path.exists, FILES))
+CONTEXT = get_context("forkserver")
+PRELOADED = ["ner_experiments.train", "ner_experiments.launch.summary"]
+CONTEXT.set_forkserver_preload(PRELOADED)
+
+
+def command(arguments: list[str], lines: int, how: int, log: str) -> None:
+    """In a process of its own: runs the command, and sends itself `how` when so many lines have been run."""
+    from ner_experiments.main import cli
+
+    os.environ.pop("WANDB_SERVICE", None)  # of the tests' own process: it would not end with this one
+    with open(log, "a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    left = [lines]
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in FILES:
+            return None
+        left[0] -= 1
+        if left[0] == 0:
+            os.kill(os.getpid(), how)
+        return trace
+
+    sys.settrace(trace)
+    status = cli(arguments)
+    sys.settrace(None)
+    print(f"{lines - left[0]} lines", flush=True)
+    sys.exit(status)
+
+
+def run(arguments: list[str], log: Path, lines: int = 0, how: Signals = Signals.SIGKILL) -> int:
+    """The exit status, -N after signal N; 0 lines: it is not killed."""
+    process = CONTEXT.Process(target=command, args=(arguments, lines, how, str(log)))
+    process.start()
+    process.join(300)
+    assert process.exitcode is not None
+    return process.exitcode

@@ -1,0 +1,96 @@
+"""Runs what the pages tell a reader to run, in a copy of the checkout, as far as this machine can."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from ner_experiments.config import compose
+
+SMALL = ["trainer=smoke", "data.max_sentences=10", "runtime.progress=false"]
+QUICK = {"--help", "--cfg"}
+RUN = re.compile(r"outputs/\S+/seed-\d+")
+LEFT_OUT = shutil.ignore_patterns(".*", "outputs", "data", "site", "build", "*.egg-info")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def commands(page: Path) -> list[str]:
+    return [line for block in blocks(page, "sh") for line in block.splitlines()]
+
+
+def files(page: Path) -> dict[str, str]:
+    """By path: the blocks whose first line is a comment with the path of a file."""
+    found = (re.fullmatch(r"# (\S+/\S+)\n(.*)", each, re.DOTALL) for each in blocks(page, "(?:python|yaml)"))
+    return {match[1]: match[2] for match in found if match}
+
+
+def copy_to(folder: Path) -> Path:
+    """A copy of the checkout that commands may write into."""
+    shutil.copytree(
+        ROOT, folder, ignore=lambda path, names: LEFT_OUT(path, names) if path == str(ROOT) else []
+    )
+    return folder
+
+
+def run(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(cwd), **variables}
+    result = subprocess.run(
+        arguments, capture_output=True, text=True, cwd=cwd, env=environment, timeout=600, check=False
+    )
+    assert result.returncode == status, result.stdout + result.stderr
+
+
+def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: str) -> None:
+    """Runs a command, small; of those that this machine cannot run, looks up what they name.
+
+    `finished` stands in for the run's folder that a command names.
+    """
+    program, *arguments = shlex.split(line, comments=True)
+    arguments = [re.sub(r"^seeds=.*", "seeds=[1]", each) for each in arguments]
+    if finished is not None:
+        arguments = [str(finished) if RUN.fullmatch(each) else each for each in arguments]
+    if program in ("make", "pip"):
+        look_up(program, arguments)
+    elif "hydra/launcher=slurm" in arguments and not shutil.which("sbatch"):
+        compose.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
+    elif program == "python":
+        trains = arguments[0] == "run.py" and not QUICK & {*arguments}
+        run([sys.executable, *arguments, *(SMALL if trains else [])], cwd, **variables)
+    else:
+        assert program == "ner-experiments", f"not told how to try {line!r}"
+        looks = arguments[0] == "watch"
+        if looks:
+            arguments.append("--once")  # otherwise it waits for the runs
+        code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
+        waiting = looks and len(arguments) > 2  # for runs that nobody has begun
+        run([sys.executable, "-c", code, *arguments], cwd, 3 if waiting else 0, **variables)
+
+
+def look_up(program: str, arguments: list[str]) -> None:
+    """A target in the Makefile, or an extra in pyproject.toml."""
+    if program == "make":
+        assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        return
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (extras,) = re.findall(r"^\.\[(.*)\]$", arguments[-1])
+    assert {*extras.split(",")} <= project["optional-dependencies"].keys()
+
+
+def skip_without_corpus(line: str) -> None:
+    needed = {f"data={corpus}": corpus for corpus in ("weibo", "conll2003", "wnut17", "msra")}
+    needed |= {"check weibo": "weibo", "watch table=yang2020_table12": "msra"}
+    for part, corpus in needed.items():
+        if part in line and not (Path(os.environ.get("NER_DATA_DIR", "data")) / corpus).is_dir():
+            pytest.skip(f"{corpus} is not here")

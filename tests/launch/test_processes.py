@@ -1,0 +1,211 @@
+"""Several processes: one model trained by them together, and several commands that share a sweep."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from places import ROOT
+from waiting import is_running, until
+
+from ner_experiments.data.batches import TokenBudget, at_least
+from ner_experiments.main import cli
+from ner_experiments.utils.locks import claim, wait_for_one
+
+TINY = [
+    "data.max_sentences=60",
+    "model.hidden_size=8",
+    "chars.module.num_filters=4",
+    "trainer.max_epochs=2",
+    "optimizer.lr=0.01",
+    "runtime.accelerator=cpu",
+]
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    flags = [item for item in arguments if item.startswith("-")]
+    own = {item.partition("=")[0]: item for item in (*TINY, *arguments) if item not in flags}
+    command = [sys.executable, str(ROOT / "run.py"), *flags, *own.values()]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    return printed
+
+
+def run(*arguments: str) -> str:
+    return finish(start(*arguments))
+
+
+def only_metrics(output: Path) -> dict[str, Any]:
+    (path,) = output.glob("*/seed-*/metrics.json")
+    return json.loads(path.read_text())
+
+
+def test_every_sentence_is_scored_once_whatever_the_number_of_processes(tmp_path: Path) -> None:
+    """A model that learns nothing (rate 0) is the same on 1, 2 and 3 processes, and so must be all counts."""
+    commands = {
+        n: start("trainer=ddp", f"trainer.devices={n}", "optimizer.lr=0.0", f"output_dir={tmp_path}/{n}")
+        for n in (1, 2, 3)
+    }
+    for n, process in commands.items():
+        finish(process)
+        assert only_metrics(tmp_path / str(n))["processes"] == n
+    single = only_metrics(tmp_path / "1")
+    assert single["test"]["predicted"] > 0
+    (predictions,) = (tmp_path / "1").glob("*/seed-1/predictions/test.conll")
+    for n in (2, 3):
+        shared = only_metrics(tmp_path / str(n))
+        assert shared["dev"] == single["dev"]
+        assert shared["test"] == single["test"]
+        (again,) = (tmp_path / str(n)).glob("*/seed-1/predictions/test.conll")
+        assert again.read_bytes() == predictions.read_bytes()
+
+
+@given(
+    lengths=st.lists(st.integers(1, 60), min_size=1, max_size=50),
+    budget=st.integers(1, 300),
+    number=st.integers(1, 6),
+)
+def test_shares_of_a_plan_hold_every_sentence_once(lengths: list[int], budget: int, number: int) -> None:
+    plan = TokenBudget(budget).in_order(np.array(lengths))
+    if number > len(lengths):
+        with pytest.raises(ValueError, match=f"dev has {len(lengths)} sentences, too few for {number} proc"):
+            at_least(number, plan, "dev")
+        return
+    enough = at_least(number, plan, "dev")
+    assert sorted(np.concatenate(enough)) == list(range(len(lengths)))
+    assert all(len(enough[rank::number]) > 0 for rank in range(number))
+
+
+@pytest.mark.parametrize("told", [0, 1])
+def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_path: Path) -> None:
+    """Whichever of them is told; the same command goes on from their checkpoint."""
+    arguments = ["trainer=ddp", "data.max_sentences=300", "batches.tokens=40", "trainer.max_epochs=8"]
+    arguments += ["runtime.checkpoint_seconds=1000", f"output_dir={tmp_path}"]
+    process = start(*arguments)
+    until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill([process.pid, *map(int, children)][told], signal.SIGTERM)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 143, printed
+    until(lambda: not any(map(is_running, children)))
+    assert any(tmp_path.glob("*/seed-1/last.ckpt"))
+    assert "goes on from last.ckpt" in run(*arguments)
+    assert only_metrics(tmp_path)["epochs"] == 8
+
+
+def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None:
+    process = start("-m", "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "trainer.devices=2, trainer.num_nodes=1: a sweep whose jobs are of several processes" in printed
+    assert "RefusedError" not in printed
+
+
+def test_the_local_launcher_runs_jobs_of_several_processes(tmp_path: Path) -> None:
+    printed = run("-m", "trainer=ddp", "hydra/launcher=local", "seed=1,2", f"output_dir={tmp_path}")
+    assert "2 of 2 jobs done, 0 running" in printed
+    found = [json.loads(path.read_text()) for path in tmp_path.glob("*/seed-*/metrics.json")]
+    assert [metrics["processes"] for metrics in found] == [2, 2]
+
+
+def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> None:
+    """As in a sweep in turn; here: what a line of a job's log looks like."""
+    look = "hydra.job_logging.formatters.simple.format='JOB: %(message)s'"
+    printed = run("-m", "hydra/launcher=local", look, "seed=1,2", f"output_dir={tmp_path}")
+    assert "2 of 2 jobs done, 0 running" in printed
+    assert len(re.findall("^JOB: .* parameters", printed, re.MULTILINE)) == 2
+    assert "hydra.job_logging" not in printed
+
+
+def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
+    """One of them has a size that no model can have."""
+    process = start(
+        "-m",
+        "hydra/launcher=local",
+        "hydra.launcher.jobs=3",
+        "model.hidden_size=8,-1",
+        "seed=1",
+        "trainer.max_epochs=1",
+        f"output_dir={tmp_path}",
+    )
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 1
+    assert "1 of 2 jobs failed" in printed
+    assert only_metrics(tmp_path)["processes"] == 1
+
+
+def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
+    sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=12", "seed=1"]
+    sweep += ["trainer.patience=12", "batches.tokens=40", f"output_dir={tmp_path}"]
+    process = start(*sweep, "hydra.launcher.minutes=0.2")
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 1, printed
+    assert "stopped after 0.2 minutes; it goes on when the command is repeated" in printed
+    begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
+    assert ("goes on from last.ckpt" in run(*sweep)) == begun
+    assert only_metrics(tmp_path)["epochs"] == 12
+
+
+def test_two_commands_share_a_sweep_and_no_run_is_made_twice(tmp_path: Path) -> None:
+    sweep = ["-m", "seed=1,2,3,4", f"output_dir={tmp_path}"]
+    printed = [finish(process) for process in (start(*sweep), start(*sweep))]
+    for seed in (1, 2, 3, 4):
+        assert sum(text.count(f"seed-{seed} | epoch   2/2") for text in printed) == 1
+    assert all(text.count("dev F1") for text in printed)
+
+
+def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
+    sweep = ["-m", "hydra/launcher=local", "hydra.launcher.jobs=1", "data.max_sentences=600", "seed=1,2"]
+    process = start(*sweep, "batches.tokens=40", "trainer.max_epochs=500", f"output_dir={tmp_path}")
+    until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    (folder,) = tmp_path.glob("*/seed-1")
+    assert wait_for_one([folder], seconds=0.1) == [folder]
+    assert (folder / "last.ckpt").exists()
+    assert not (folder.parent / "seed-2").exists()
+
+
+def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
+    code = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import claim\n"
+    code += "with claim(Path(sys.argv[1]), wait=True) as ours: print(ours, flush=True); time.sleep(100)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "True\n"
+        with claim(tmp_path, wait=False) as ours:
+            assert not ours
+        other.kill()
+    with claim(tmp_path, wait=False) as ours:
+        assert ours
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("hydra.launcher.jobs=-1", "hydra.launcher.jobs must be at least 0, got -1"),
+        ("hydra.launcher.gpus=[]", "hydra.launcher.gpus must name a GPU, got []"),
+        ("hydra.launcher.gpus=[7]", "hydra.launcher.gpus: there is no GPU 7; this machine has 0"),
+    ],
+)
+def test_a_wrong_launcher_is_refused(
+    override: str, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", "-m", "hydra/launcher=local", override, "seed=1,2", f"output_dir={tmp_path}"]
+    with pytest.raises(SystemExit):
+        cli(arguments)
+    assert message in capfd.readouterr().err
+    assert not any(tmp_path.glob("*/seed-*"))

@@ -1,0 +1,65 @@
+"""A logger that fails ends no run and is told once; one that shows nothing draws nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from logged import SMALL
+from places import ROOT
+
+from ner_experiments.launch.worker import compose
+from ner_experiments.loggers.base import Silent, Unfailing, opened
+from ner_experiments.train import train
+
+
+class Broken(Silent):
+    """Fails at its second call."""
+
+    calls = closed = 0
+
+    def scalars(self, values: Any, epoch: int) -> None:
+        self.calls += 1
+        if self.calls == 2:
+            raise RuntimeError("no service")
+
+    def close(self, *, failed: bool) -> None:
+        self.closed += 1
+
+
+def test_a_logger_that_fails_is_told_once_and_closed(caplog: pytest.LogCaptureFixture) -> None:
+    broken = Broken()
+    with opened("A logger", lambda: broken, 0) as logger:
+        for epoch in (1, 2, 3):
+            logger.scalars({}, epoch)
+        logger.picture("x", lambda: pytest.fail("nothing is drawn for a logger that failed"))
+    assert [record.message for record in caplog.records] == [
+        "A logger failed (RuntimeError: no service); the run goes on without"
+    ]
+    assert (broken.calls, broken.closed) == (2, 1)
+
+
+def test_one_that_cannot_begin_ends_no_run(caplog: pytest.LogCaptureFixture) -> None:
+    def begin() -> Silent:
+        raise ImportError("no module")
+
+    Unfailing("A logger", begin).summary({})
+    assert "A logger failed (ImportError: no module); the run goes on without" in caplog.text
+
+
+def test_a_number_of_sentences_is_no_negative_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^logger\.sentences must be at least 0, got -1"):
+        train(compose([*SMALL, "logger=tensorboard", "logger.sentences=-1", f"output_dir={tmp_path}"]))
+
+
+def test_what_logs_nothing_draws_nothing(tmp_path: Path) -> None:
+    """Nor does it load what does."""
+    code = (
+        "import sys; from ner_experiments.main import cli; assert cli(sys.argv[1:]) == 0;"
+        "unwanted = {'wandb', 'ner_experiments.loggers.tensorboard', 'ner_experiments.analysis.attention'};"
+        "assert not unwanted & set(sys.modules), unwanted & set(sys.modules)"
+    )
+    command = [sys.executable, "-c", code, "train", *SMALL, f"output_dir={tmp_path}"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr

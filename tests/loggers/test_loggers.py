@@ -1,0 +1,243 @@
+"""The loggers, without an account: what a run shows is read back from W&B's files and from TensorBoard's."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import killed
+import pytest
+from logged import SMALL, scalars
+from omegaconf import OmegaConf
+from places import ROOT
+
+from ner_experiments.loggers import final
+
+KEY = "0" * 40
+Records = list[dict[str, Any]]
+
+
+def run(logger: str, home: Path, *overrides: str, **environment: str) -> Path:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
+    command = [sys.executable, "run.py", "-m", "seed=1,2", *SMALL, f"logger={logger}", f"output_dir={home}/o"]
+    result = subprocess.run(
+        [*command, *overrides],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**clean, "HOME": str(home), **environment},
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return home / "o"
+
+
+def inspected(folder: Path, *options: str) -> str:
+    """By W&B's own reader of its files."""
+    (path,) = folder.glob("*.wandb")
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *options, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def records(folder: Path, kind: str) -> Records:
+    lines = map(json.loads, inspected(folder).splitlines())
+    return [line[kind] for line in lines if line["type"] == kind]
+
+
+def curve(folder: Path) -> list[tuple[int, float]]:
+    """Epochs and scores on dev, as they were logged."""
+    items = [record["item"] for record in records(folder, "history")]
+    return [(item["epoch"], item["dev/f1"]) for item in items if "dev/f1" in item]
+
+
+def logged(folder: Path) -> list[tuple[int, float]]:
+    """The same of log.csv."""
+    names, *rows = [line.split(",") for line in (folder / "log.csv").read_text().splitlines()]
+    return [(int(row[0]), float(row[names.index("dev_f1")])) for row in rows]
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run(
+        "wandb",
+        tmp_path_factory.mktemp("offline"),
+        "model=attention",
+        "trainer.max_epochs=2",
+        "audit.gradients=1",
+    )
+
+
+def test_a_job_is_a_run_with_its_group_seed_tags_and_config(offline: Path) -> None:
+    groups, ids = set(), set()
+    for seed in (1, 2):
+        (folder,) = offline.glob(f"*/seed-{seed}")
+        (kept,) = folder.glob("wandb/offline-run-*")
+        (begun,) = records(kept, "run")
+        cfg = OmegaConf.load(folder / "config.yaml")
+        groups.add(begun["run_group"])
+        ids.add(begun["run_id"])
+        assert begun["run_group"] == folder.parent.name
+        assert begun["job_type"] == f"seed-{seed}"
+        assert begun["display_name"] == f"{folder.parent.name} seed-{seed}"
+        assert begun["tags"][:4] == ["none", "toy_en", "attbilstm", "crf"]
+        assert begun["tags"][4].startswith("experiment-")
+        config = {name: value for name, value in begun["config"]["update"].items() if name != "_wandb"}
+        assert config == OmegaConf.to_container(cfg)
+    assert len(groups) == 1
+    assert len(ids) == 2
+
+
+def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
+    (folder,) = offline.glob("*/seed-1")
+    metrics = json.loads((folder / "metrics.json").read_text())
+    (kept,) = folder.glob("wandb/offline-run-*")
+    found = json.loads(inspected(kept, "--summary"))
+    assert (found["state"], found["exit_code"]) == ("finished", 0)
+    for split in ("dev", "test"):
+        for name in ("f1", "precision", "recall"):
+            assert found["summary"][f"best/{split}_{name}"] == metrics[split][name]
+        for kind, scores in metrics[split]["types"].items():
+            assert found["summary"][f"best/{split}_types_{kind}"] == scores["f1"]
+    for name in ("parameters", "seconds", "tokens_per_second", "epochs"):
+        assert found["summary"][name] == metrics[name]
+    assert found["summary"]["best/epoch"] == metrics["best_epoch"]
+    assert found["summary"]["memory/main_mib"] == metrics["peak_memory_bytes"]["main"] / 2**20
+    assert found["summary"]["protocol/checksum"] == metrics["data"]["checksum"]
+    selection = "dev chose the epoch; test was scored once, by that epoch's weights"
+    assert found["summary"]["protocol/selection"] == selection
+
+
+def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
+    assert final.selection(tested=False, peeked=False) == "dev chose the epoch"
+    once = final.selection(tested=True, peeked=False)
+    peeked = final.selection(tested=True, peeked=True)
+    assert peeked == f"{once}; besides after each epoch, by which nothing chose"
+
+
+def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
+    (folder,) = offline.glob("*/seed-1")
+    (kept,) = folder.glob("wandb/offline-run-*")
+    assert curve(kept) == logged(folder)
+    (last,) = [
+        it["item"]
+        for it in records(kept, "history")
+        if it["item"].get("epoch") == 2 and "dev/f1" in it["item"]
+    ]
+    assert {"train/loss", "train/learning_rate", "seconds", "dev_types/PER", "gradient/words"} <= set(last)
+    tables = media(kept, "table", ".table.json")
+    assert set(tables) == {
+        f"{split}/{name}" for split in ("dev", "test") for name in ("types", "confusion", "predictions")
+    }
+    predicted = json.loads(tables["test/predictions"].read_text())
+    assert predicted["columns"] == ["sentence", "errors", "gold", "predicted"]
+    errors = [row[1] for row in predicted["data"]]
+    assert len(errors) == 20
+    assert errors == sorted(errors, reverse=True)
+    assert errors[0] > 0
+    pictures = media(kept, "images", ".png")
+    assert {"test/types_bars", "test/confusion_matrix", "dev/types_bars", "dev/confusion_matrix"} <= set(
+        pictures
+    )
+    assert len([name for name in pictures if name.startswith("attention/test-")]) == final.MAPS
+
+
+def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:
+    """By the names under which they were logged."""
+    folder = kept / "files" / "media" / kind
+    return {
+        path.relative_to(folder).as_posix().rsplit("_", 2)[0]: path for path in folder.rglob(f"*{suffix}")
+    }
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": "http://127.0.0.1:9"}],
+    ids=["no account", "no network"],
+)
+def test_wandb_keeps_a_run_of_its_own_in_each_jobs_folder(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    outputs = run("wandb", tmp_path, **environment)
+    folders = [sorted(outputs.glob(f"*/seed-{seed}/wandb/offline-run-*")) for seed in (1, 2)]
+    assert [len(found) for found in folders] == [1, 1]
+    for (folder,) in folders:
+        assert list(folder.glob("*.wandb"))
+    for path in outputs.rglob("*"):
+        assert not path.is_file() or KEY.encode() not in path.read_bytes(), f"{path} holds the key"
+
+
+def test_wandb_that_is_disabled_keeps_nothing(tmp_path: Path) -> None:
+    outputs = run("wandb", tmp_path, WANDB_MODE="disabled")
+    assert len(list(outputs.glob("*/seed-*/metrics.json"))) == 2
+    assert not list(outputs.glob("*/seed-*/wandb/*run-*"))
+
+
+def test_without_sentences_wandb_gets_no_word_of_the_corpus(tmp_path: Path) -> None:
+    outputs = run("wandb", tmp_path, "logger.sentences=0", "model=attention")
+    tokens = (next(outputs.glob("*/seed-1/predictions/test.conll"))).read_bytes().split()
+    words = {word for word in tokens if len(word) > 6 and word.isalpha()}
+    assert len(words) > 5
+    for path in outputs.glob("*/seed-1/wandb/**/*"):
+        if path.is_file():
+            content = path.read_bytes()
+            assert not [word for word in words if word in content], path
+
+
+def test_what_was_cut_off_goes_on_as_the_same_run_with_every_epoch_once(tmp_path: Path) -> None:
+    arguments = [
+        "train",
+        *SMALL,
+        "trainer.max_epochs=6",
+        "trainer.patience=9",
+        "runtime.checkpoint_seconds=0",
+        "logger=wandb",
+    ]
+    arguments += ["optimizer.lr=0.02", f"output_dir={tmp_path}/o"]
+    os.environ["WANDB_MODE"] = "offline"
+    assert killed.run(arguments, tmp_path / "log", lines=900) == -9
+    (folder,) = (tmp_path / "o").glob("*/seed-1")
+    before = len(logged(folder))
+    assert 1 <= before < 6
+    assert killed.run(arguments, tmp_path / "log") == 0
+    assert "goes on from last.ckpt" in (tmp_path / "log").read_text()
+    (kept,) = folder.glob("wandb/offline-run-*")
+    (earlier,) = folder.glob("wandb/earlier/offline-run-*")
+    assert kept.name.rpartition("-")[2] == earlier.name.rpartition("-")[2]
+    assert curve(kept) == logged(folder)
+    assert [epoch for epoch, _ in curve(kept)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> None:
+    """The same names: curves and summary, pictures, tables."""
+    outputs = run("tensorboard", tmp_path, "model=attention", "trainer.max_epochs=2", "audit.gradients=1")
+    for seed in (1, 2):
+        (kept,) = offline.glob(f"*/seed-{seed}/wandb/offline-run-*")
+        (folder,) = outputs.glob(f"*/seed-{seed}")
+        metrics = json.loads((folder / "metrics.json").read_text())
+        events = scalars(folder)
+        found = [(event.step, event.value) for event in events.Scalars("dev/f1")]
+        assert found == [(epoch, pytest.approx(score)) for epoch, score in logged(folder)]
+        assert [event.step for event in events.Scalars("train/loss")] == [1, 2]
+        (test,) = events.Scalars("best/test_f1")
+        assert (test.step, test.value) == (2, pytest.approx(metrics["test"]["f1"]))
+        tags = events.Tags()
+        assert set(tags["images"]) == media(kept, "images", ".png").keys()
+        texts = {name.removesuffix("/text_summary") for name in tags["tensors"]}
+        summary = json.loads(inspected(kept, "--summary"))["summary"]
+        logged_there = {name for it in records(kept, "history") for name in it["item"]} | summary.keys()
+        files = media(kept, "images", ".png").keys() | media(kept, "table", ".table.json").keys()
+        names = {name for name in logged_there if name.partition(".")[0] not in files and name[0] != "_"}
+        assert set(tags["images"]) | texts | set(tags["scalars"]) == files | names - {"epoch"} | {"tags"}
+        assert "_hparams_/session_start_info" in events.summary_metadata
+        assert metrics["seed"] == seed
+
+
+def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Path) -> None:
+    further = ["trainer.max_epochs=4", "trainer.patience=9", "runtime.checkpoint_seconds=0"]
+    arguments = ["train", *SMALL, *further, "logger=tensorboard", f"output_dir={tmp_path}/o"]
+    assert killed.run(arguments, tmp_path / "log", lines=700) == -9
+    assert killed.run(arguments, tmp_path / "log") == 0
+    (folder,) = (tmp_path / "o").glob("*/seed-1")
+    assert "goes on from last.ckpt" in (tmp_path / "log").read_text()
+    assert [event.step for event in scalars(folder).Scalars("dev/f1")] == [1, 2, 3, 4]

@@ -1,0 +1,236 @@
+"""Huang, Xu & Yu (2015): the peepholes of eq. 3, direct connections, batches, and the paper's setting."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from huang2015_oracles import equation_3
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from hypothesis import given
+from hypothesis import strategies as st
+from omegaconf import DictConfig, OmegaConf
+from places import CONF
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from ner_experiments.data.batches import TokenTotal
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.text import Text
+from ner_experiments.modules.direct import SparseScores
+from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
+from ner_experiments.modules.recurrent import BiRNN
+
+LENGTHS = [4, 1, 6]
+
+
+def sentences(dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    return [torch.randn(length, 3, dtype=dtype) for length in LENGTHS]
+
+
+def large_weights(module: nn.Module) -> None:
+    """So that every gate is far from 1/2, and the peepholes matter."""
+    for parameter in module.parameters():
+        nn.init.normal_(parameter)
+
+
+def assert_same(ours: Tensor, oracle: Tensor, inputs: list[Tensor]) -> None:
+    """The same values, and the same gradients of a random weighting of them."""
+    torch.testing.assert_close(ours, oracle, rtol=0, atol=1e-10)
+    weights = torch.randn_like(oracle)
+    gradients = [torch.autograd.grad((states * weights).sum(), inputs) for states in (ours, oracle)]
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_peephole_lstm_is_equation_3_and_padding_changes_nothing(num_layers: int):
+    xs = [x.requires_grad_() for x in sentences()]
+    lstm = PeepholeLSTM(3, 5, num_layers, batch_first=True).double()
+    large_weights(lstm)
+    expected = []
+    for x in xs:
+        h = x
+        for layer in lstm.layers:
+            h = equation_3(layer, h)
+        expected.append(h)
+    padded = nn.functional.pad(pad_sequence(xs, batch_first=True), (0, 0, 0, 2), value=9.0)
+    states = lstm(padded, torch.tensor(LENGTHS))
+    unpadded = torch.cat([s[:length] for s, length in zip(states, LENGTHS, strict=True)])
+    assert_same(unpadded, torch.cat(expected), [*xs, *lstm.parameters()])
+
+
+def test_a_bidirectional_layer_of_peephole_lstms_is_equation_3_both_ways():
+    xs = [x.requires_grad_() for x in sentences()]
+    rnn = BiRNN(input_size=3, hidden_size=5, cell=PeepholeLSTM).double()
+    large_weights(rnn)
+    (ahead,), (back,) = rnn.left_to_right.cell.layers, rnn.right_to_left.cell.layers
+    expected = [torch.cat([equation_3(ahead, x), equation_3(back, x.flip(0)).flip(0)], dim=1) for x in xs]
+    states = rnn(pad_sequence(xs, batch_first=True, padding_value=9.0), torch.tensor(LENGTHS))
+    unpadded = torch.cat([s[:length] for s, length in zip(states, LENGTHS, strict=True)])
+    assert_same(unpadded, torch.cat(expected), [*xs, *rnn.parameters()])
+
+
+def test_without_peepholes_it_is_the_stock_lstm():
+    (x,) = sentences()[:1]
+    ours, stock = PeepholeLSTM(3, 5, batch_first=True).double(), nn.LSTM(3, 5, batch_first=True).double()
+    (layer,) = ours.layers
+    with torch.no_grad():
+        layer.peepholes.zero_()
+        stock.weight_ih_l0.copy_(layer.input_weight)
+        stock.weight_hh_l0.copy_(layer.state_weight)
+        stock.bias_ih_l0.copy_(layer.bias)
+        stock.bias_hh_l0.zero_()
+    states = ours(x[None], torch.tensor([len(x)]))
+    torch.testing.assert_close(states, stock(x[None])[0], rtol=0, atol=1e-12)
+
+
+def test_under_autocast_only_what_enters_is_rounded():
+    layer = PeepholeLayer(input_size=20, hidden_size=5)
+    with torch.no_grad():  # numbers that bfloat16 has, and a projection that changes none of them
+        layer.input_weight.copy_(torch.eye(20))
+        layer.bias.zero_()
+    x, lengths = torch.randn(3, 6, 20).bfloat16().float(), torch.tensor([6, 2, 5])
+    with torch.autocast("cpu", torch.bfloat16):
+        states = layer(x, lengths)
+    assert states.dtype == torch.float32
+    assert torch.equal(states, layer(x, lengths))
+
+
+def test_peephole_weights_start_as_those_of_the_stock_lstm():
+    layer = PeepholeLayer(input_size=30, hidden_size=100)
+    for name, weight in layer.named_parameters():
+        assert weight.abs().max() <= 0.1, name
+        # the deviation of uniform numbers, within 5 deviations of itself
+        assert weight.std().item() == pytest.approx(0.1 / 3**0.5, rel=5 * (0.2 / weight.numel()) ** 0.5), name
+
+
+@pytest.mark.parametrize(("sizes", "name"), [((3, 0), "hidden_size"), ((3, 4, 0), "num_layers")])
+def test_a_wrong_size_of_the_cell_is_named(sizes: tuple[int, ...], name: str):
+    with pytest.raises(ValueError, match=f"^{name} must be at least 1, got 0$"):
+        PeepholeLSTM(*sizes, batch_first=True)
+
+
+def rows_of_features() -> Tensor:
+    """Of 9 features, in int32 as inputs give them; one row has none, one a feature twice."""
+    return torch.tensor([[3, 1, 9], [0, 0, 0], [5, 0, 0], [7, 7, 2], [3, 8, 0]], dtype=torch.int32)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_direct_scores_are_a_product_with_counts_of_features(sparse: bool):
+    ids = rows_of_features()
+    module = SparseScores(num_features=9, num_tags=4, sparse=sparse).double()
+    assert not module.weight.any()
+    nn.init.normal_(module.weight)
+    counts = torch.zeros(5, 10, dtype=torch.float64)
+    counts.scatter_add_(1, ids.long(), torch.ones(5, 3, dtype=torch.float64))
+    counts[:, 0] = 0
+    weight = module.weight.detach().clone().requires_grad_()
+    scores, expected = module(ids), counts @ weight
+    torch.testing.assert_close(scores, expected, rtol=0, atol=1e-12)
+    weighting = torch.randn_like(scores)
+    (scores * weighting).sum().backward()
+    (expected * weighting).sum().backward()
+    gradient = module.weight.grad
+    assert gradient is not None
+    assert gradient.is_sparse == sparse
+    torch.testing.assert_close(gradient.to_dense(), weight.grad, rtol=0, atol=1e-12)
+
+
+def test_sgd_takes_the_same_steps_with_sparse_gradients_and_touches_active_features_only():
+    modules = [SparseScores(num_features=9, num_tags=4, sparse=sparse) for sparse in (True, False)]
+    targets = torch.randint(4, (5,))
+    for module in modules:
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+        for _ in range(3):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(rows_of_features()), targets).backward()
+            optimizer.step()
+    torch.testing.assert_close(modules[0].weight, modules[1].weight)
+    active = [1, 2, 3, 5, 7, 8, 9]
+    assert modules[0].weight.any(1).nonzero().flatten().tolist() == active
+    gradient = modules[0].weight.grad
+    assert gradient is not None
+    assert gradient.coalesce().indices().flatten().tolist() == active
+
+
+def test_direct_scores_need_a_feature():
+    with pytest.raises(ValueError, match=r"^num_features must be at least 1, got 0$"):
+        SparseScores(num_features=0, num_tags=4)
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.integers(1, 40), st.integers(0, 9))
+def test_batches_hold_every_sentence_once_and_as_many_tokens_as_fit(
+    lengths: list[int], tokens: int, seed: int
+):
+    batches = TokenTotal(tokens).plan(np.array(lengths), np.random.default_rng(seed))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    totals = [sum(lengths[number] for number in batch) for batch in batches]
+    assert all(total <= tokens or len(batch) == 1 for total, batch in zip(totals, batches, strict=True))
+    following = [lengths[batch[0]] for batch in batches[1:]]
+    assert all(total + first > tokens for total, first in zip(totals, following, strict=False))
+
+
+def test_batches_are_drawn_at_random():
+    lengths = np.tile([1, 20], 500)
+    plans = [TokenTotal(100).plan(lengths, np.random.default_rng(seed)) for seed in (1, 1, 2)]
+    assert [batch.tolist() for batch in plans[0]] == [batch.tolist() for batch in plans[1]]
+    assert [batch.tolist() for batch in plans[0]] != [batch.tolist() for batch in plans[2]]
+    mixed = [len(set(lengths[batch].tolist())) == 2 for batch in plans[0]]
+    assert np.mean(mixed) > 0.9  # long and short sentences stand together
+
+
+def test_a_batch_needs_room_for_a_token():
+    with pytest.raises(ValueError, match=r"^tokens per batch must be at least 1, got 0$"):
+        TokenTotal(0)
+
+
+def composed(*overrides: str) -> DictConfig:
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("config", overrides=["paper=huang2015", *overrides])
+
+
+def test_the_setting_is_the_paper_s():
+    cfg = composed()
+    assert (cfg.optimizer._target_, cfg.optimizer.lr) == ("torch.optim.SGD", 0.1)
+    assert (cfg.words.module.dim, cfg.chars, cfg.features, cfg.direct) == (50, {}, {}, {})
+    assert instantiate(cfg.batches) == TokenTotal(100)
+    assert cfg.trainer.gradient_clip == 0
+    assert cfg.trainer.patience == cfg.trainer.max_epochs
+
+
+@pytest.mark.parametrize(("name", "directions"), [("lstm", 1), ("bilstm", 2)])
+def test_the_models_are_one_layer_of_300_with_peepholes_and_no_dropout(name: str, directions: int):
+    model = instantiate(composed(f"model={name}_huang2015").model)(input_size=50)
+    cells = [module for module in model.modules() if isinstance(module, PeepholeLayer)]
+    assert [cell.state_weight.shape for cell in cells] == [(1200, 300)] * directions
+    assert [module.p for module in model.modules() if isinstance(module, nn.Dropout)] == [0.0]
+
+
+def test_the_plain_crf_of_random_words_has_features_only():
+    cfg = composed("model=none", "words=none", "direct=ner")
+    assert [cfg.words, cfg.chars, cfg.features] == [{}, {}, {}]
+    assert instantiate(cfg.model)(input_size=0).output_size == 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "columns"),
+    [("tagging", []), ("chunking", ["pos"]), ("ner", ["pos", "chunk"]), ("ner_gazetteer", ["pos", "chunk"])],
+)
+def test_direct_choices_become_scores(choice: str, columns: list[str], tmp_path: Path):
+    (tmp_path / "gazetteer").mkdir()
+    (tmp_path / "gazetteer" / "LOC.txt").write_text("New York\n", encoding="utf-8")
+    words = ("He", "left", "New", "York")
+    layers = {"pos": ("PRP", "VBD", "NNP", "NNP"), "chunk": ("I-NP", "I-VP", "I-NP", "I-NP")}
+    text = Text.of([Sentence(words, ("O",) * 4, {name: layers[name] for name in columns})])
+    cfg = composed(f"direct={choice}", f"data_dir={tmp_path}")
+    names = ["spelling", "context"] + ["gazetteer"] * (choice == "ner_gazetteer")
+    assert list(cfg.direct) == names
+    assert OmegaConf.to_container(cfg.direct.context.input)["columns"] == columns
+    for name in names:
+        reader = instantiate(cfg.direct[name].input)
+        reader.fit(text, [])
+        module = instantiate(cfg.direct[name].module)(num_tags=5, **reader.sizes())
+        nn.init.ones_(module.weight)
+        ids = reader.encode(text).table
+        assert module(ids)[:, 0].tolist() == (ids > 0).sum(1).tolist()

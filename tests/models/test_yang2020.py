@@ -1,0 +1,180 @@
+"""The models of Yang & Xu (2020) against the paper's equations, written out in `yang2020_equations`."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from places import CONF
+from torch import Tensor, nn
+from yang2020_equations import LAYERS, Equations
+
+INPUT, DENSE, HIDDEN = 5, 4, 3
+LENGTHS = torch.tensor([4, 1, 3])
+SMALL = [f"+layers={LAYERS}", f"model.hidden_size={HIDDEN}"]
+
+TABLE_13 = {  # row: overrides, the part that it changes, the options of `Equations`
+    "full": ([], set(), {}),
+    "w/o dense layer": (["model/dense=none"], {"dense"}, {"dense": False}),
+    "w/o layer normalization": (["model/norm=none"], {"norm"}, {"norm": False}),
+    "w/o ReLU": (["model/activation=none"], {"activation"}, {"activation": "none"}),
+    "w/o dropout": (["model.dropout=0.0"], {"dropout"}, {}),
+    "w/ ELU": (["model/activation=elu"], {"activation"}, {"activation": "elu"}),
+    "w/ GRU": (["model/cell=gru"], {"cell"}, {"cell": "gru"}),
+}
+PLAIN = {"dense": False, "norm": False, "activation": "none"}
+MODELS = {  # model: its name in conf/, overrides, the equations, their options
+    "type a": ("residual_a", [], "type_a", PLAIN),
+    "type b": ("residual_b", [], "type_b", PLAIN),
+    "type c": ("residual_c", [], "local_residual", PLAIN),
+    "type d": ("residual_d", [], "type_d", PLAIN),
+    "stacked": ("stacked", [], "stacked", PLAIN),
+}
+MODELS |= {row: ("residual", changes, "local_residual", how) for row, (changes, _, how) in TABLE_13.items()}
+
+
+@cache
+def composed(name: str, *overrides: str) -> DictConfig:
+    with initialize_config_dir(str(CONF), version_base=None):
+        return compose(overrides=[f"+model={name}", *overrides])
+
+
+def build(name: str, *overrides: str) -> nn.Module:
+    return instantiate(composed(name, *overrides).model)(input_size=INPUT)
+
+
+def build_small(name: str, *overrides: str) -> nn.Module:
+    """In float64, every parameter random: as PyTorch starts them, those of a norm would not show."""
+    size = [f"model.dense_size={DENSE}"] if name in {"residual", "residual_c"} else []
+    model = build(name, *SMALL, *size, *overrides).double().eval()
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        nn.init.uniform_(parameter, -0.9, 0.9)
+    return model
+
+
+def batch() -> Tensor:
+    torch.manual_seed(1)
+    return torch.randn(len(LENGTHS), 6, INPUT, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_outputs_are_those_of_the_equations(model: str):
+    name, overrides, equations, options = MODELS[model]
+    built, x = build_small(name, *overrides), batch()
+    oracle = Equations(np, {n: p.detach().numpy() for n, p in built.named_parameters()}, **options)
+    states = built(x, LENGTHS).detach().numpy()
+    for sentence, length, ours in zip(x.numpy(), LENGTHS.tolist(), states, strict=True):
+        expected = getattr(oracle, equations)([*sentence[:length]])
+        np.testing.assert_allclose(ours[:length], np.stack(expected), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_gradients_are_those_of_the_equations(model: str):
+    name, overrides, equations, options = MODELS[model]
+    built, x = build_small(name, *overrides), batch().requires_grad_()
+    oracle = Equations(torch, dict(built.named_parameters()), **options)
+    sentences = [[*s[:length]] for s, length in zip(x, LENGTHS.tolist(), strict=True)]
+    expected = torch.stack([v for sentence in sentences for v in getattr(oracle, equations)(sentence)])
+    states = built(x, LENGTHS)[torch.arange(x.shape[1]) < LENGTHS[:, None]]
+    weight = torch.randn_like(states)
+    ours, theirs = (
+        torch.autograd.grad((outputs * weight).sum(), [x, *built.parameters()])
+        for outputs in (states, expected)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-10)
+
+
+def shapes(dense: bool = True, norm: bool = True, cell: str = "lstm", **_: str) -> dict[str, tuple[int, ...]]:
+    """What a row of table 13 trains, by name."""
+    found: dict[str, tuple[int, ...]] = {}
+    for layer, size in enumerate([INPUT] + (LAYERS - 1) * [2 * HIDDEN]):
+        width, gates = DENSE if dense else size, (3 if cell == "gru" else 4) * HIDDEN
+        if dense:
+            found[f"blocks.{layer}.before.dense.weight"] = (DENSE, size)
+        if norm:
+            found |= {f"blocks.{layer}.before.norm.{part}": (width,) for part in ("weight", "bias")}
+        for direction in ("left_to_right", "right_to_left"):
+            start = f"blocks.{layer}.rnn.{direction}.cell"
+            found |= {f"{start}.weight_ih_l0": (gates, width), f"{start}.weight_hh_l0": (gates, HIDDEN)}
+            found |= {f"{start}.bias_ih_l0": (gates,), f"{start}.bias_hh_l0": (gates,)}
+    return found
+
+
+@pytest.mark.parametrize("row", TABLE_13)
+def test_a_row_of_table_13_changes_the_part_that_it_names(row: str):
+    overrides, parts, options = TABLE_13[row]
+    full, model = build_small("residual"), build_small("residual", *overrides)
+    assert {n: tuple(p.shape) for n, p in model.named_parameters()} == shapes(**options)
+    kind = {n: (type(m), getattr(m, "p", None)) for n, m in full.named_modules()}
+    changed = {n for n, m in model.named_modules() if (type(m), getattr(m, "p", None)) != kind[n]}
+    assert {n.rpartition(".")[2] for n in changed} == parts
+
+
+def test_number_of_parameters_in_the_setting_of_table_2():
+    with torch.device("meta"):
+        model = build("residual", "+layers=4")
+    dense = 600 * INPUT + 3 * 600 * 600
+    lstm = 2 * 4 * 300 * (600 + 300 + 2)  # two directions, four gates, PyTorch's two biases
+    assert sum(p.numel() for p in model.parameters()) == dense + 4 * (2 * 600 + lstm)
+
+
+class Constant(nn.Module):
+    def __init__(self, value: int):
+        super().__init__()
+        self.value, self.read = value, None
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
+        self.read = x
+        return torch.full_like(x, self.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "read", "output"),
+    [
+        ("residual", [1, 1 + 2, 2 + 4], 4 + 8),  # never more than two: eq. 3
+        ("residual_a", [1, 1 + 2, 1 + 2 + 4], 1 + 2 + 4 + 8),  # all: eq. 1
+        ("residual_b", [1, 1 + 2, 1 + 2 + 4], 8),
+        ("stacked", [1, 2, 4], 8),
+    ],
+)
+def test_which_layers_a_sum_holds(name: str, read: list[int], output: int):
+    model, x = build_small(name), batch()
+    model.blocks = nn.ModuleList(Constant(value) for value in (1, 2, 4, 8))
+    assert model(x, LENGTHS).unique().tolist() == [output]
+    assert model.blocks[0].read is x
+    assert [block.read.unique().tolist() for block in model.blocks[1:]] == [[total] for total in read]
+
+
+@pytest.mark.parametrize("name", ["residual", "stacked"])
+def test_dropout_is_the_last_before_each_bilstm(name: str):
+    model = build(name, "+layers=3").double()
+    seen: list[tuple[Tensor, Tensor]] = []
+    for block in model.blocks:
+        block.before.register_forward_hook(lambda _, args, output: seen.append((args[0], output)))
+    x = batch()
+    real = torch.arange(x.shape[1]) < LENGTHS[:, None]
+    assert (model(x, LENGTHS)[real] != 0).all()
+    for block, (x, dropped) in zip(model.blocks, [*seen], strict=True):
+        whole, dropped = block.eval().before(x)[real], dropped[real]
+        kept = dropped != 0
+        torch.testing.assert_close(dropped[kept], 2 * whole[kept])
+        share = kept.sum() / whole.count_nonzero()
+        assert 0.3 < share < 0.7
+
+
+@pytest.mark.parametrize(
+    ("name", "ahead", "back"),
+    [("residual_d", [2, 3], [0, 1, 2]), ("residual_c", [0, 1, 2, 3], [0, 1, 2, 3])],
+)
+def test_directions_meet_below_the_output_of_type_c_but_not_of_d(
+    name: str, ahead: list[int], back: list[int]
+):
+    model, x = build_small(name), batch()
+    changed = x.clone()
+    changed[0, 2] += 1  # the third of four tokens
+    differ = (model(x, LENGTHS) != model(changed, LENGTHS))[0, :4].split(HIDDEN, dim=-1)
+    assert [half.any(dim=-1).nonzero().flatten().tolist() for half in differ] == [ahead, back]

@@ -1,0 +1,159 @@
+"""The report's pages: what they say of results, whether they are made anew, and what they refuse."""
+
+import json
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from places import RESULTS
+
+from ner_experiments.main import cli
+from ner_experiments.report import build, entries
+from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.tables import scores as figures
+from ner_experiments.tables import spec
+from ner_experiments.tables.render import Grid
+from ner_experiments.tables.scores import Result
+
+WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the one table that results/ has runs of."""
+    folder = tmp_path_factory.mktemp("report") / "site"
+    arguments = ["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(folder)]
+    assert cli(arguments) == 0
+    return folder
+
+
+class Rows(HTMLParser):
+    """The cells of a page's tables, line by line."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.lines: list[list[str]] = []
+        self.open = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        if tag == "tr":
+            self.lines.append([])
+        if tag in ("td", "th"):
+            self.lines[-1].append("")
+        self.open = self.open or tag in ("td", "th")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open = self.open and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.lines[-1][-1] += data
+
+
+def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
+    folder = RESULTS / "yang2020_table12" / "data=weibo,trainer.max_epochs=3"
+    expected = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (folder / "README.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith("|") and ":--" not in line
+    ]
+    found = Rows((report / f"{WEIBO}.html").read_text(encoding="utf-8")).lines
+    assert len(expected) == 17
+    for line in expected:
+        assert [line[0] or "row", *line[1:]] in found
+
+
+def test_a_rows_page_says_what_its_runs_scored(report: Path) -> None:
+    (page,) = report.glob("runs-4d998b74d397.html")
+    found = Rows(page.read_text(encoding="utf-8")).lines
+    for path in RESULTS.rglob("4d998b74d397-seed-*.json"):
+        run = json.loads(path.read_text())["metrics"]
+        scores = [f"{100 * run['test'][name]:.2f}" for name in ("precision", "recall", "f1")]
+        assert [str(run["seed"]), f"{100 * run['dev']['f1']:.2f}", *scores] in [line[:5] for line in found]
+    assert "<code>data=weibo trainer.max_epochs=3</code>" in page.read_text(encoding="utf-8")
+
+
+def test_the_index_counts_what_is_measured_and_what_is_missing(report: Path) -> None:
+    lines = Rows((report / "index.html").read_text(encoding="utf-8")).lines
+    ours = [line for line in lines if "Number of BiLSTM layers" in line[0]]
+    on_weibo, of_ten_epochs = ["8 of 8", "", "", "3", "24"], ["8 of 8", "", "", "1", "8"]
+    assert [line[2:7] for line in ours] == [on_weibo, of_ten_epochs, ["0 of 8", "8", "", "", ""]]
+
+
+def test_the_same_results_make_the_same_bytes(report: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again"
+    cli(["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(again)])
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
+        path.name: path.read_bytes() for path in report.iterdir()
+    }
+
+
+def test_a_report_is_made_anew_and_nothing_else_is_written_over(
+    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    shutil.copytree(report, folder)
+    (folder / "older.html").write_text("a page of a table that is gone")
+    arguments = ["report", "xor", "--results", str(tmp_path), "--output", str(folder)]
+    assert cli(arguments) == 0
+    assert sorted(path.name for path in folder.iterdir()) == ["index.html", "xor.html"]
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "index.html").write_text("my own")
+    assert cli([*arguments[:-1], str(other)]) == 1
+    assert f"{other}: expected a new folder, an empty one, or an older report" in capsys.readouterr().err
+    assert cli([*arguments, "--runs", str(tmp_path / "none")]) == 1
+    assert f"--runs: expected a folder of runs, got {tmp_path / 'none'}" in capsys.readouterr().err
+
+
+def test_after_an_error_the_older_report_is_as_it_was(
+    report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("broken")
+
+    folder = tmp_path / "mine"
+    shutil.copytree(report, folder)
+    monkeypatch.setattr(build, "write_row", broken)
+    assert cli(["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(folder)]) == 1
+    assert [*tmp_path.iterdir()] == [folder]
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
+        path.name: path.read_bytes() for path in report.iterdir()
+    }
+
+
+def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -> None:
+    row = spec.load("yang2020_table13").rows[0]
+
+    def result(checksum: str, **scores: float) -> Result:
+        by_seed = {int(name[1:]): value for name, value in scores.items()}
+        runs = {seed: Run(Path(checksum), {"checksum": checksum}) for seed in by_seed}
+        return Result(row, by_seed, runs)
+
+    kept, own = result("a", s1=1.0, s2=2.0), result("a", s2=3.0, s4=4.0)
+    assert entries.both(kept, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
+    assert entries.both(kept, result("b", s4=4.0)).scores == {4: 4.0}
+    assert entries.both(kept, result("b")).scores == {1: 1.0, 2: 2.0}
+
+
+def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
+    from ner_experiments.report.plots import MOST_EPOCHS, curve_grid
+
+    class Long(Run):
+        def epochs(self) -> list[dict[str, float]]:
+            return [{"epoch": float(number), "dev_f1": number / 1000} for number in range(1, 601)]
+
+    found = curve_grid({7: Long(Path(), {"task": "mentions"})})
+    assert isinstance(found, Grid)
+    assert (len(found.lines), found.lines[-1]) == (MOST_EPOCHS, ["600", "60.00"])
+
+
+def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:
+    (path, *_) = RESULTS.rglob("4d998b74d397-seed-1.json")
+    content = json.loads(path.read_text())
+    with pytest.raises(
+        ValueError, match="parts of a model are measured on its weights, and kept runs have none"
+    ):
+        figures.by_seed("chunk", {1: KeptRun(path, content["metrics"], content)}, None)

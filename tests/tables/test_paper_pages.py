@@ -1,0 +1,180 @@
+"""results/PAPER.md: its figures against the kept runs, added up anew, and what a template may not do."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from places import RESULTS
+
+from ner_experiments.tables import paper_pages, spec
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row
+
+TABLE = "yang2020_table12"
+DEVIATIONS = ("data=weibo", "trainer.max_epochs=3")
+CALL = f'table("{TABLE}", "data=weibo", "trainer.max_epochs=3")'
+
+
+def rendered(template: str, folder: Path) -> str:
+    (folder / TABLE).symlink_to(RESULTS / TABLE)
+    (folder / "paper.md.j2").write_text(template, encoding="utf-8")
+    (path,) = paper_pages.write_all(folder)
+    assert path == folder / "paper.md"
+    return path.read_text(encoding="utf-8")
+
+
+def metrics(label: str) -> list[dict[str, Any]]:
+    """Of the row's kept runs, in the order of their seeds."""
+    files = (RESULTS / TABLE / ",".join(DEVIATIONS) / "runs").glob("*.json")
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
+    own = [run["metrics"] for run in runs if run["label"] == label]
+    return sorted(own, key=lambda run: run["seed"])
+
+
+def scores(label: str) -> list[float]:
+    return [100 * run["test"]["f1"] for run in metrics(label)]
+
+
+def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
+    a, b = "residual, 2 layers", "stacked, 2 layers"
+    calls = [
+        f"t.ours({a!r})",
+        f"t.published({a!r})",
+        f"t.gap({a!r}, {b!r})",
+        f"t.published_gap({a!r}, {b!r})",
+    ]
+    text = rendered(f"{{% set t = {CALL} %}}" + "\n".join(f"{{{{ {call} }}}}" for call in calls), tmp_path)
+    ours, published, gap, published_gap = text.splitlines()
+    assert ours == f"{mean(scores(a)):.2f} ± {stdev(scores(a)):.2f} (3)"
+    assert published == "91.38"
+    difference = mean(x - y for x, y in zip(scores(a), scores(b), strict=True))
+    assert gap.startswith(f"{difference:+.2f} (")
+    assert published_gap == "+0.83"
+
+
+def test_dev_is_the_mean_of_what_the_chosen_epochs_had(tmp_path: Path) -> None:
+    label = "residual, 2 layers"
+    other = "stacked, 2 layers"
+    calls = f"{{{{ t.dev({label!r}) }}}} {{{{ t.dev_difference({label!r}, {other!r}) }}}}"
+    dev, difference = rendered(f"{{% set t = {CALL} %}}{calls}", tmp_path).split()
+    ours, theirs = (100 * mean(run["dev"]["f1"] for run in metrics(row)) for row in (label, other))
+    assert float(dev) == pytest.approx(ours)
+    assert difference == f"{ours - theirs:+.2f}"
+
+
+def test_rows_plots_and_hours_are_shown(tmp_path: Path) -> None:
+    call = "{{ t.rows() }}\n{{ t.plots() }}\n{{ t.hours() }}"
+    text = rendered(f"{{% set t = {CALL} %}}{call}", tmp_path)
+    assert text.count("\n| ") == 2 - 1 + 8
+    (picture,) = re.findall(r"\]\((.+)\)", text)
+    root = ElementTree.fromstring((tmp_path / picture).read_text(encoding="utf-8"))
+    assert "var(" not in ElementTree.tostring(root, encoding="unicode")
+    assert float(root.get("width", "0")) > 100
+    assert re.search(r"^\d+\.\d$", text, re.MULTILINE)
+
+
+def test_costs_stand_beside_the_scores(tmp_path: Path) -> None:
+    calls = "{{ t.rows() }}\n{{ t.rows_and_costs() }}"
+    rows = rendered(f"{{% set t = {CALL} %}}{calls}", tmp_path).splitlines()
+    plain, costly = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    assert costly[0] == f"{plain[0]} weights of the model | s per epoch |"
+    for with_costs, without in zip(costly[2:], plain[2:], strict=True):
+        label = without.split(" | ")[0].removeprefix("| ")
+        own = metrics(label)
+        seconds = sum(run["seconds"] for run in own) / sum(run["epochs"] for run in own)
+        assert with_costs == f"{without} {own[0]['model_weights']:,} | {seconds:.1f} |"
+
+
+def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
+    (folder,) = (RESULTS / "li2020_table1").iterdir()
+    overrides = json.loads((folder / "table.json").read_text(encoding="utf-8"))["overrides"]
+    kept = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
+    figures = {(it["label"], it["metrics"]["seed"]): it["figures"]["type"]["location"] for it in kept}
+    gains = [
+        score - figures["WNUT, Baseline", seed]
+        for (label, seed), score in figures.items()
+        if label == "WNUT, Cross" and ("WNUT, Baseline", seed) in figures
+    ]
+    measured = paper_pages.measured(RESULTS, "li2020_table3", *overrides)
+    assert measured.ours("Cross, WNUT, location").startswith(f"{mean(gains):.2f} ")
+    assert measured.place == f"li2020_table3/{folder.name}"
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are kept"),
+        ('{{ run("a_rum") }}', "no run a_rum is kept; did you mean 'a_run'?"),
+        (f'{{{{ {CALL}.ours("residual, 9 layers") }}}}', "has no row 'residual, 9 layers'; did you mean"),
+        ("{{ tabel }}", "'tabel' is undefined"),
+        (f"{{{{ {CALL}.ours() }}}}", "missing 1 required positional argument"),
+        ("{% if", "unexpected 'end of template'"),
+        ("{{ ''.__class__.__mro__ }}", "unsafe"),
+    ],
+)
+def test_what_a_template_says_wrong_is_told_with_its_name(
+    template: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a_run.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        rendered(template, tmp_path)
+    assert str(error.value).startswith(f"{tmp_path}/paper.md.j2: ")
+
+
+@pytest.mark.parametrize("template", sorted(RESULTS.glob("*.md.j2")), ids=lambda path: path.name)
+def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, tmp_path: Path) -> None:
+    for entry in RESULTS.iterdir():
+        if entry.suffix == ".json" or (entry.is_dir() and entry.name != paper_pages.PLOTS):
+            (tmp_path / entry.name).symlink_to(entry)
+    copy = tmp_path / template.name
+    copy.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
+    page = paper_pages.write(copy)
+    assert page.read_text(encoding="utf-8") == (RESULTS / page.name).read_text(encoding="utf-8")
+    for plot in (tmp_path / paper_pages.PLOTS).glob("*"):
+        assert plot.read_bytes() == (RESULTS / paper_pages.PLOTS / plot.name).read_bytes()
+
+
+@pytest.mark.parametrize("published", [None, "relied on", ["a", "b"]])
+def test_what_is_no_published_number_is_refused_with_its_row(published: object) -> None:
+    table = replace(spec.load(TABLE), name="a_table")
+    results = (Result(Row(label="one", published=published), {1: 90.0}),)  # type: ignore[arg-type]
+    measured = paper_pages.Measured(Page(table, results), Path(), "")
+    message = re.escape(f"a_table, row 'one': expected a published number, got {published!r}")
+    for call in (measured.published, lambda label: measured.published_gap(label, label)):
+        with pytest.raises(ValueError, match=message):
+            call("one")
+
+
+def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:
+    results = tuple(
+        Result(Row(label=label, published=score)) for label, score in (("a", 97.55), ("b", 97.11))
+    )
+    measured = paper_pages.Measured(Page(spec.load(TABLE), results), Path(), "")
+    assert measured.published_gap("a", "b") == "+0.44"
+    with pytest.raises(ValueError, match=f"{TABLE} has no run of row 'a'"):
+        measured.ours("a")
+
+
+def test_rows_of_two_tables_are_held_against_each_other() -> None:
+    row = Row(label="one", published=90.0, also={"drop": -1.44})  # type: ignore[arg-type]
+    table = spec.load(TABLE)
+    below, above = (
+        paper_pages.Measured(Page(table, (Result(row, {1: score, 2: score}),)), Path(), "")
+        for score in (88, 90)
+    )
+    assert below.gap("one", "one", above).startswith("-2.00 (")
+    assert below.gap("one", "one").startswith("+0.00 (")
+    alone = paper_pages.Measured(Page(table, (Result(row, {1: 87}),)), Path(), "")
+    assert alone.gap("one", "one", alone) == "+0.00 (one seed)"
+    assert above.gap("one", "one", alone) == "+3.00 (seeds: 2 against 1)"
+    other = replace(below.row("one"), row=replace(row, published=91.25))
+    higher = paper_pages.Measured(Page(table, (other,)), Path(), "")
+    assert below.published_gap("one", "one", higher) == "-1.25"
+    assert below.published_also("one", "drop") == "-1.44"
+    with pytest.raises(ValueError, match=f"{TABLE}, row 'one': has no 'drip'; did you mean 'drop'"):
+        below.published_also("one", "drip")

@@ -1,0 +1,136 @@
+"""`python run.py -m table=...` and `ner-experiments smoke`, as a user meets them."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+from ner_experiments.commands import smoke
+from ner_experiments.main import cli
+from ner_experiments.tables import spec
+
+TABLE = "yang2020_table7"
+TINY = [
+    "data=toy_zh",
+    "data.max_sentences=30",
+    "model.hidden_size=4",
+    "model.dense_size=4",
+    "words.module.dim=4",
+    "trainer.max_epochs=1",
+]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(ROOT / "run.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+
+
+def test_a_sweep_does_what_is_left_and_prints_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first seed is run by hand; with the second the table's sweep is complete; then nothing is left."""
+    by_hand = run("paper=yang2020", *TINY, "seed=1", f"output_dir={tmp_path}")
+    assert by_hand.returncode == 0, by_hand.stderr
+    sweep = ["-m", f"table={TABLE}", *TINY, "seeds=[1,2]", f"output_dir={tmp_path}", "hydra.job.chdir=false"]
+    first = run(*sweep)
+    assert first.returncode == 0, first.stderr
+    assert f"{TABLE}: 1 runs to do, 1 are finished" in first.stdout
+    assert f"`{' '.join(TINY)}`" in first.stdout
+    assert "(2)" in next(line for line in first.stdout.splitlines() if line.startswith("| residual, 4"))
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/seed-*/metrics.json")}
+    assert len(files) == 2
+    again = run(*sweep)
+    assert f"{TABLE}: 0 runs to do, 2 are finished" in again.stdout
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+    assert cli(["table", TABLE, "--json", *TINY, "--output", str(tmp_path)]) == 0
+    (row,) = [row for row in json.loads(capsys.readouterr().out)["rows"] if row["measured"]]
+    assert row["measured"]["n"] == 2
+    assert row["published"] == 92.17
+
+
+def test_a_row_whose_corpus_is_missing_fails_and_the_table_is_printed(tmp_path: Path) -> None:
+    result = run("-m", f"table={TABLE}", f"data_dir={tmp_path}", f"output_dir={tmp_path}/out", "seeds=[1]")
+    assert result.returncode == 1
+    assert "1 of 1 jobs failed" in result.stdout
+    assert "msra: not found in" in result.stdout
+    assert "| residual, 4 layers [1] | 92.17 |" in result.stdout
+
+
+REFUSED = [
+    (["table=yang2020_table7"], "table=yang2020_table7 is a sweep: add -m"),
+    (["-m", "table=yang2020_table77"], "no table 'yang2020_table77'; did you mean 'yang2020_table7'?"),
+    (["-m", "tabel=yang2020_table7"], "there is no setting 'tabel'; did you mean 'table'?"),
+    (["-m", "table=yang2020_table7", "seed=3"], "seed=3: a table takes its seeds as a list: seeds=[1,2,3]"),
+    (["-m", "table=yang2020_table7", "seeds=3"], "seeds=3: seeds must be a list of different whole numbers"),
+    (["-m", "table=yang2020_table7", "seeds=[1,1]"], "seeds must be a list of different whole numbers"),
+    (["-m", "table=yang2020_table7", "seeds=[1,2"], "seeds=[1,2: no viable alternative at input"),
+    (["-m", "table=yang2020_table7", "layers=[2"], "layers=[2: no viable alternative at input"),
+    (["-m", "table=yang2020_table7", "layers=2,3"], "layers=2,3: a table's rows are the sweep"),
+    (["-m", "table=yang2020_table7", "layer=2"], "row 'residual, 4 layers': layer=2: there is no setting"),
+    (["-m", "table=xor"], "xor: its rows are no training runs; `ner-experiments xor` measures them"),
+    (["-m", "seeds=[1]"], "seeds=[1] goes with table=NAME; else write seed=1,2,3"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=[" ".join(row[0]) for row in REFUSED])
+def test_a_wrong_table_is_refused_before_anything_starts(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["train", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.endswith("Nothing was started.\n")
+
+
+def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
+    """Quotes, spaces and references to other settings included: these are the row's, not the sweep's."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from omegaconf import OmegaConf
+
+    from ner_experiments.launch.sweeper import for_the_sweeper
+
+    written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
+    passed = for_the_sweeper([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
+    assert passed is not None
+    assert passed[0] == f"hydra.sweeper.table={TABLE}"
+    assert passed[-1] == "hydra.job.chdir=false"
+    (override,) = OverridesParser.create().parse_overrides([passed[1]])
+    config = OmegaConf.create({"overrides": override.value()})
+    assert list(config.overrides) == written
+
+
+@pytest.mark.parametrize("name", ["huang2015_table6", "li2020_table1"])
+def test_smoke_tries_each_row_on_files_made_for_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert smoke.main([name]) == 0
+    printed = capsys.readouterr().out
+    rows = spec.load(name).rows
+    assert f"{len(rows)} rows, {sum(row.run is not None for row in rows):>2} run" in printed
+    assert "all rows train, decode and are aggregated" in printed
+    assert "no score counts" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "of"), [("huang2015_table6", "huang2015_table6"), ("li2020_table3", "li2020_table1")]
+)
+def test_smoke_counts_rows_that_fail(
+    name: str, of: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ner_experiments import train
+
+    def fails(cfg: object) -> None:
+        raise RuntimeError("on purpose")
+
+    monkeypatch.setattr(train, "train", fails)
+    assert smoke.main([name]) == 1
+    captured = capsys.readouterr()
+    rows = [row for row in spec.load(of).rows if row.run is not None]
+    assert f"{len(rows)} rows failed" in captured.out
+    assert f"{name}, {rows[0].label}: RuntimeError: on purpose" in captured.err
+
+
+def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["smoke", "huang2015_table66"]) == 1
+    assert "did you mean 'huang2015_table6'?" in capsys.readouterr().err
