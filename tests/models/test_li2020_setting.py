@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from encoders import text
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from li2020_models import CONF, INPUT, MODELS, build
