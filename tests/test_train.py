@@ -67,7 +67,7 @@ def test_the_labels_of_test_change_neither_weights_nor_choice(
         test = [replace(sentence, tags=("S-PER",) * len(sentence)) for sentence in corpus.splits["test"]]
         return replace(corpus, splits={**corpus.splits, "test": test})
 
-    monkeypatch.setattr(train, "load_corpus", poisoned)
+    monkeypatch.setattr(build, "load_corpus", poisoned)
     result = train.train(configure(f"output_dir={tmp_path}"))
     assert same(weights(trained), weights(result))
     assert result["best_epoch"] == trained["best_epoch"]
