@@ -64,8 +64,8 @@ class Trial:
 def composed(overrides: Sequence[str]) -> Any:
     """The config as `python run.py OVERRIDES` has it."""
     compose.check(overrides)
-    with compose.conf():
-        return hydra.compose(compose.ROOT, overrides=[*overrides])
+    with compose.hydra_context():
+        return hydra.compose(compose.CONFIG_NAME, overrides=[*overrides])
 
 
 def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:

@@ -8,14 +8,9 @@ from importlib import import_module
 from typing import Any, cast
 
 import hydra
-from hydra._internal.utils import get_args_parser
-from hydra.core.hydra_config import HydraConfig
-from hydra.types import RunMode
-from omegaconf import DictConfig
 
 from ner_experiments.commands import table
 from ner_experiments.config import compose
-from ner_experiments.launch import sweeper
 from ner_experiments.utils.text import did_you_mean
 
 USAGE = """usage: ner-experiments COMMAND ...
@@ -44,9 +39,8 @@ USAGE = """usage: ner-experiments COMMAND ...
 
 `ner-experiments COMMAND --help` says more."""
 
-COMMANDS = (
-    "attention", "cases", "dashboard", "errors", "export", "predict", "report", "smoke", "table", "watch", "xor",
-)  # fmt: skip
+COMMANDS = ("train", "attention", "cases", "dashboard", "errors", "export")
+COMMANDS += ("predict", "report", "smoke", "table", "watch", "xor")
 """Modules of `commands` whose `main` takes a command's arguments. Each is imported when its command is given."""
 
 
@@ -57,7 +51,6 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         print(USAGE)
         return 0
     own: dict[str, Callable[[list[str]], int]] = {
-        "train": train,
         "data": data,
         "tables": table.rewrite,
     }
@@ -77,51 +70,6 @@ def main_of(command: str) -> Callable[[list[str]], int]:
     return cast(Callable[[list[str]], int], import_module(f"ner_experiments.commands.{command}").main)
 
 
-def train(arguments: list[str]) -> int:
-    """Hands over to Hydra, which composes the config, or each one of a sweep, and calls `job` with it."""
-    options = get_args_parser().parse_args(arguments)
-    try:
-        of_table = sweeper.for_the_sweeper(options.overrides, sweep=options.multirun)
-        if not (of_table or options.help or options.hydra_help or options.cfg or options.info):
-            compose.check(options.overrides, sweep=options.multirun)
-    except ValueError as error:
-        print(f"{error}\nNothing was started.", file=sys.stderr)
-        return 1
-    if of_table:
-        arguments = [*(item for item in arguments if item not in options.overrides), *of_table]
-    command, sys.argv = sys.argv, ["run.py", *arguments]
-
-    def task(cfg: DictConfig) -> dict[str, Any]:
-        sys.argv = command  # Lightning repeats it for each process that trains a model with this one
-        return job(cfg)
-
-    hydra.main(version_base=compose.HYDRA, config_path=str(compose.CONF), config_name=compose.ROOT)(task)()
-    return 0
-
-
-def job(cfg: DictConfig) -> dict[str, Any]:
-    """One experiment. What the user caused is reported in a line, all else with its traceback."""
-    from ner_experiments.config.processes import is_first_process, num_processes
-    from ner_experiments.launch.summary import show_run
-    from ner_experiments.launch.worker import RefusedError, reason
-    from ner_experiments.train import train
-
-    single = HydraConfig.get().mode is RunMode.RUN
-    try:
-        if num_processes(cfg) > 1 and not single:
-            devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
-            raise ValueError(
-                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs are of several "
-                "processes takes hydra/launcher=local or slurm"
-            )
-        result = train(cfg, wait=single)
-    except (ValueError, OSError) as error:
-        raise RefusedError(reason(error)) from error
-    if single and is_first_process(cfg):
-        show_run(result)
-    return result
-
-
 def data(arguments: list[str]) -> int:
     from ner_experiments.commands.data import main
 
@@ -133,5 +81,5 @@ def open_source(name: str) -> Any:
     from hydra.utils import instantiate
 
     compose.check([f"data={name}"])
-    with compose.conf():
-        return instantiate(hydra.compose(compose.ROOT, overrides=[f"data={name}"]).data)
+    with compose.hydra_context():
+        return instantiate(hydra.compose(compose.CONFIG_NAME, overrides=[f"data={name}"]).data)

@@ -32,8 +32,8 @@ SMALL = ["data.max_sentences=40", "trainer.max_epochs=1", "runtime.progress=fals
 
 
 def configure(*overrides: str) -> DictConfig:
-    with compose.conf():
-        return hydra.compose(compose.ROOT, overrides=[*SMALL, *overrides])
+    with compose.hydra_context():
+        return hydra.compose(compose.CONFIG_NAME, overrides=[*SMALL, *overrides])
 
 
 def weights(result: dict[str, Any]) -> dict[str, bytes]:

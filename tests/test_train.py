@@ -32,8 +32,8 @@ SMALL = [
 
 
 def configure(*overrides: str) -> DictConfig:
-    with compose.conf():
-        return hydra.compose(compose.ROOT, overrides=[*SMALL, *overrides])
+    with compose.hydra_context():
+        return hydra.compose(compose.CONFIG_NAME, overrides=[*SMALL, *overrides])
 
 
 def weights(result: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -166,8 +166,8 @@ def test_what_the_suite_trains_it_loads(paper: str, tmp_path: Path) -> None:
         "trainer=smoke",
         f"output_dir={tmp_path}",
     ]
-    with compose.conf():
-        cfg = hydra.compose(compose.ROOT, overrides=[*overrides, "data.max_sentences=20"])
+    with compose.hydra_context():
+        cfg = hydra.compose(compose.CONFIG_NAME, overrides=[*overrides, "data.max_sentences=20"])
     folder = Path(train.train(cfg)["folder"])
     assert not build.load(folder)[0].training
 

@@ -15,7 +15,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig
 
-from ner_experiments.config.compose import CONF, HYDRA, ROOT, architectures
+from ner_experiments.config.compose import CONF, CONFIG_NAME, HYDRA_VERSION, architectures
 
 FOLDER = CONF.parent / "docs/diagrams"
 SMALL = {"hidden_size": 4, "dense_size": 8, "unit_size": 2, "num_units": 3}
@@ -36,8 +36,8 @@ def paper(name: str) -> str:
 def config(name: str) -> DictConfig:
     setting = paper(name)
     overrides = [f"paper={setting}", f"model={name}", f"layers={LAYERS.get(setting, 2)}"]
-    with initialize_config_dir(str(CONF), version_base=HYDRA):
-        cfg = compose(ROOT, overrides=overrides)
+    with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
+        cfg = compose(CONFIG_NAME, overrides=overrides)
     for key in SMALL.keys() & cfg.model.keys():
         cfg.model[key] = SMALL[key]
     return cfg

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ner_experiments.config import compose
 from ner_experiments.config.overrides import as_value
-from ner_experiments.launch.sweeper import of_table
+from ner_experiments.launch.sweeper import table_request
 from ner_experiments.tables import experiments
 
 if TYPE_CHECKING:
@@ -93,17 +93,16 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[Wanted]]:
     """Where its runs lie, and which they are. ValueError as `run.py -m` has it."""
     from ner_experiments.runs.status import Wanted
 
-    if (asked := of_table(overrides)) is not None:
-        table, chosen, others = asked
-        further = [str(item.input_line) for item in others]
-        rows = experiments.experiments(table, further)
-        seeds = chosen or experiments.seeds_of_table(table)
+    if (request := table_request(overrides)) is not None:
+        further = [*request.extra_overrides, *request.hydra_overrides]
+        rows = experiments.experiments(request.table, further)
+        seeds = request.seeds or experiments.seeds_of_table(request.table)
         runs = [Wanted.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
         return experiments.output_dir(further), runs
     from ner_experiments.launch.summary import labels
 
     jobs = compose.jobs(overrides)
-    configs = [experiments.compose(job, "watch") for job in jobs]
+    configs = [compose.compose(job, "watch") for job in jobs]
     runs = [Wanted.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
     return Path(configs[0].output_dir), runs
 

@@ -1,8 +1,8 @@
-"""Refuses a setting that is misspelt or of the wrong type before anything is started.
+"""Composes an experiment from conf/, after checking every override.
 
 Hydra lets `+trainer.max_epoch=3` add a key that nobody reads, and `layers=three` put a word where a number
-stood. Here each override is held against the same choices (`model=...`, `data=...`) with their own defaults:
-its key must be there already, and its value be of the default's type.
+belongs. Here each override is compared with the defaults of the chosen options (`model=...`, `data=...`): its key
+must exist, and its value must have the default's type.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from hydra import compose, initialize_config_dir
+import hydra
+from hydra import initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -22,18 +23,23 @@ from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.utils.text import did_you_mean
 
 PACKAGE = Path(__file__).parent.parent
 CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
-"""In an installed package conf/ lies inside it, in a checkout beside it."""
+"""conf/ lies inside an installed package, and beside the package in a checkout."""
 
-HYDRA = "1.3"
-ROOT = "config"
-KNOB = "layers"
-OF_SWEEPS = ("table", "seeds")
-KINDS = {
+HYDRA_VERSION = "1.3"
+CONFIG_NAME = "config"
+DEPTH = "layers"
+"""The setting that `model.num_layers` refers to; models of a fixed depth do not."""
+
+SWEEP_SETTINGS = ("table", "seeds")
+"""Not in conf/: the sweeper takes them from the command line."""
+
+TYPES = {
     bool: "true or false",
     int: "an integer",
     float: "a number",
@@ -43,24 +49,23 @@ KINDS = {
 }
 
 
-@contextmanager
-def conf() -> Iterator[None]:
-    """Hydra with the suite's conf/, for as long as a `with` lasts; in a sweep that Hydra runs, too."""
-    running = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
+def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
+    """The experiment's config. ValueError, preceded by `place`, for an override that `check` or Hydra refuses.
+
+    Cached: do not change what is returned.
+    """
     try:
-        with initialize_config_dir(str(CONF), version_base=HYDRA):
-            yield
-    finally:
-        GlobalHydra.instance().hydra = running
+        return _checked(tuple(overrides))
+    except (ValueError, HydraException, OmegaConfBaseException) as error:
+        raise ValueError(f"{place}: {error}" if place else str(error)) from error
 
 
 def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
     """ValueError for the first override that names no setting, or gives it a value of the wrong type.
 
-    In a sweep each job is checked that the values make.
+    In a sweep every job is checked.
     """
-    with conf():
+    with hydra_context():
         try:
             for job in split(overrides) if sweep else [overrides]:
                 check_job(parse(job))
@@ -69,10 +74,35 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
 
 
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
-    """Of a sweep. ValueError as `check`."""
+    """The overrides of each job of a sweep. ValueError as `check`."""
     check(overrides, sweep=True)
-    with conf():
+    with hydra_context():
         return split(overrides)
+
+
+@contextmanager
+def hydra_context() -> Iterator[None]:
+    """Hydra with the suite's conf/ inside a `with`; the context of a running sweep is restored afterwards."""
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
+            yield
+    finally:
+        GlobalHydra.instance().hydra = running
+
+
+@cache  # a table's rows are composed for checks, for the sweep and for the page
+def _checked(overrides: tuple[str, ...]) -> DictConfig:
+    check(overrides)
+    with hydra_context():
+        return composed(overrides)
+
+
+@cache  # most rows of tables only choose options, and their check composes exactly that
+def composed(overrides: tuple[str, ...]) -> DictConfig:
+    """Hydra's composition within `hydra_context`, unchecked. Cached: do not change what is returned."""
+    return hydra.compose(CONFIG_NAME, overrides=list(overrides))
 
 
 def split(overrides: Sequence[str]) -> list[list[str]]:
@@ -86,16 +116,15 @@ def parse(overrides: Sequence[str]) -> list[Override]:
 
 
 def check_job(overrides: Sequence[Override]) -> None:
-    parsed = [item for item in overrides if not is_for_hydra(item)]
-    choices = [item for item in parsed if options(item.key_or_group)]
+    own = [item for item in overrides if not is_for_hydra(item)]
+    choices = [item for item in own if options(item.key_or_group)]
     for item in choices:
         check_choice(item)
     defaults = composed(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
-    for item in parsed:
+    for item in own:
         if item not in choices:
             check_value(item, defaults)
-    for item in parsed:
-        if item.key_or_group == KNOB and f"${{{KNOB}}}" not in OmegaConf.to_yaml(defaults):
+        if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in OmegaConf.to_yaml(defaults):
             raise ValueError(f"{item.input_line}: no part of this experiment has layers to choose")
 
 
@@ -106,29 +135,31 @@ def is_for_hydra(item: Override) -> bool:
 def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
-        raise ValueError(
-            f"{item.input_line}: {group} has no {choice!r}{did_you_mean(str(choice), options(group))}"
-        )
+        hint = did_you_mean(str(choice), options(group))
+        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{hint}")
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
     key, known = item.key_or_group, list(keys(defaults))
     if key not in known:
-        near = did_you_mean(key, [*known, *groups(), *OF_SWEEPS])
-        raise ValueError(f"{item.input_line}: there is no setting {key!r}{near}")
+        hint = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
     value = item.value()
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
         return
-    allowed = kinds(defaults, key)
+    allowed = allowed_types(defaults, key)
     if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
-        expected = " or ".join(KINDS[kind] for kind in allowed if kind in KINDS)
+        expected = " or ".join(TYPES[kind] for kind in allowed if kind in TYPES)
         raise ValueError(f"{item.input_line}: {key} must be {expected}, got {item.get_value_string()}")
 
 
-def kinds(defaults: DictConfig, key: str) -> tuple[type, ...]:
-    """The types a setting may have: its default's, or if that is null those of the parameter it feeds."""
-    place, _, name = key.rpartition(".")
-    node = OmegaConf.select(defaults, place) if place else defaults
+def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
+    """The type of a setting's default; if that is null, the types of the parameter that it is passed to.
+
+    Empty if any value is allowed.
+    """
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(defaults, parent) if parent else defaults
     if OmegaConf.is_missing(node, name):
         return ()
     default = node[name]
@@ -138,11 +169,11 @@ def kinds(defaults: DictConfig, key: str) -> tuple[type, ...]:
     if "_target_" not in node:
         return ()
     hints = get_type_hints(get_object(node._target_).__init__)
-    return tuple(kind for kind in get_args(hints[name]) if kind in (*KINDS, NoneType))
+    return tuple(kind for kind in get_args(hints[name]) if kind in (*TYPES, NoneType))
 
 
 def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
-    """Every setting by its dotted name, the inner nodes too."""
+    """The dotted name of every setting, and of every inner node."""
     for name in map(str, node):
         yield f"{prefix}{name}"
         child = node._get_node(name)
@@ -150,20 +181,9 @@ def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
             yield from keys(child, f"{prefix}{name}.")
 
 
-@cache  # most rows of tables are choices alone, and composed for their check
-def composed(overrides: tuple[str, ...]) -> DictConfig:
-    """Unchecked, within `conf`. Not to be changed: who asks again gets the same."""
-    return compose(ROOT, overrides=list(overrides))
-
-
 @cache
 def options(group: str) -> list[str]:
     return loader().get_group_options(group)
-
-
-def architectures() -> list[str]:
-    """The names of conf/model/*.yaml, without Hydra."""
-    return sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 
 
 def groups() -> list[str]:
@@ -172,3 +192,8 @@ def groups() -> list[str]:
 
 def loader() -> Any:
     return GlobalHydra.instance().config_loader()
+
+
+def architectures() -> list[str]:
+    """The names of conf/model/*.yaml, read without Hydra."""
+    return sorted(path.stem for path in (CONF / "model").glob("*.yaml"))

@@ -1,4 +1,5 @@
-"""Which settings make a run what it is: its name on disk, and what a table may count."""
+"""The identity of a run: a hash of the settings that can change its result. It names folders, and decides which
+runs count for a row of a table."""
 
 from __future__ import annotations
 
@@ -12,29 +13,29 @@ from omegaconf import DictConfig, OmegaConf
 
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir")
 KNOBS = ("layers", "paper")
-"""They act only where another setting takes them up, and count there."""
+"""They only take effect through the settings that refer to them, which are hashed."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
-"""Of data and inputs: where a file lies is not what it holds, and its checksum counts instead."""
-FOR_OTHER_TEXT = "tokens"
-"""Of data: says how `predict` cuts text into tokens, and nothing of what was trained."""
+"""Settings of data and inputs that say where a file is; the checksum of its content is hashed instead."""
+PREDICT_ONLY = "tokens"
+"""The setting of data for the tokenizer of `predict`, which training does not use."""
 
 
 def identity(cfg: DictConfig, checksum: str) -> str:
-    """64 hexadecimal digits; equal if and only if two runs differ in nothing but the seed and where they ran.
+    """64 hexadecimal digits, equal if and only if two runs differ only in their seed and where they ran.
 
-    `checksum` stands for the contents of every file that was read.
+    checksum: of the content of every file that was read.
     """
     text = json.dumps([as_numbers(counted(cfg)), checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def experiment(cfg: DictConfig) -> str:
-    """Like `identity`, but known before any file is read: the same on whatever data lies in its place."""
+    """A name like `identity` that is known before any file is read, and does not depend on the content of files."""
     return f"experiment-{identity(cfg, checksum='')[:12]}"
 
 
 def counted(cfg: DictConfig) -> dict[Any, Any]:
-    """The settings that make a run what it is, without those that say where and how it ran."""
+    """The settings that can change a run's result."""
     settings = OmegaConf.to_container(cfg, resolve=True)
     assert isinstance(settings, dict)
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
@@ -42,12 +43,12 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     for reader in (settings["data"], *inputs(settings)):
         for name in PLACES:
             reader.pop(name, None)
-    settings["data"].pop(FOR_OTHER_TEXT, None)
+    settings["data"].pop(PREDICT_ONLY, None)
     return settings
 
 
 def as_numbers(node: Any) -> Any:
-    """0 and 0.0 are one setting."""
+    """The settings with every integer as a float, so that 0 and 0.0 are equal."""
     if isinstance(node, dict):
         return {name: as_numbers(value) for name, value in node.items()}
     if isinstance(node, list):
@@ -56,7 +57,7 @@ def as_numbers(node: Any) -> Any:
 
 
 def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """model.num_layers of {model: {num_layers: ...}}, and its value."""
+    """Each setting by its dotted name: "model.num_layers" for {model: {num_layers: ...}}."""
     for name, value in settings.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{prefix}{name}.")
@@ -65,7 +66,7 @@ def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-    """What reads the text, wherever it is set: words.input, direct.spelling.input, first.words.input."""
+    """The settings of every input, wherever they are: words.input, direct.spelling.input, first.words.input."""
     for name, value in part.items():
         if name == "input":
             yield value
@@ -74,7 +75,7 @@ def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
 
 
 def run_folder(cfg: DictConfig, name: str) -> Path:
-    """output_dir/DATA-MODEL-DECODER-IDENTITY/seed-SEED; nothing in it depends on the clock."""
+    """output_dir/DATA-MODEL-DECODER-IDENTITY/seed-SEED."""
     parts = [cfg.data.name, kind(cfg.model), kind(cfg.decoder), name[:12]]
     return Path(cfg.output_dir) / "-".join(parts) / f"seed-{cfg.seed}"
 
@@ -84,6 +85,6 @@ def kind(part: DictConfig) -> str:
 
 
 def tags(cfg: DictConfig) -> list[str]:
-    """What a logger can find a run by. The last is the same for all that a row of a table counts."""
+    """Tags of a run for loggers. The last one is shared by all runs that count for the same row of a table."""
     parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
     return [*dict.fromkeys(parts), experiment(cfg)]

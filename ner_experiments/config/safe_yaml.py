@@ -1,10 +1,9 @@
-"""YAML of the plain kind: names, lists and values written out, of which nothing grows or acts when read.
+"""Reads YAML files of strangers: config.yaml of a run's folder, and tables.
 
-The config.yaml of a run's folder, read as data: what it may not have called or looked up is refused first.
-
-A run's folder may come from anyone. Its config is instantiated when the run is loaded, so it may name only
-what the suite's own configs name, and PyTorch's own modules and optimizers. And as every run writes its
-settings resolved, none may refer to something, such as a variable of the environment.
+A run's folder may come from anyone, and its config is instantiated when the run is loaded. So its `_target_`s may
+only name what the suite's own conf/ names, or modules and optimizers of PyTorch and of `ner_experiments.models`.
+Every run writes its settings resolved, so interpolations such as `${oc.env:HOME}` are refused, as are YAML aliases,
+tags and deep nesting.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ner_experiments.config.compose import CONF, PACKAGE
 from ner_experiments.data.columns import read_lines
 from ner_experiments.utils.text import quoted, visible
 
-DEEPEST = 10
+MAX_DEPTH = 10
 _NESTS = {
     yaml.MappingStartEvent: 1,
     yaml.SequenceStartEvent: 1,
@@ -35,10 +34,10 @@ _NESTS = {
 
 
 def read_text(path: Path) -> str:
-    """The file's text, for a parser of YAML.
+    """The text of a file, checked to be plain YAML.
 
-    ValueError, with file and line: bytes that are no UTF-8 text, text that is no YAML, a value that stands
-    alone, more than ten levels, an alias (`*name`, of which a few lines make millions), a tag (`!name`).
+    ValueError, with file and line, for bytes that are not UTF-8, invalid YAML, a bare value, more than ten levels,
+    an alias (`*name`: a few lines of them expand to millions) and a tag (`!name`).
     """
     text = "\n".join(line for _, line in read_lines(path))
     depth = 0
@@ -53,8 +52,8 @@ def read_text(path: Path) -> str:
 
 
 def _broken(event: yaml.Event, depth: int) -> str:
-    if depth > DEEPEST:
-        return f"more than {DEEPEST} levels"
+    if depth > MAX_DEPTH:
+        return f"more than {MAX_DEPTH} levels"
     if isinstance(event, yaml.AliasEvent):
         return f"aliases are not read, got {quoted(f'*{event.anchor}')}"
     if getattr(event, "tag", None):
@@ -65,7 +64,7 @@ def _broken(event: yaml.Event, depth: int) -> str:
 
 
 def describe(error: Exception, text: str) -> str:
-    """A parser's error as it follows the name of the file: its line, where it knows one, and its rule."""
+    """A parser's error as a suffix to the file's name: the line, if known, and the rule."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         rule = " ".join(part for part in (error.context, error.problem) if part)
@@ -89,12 +88,12 @@ PARTS = (
     "trainer",
 )
 TARGET, GET_CLASS = "_target_", "hydra.utils.get_class"
-MODELS, INITIALISERS = "ner_experiments.models", "torch.nn.init"
-OF_TORCH = ("torch.nn", "torch.optim", INITIALISERS)
+MODELS, INITIALIZERS = "ner_experiments.models", "torch.nn.init"
+OF_TORCH = ("torch.nn", "torch.optim", INITIALIZERS)
 
 
 def read_config(path: Path) -> DictConfig:
-    """The settings of a run. ValueError, with place and value, for those that no run of the suite writes."""
+    """The settings of a run. ValueError, with key and value, for settings that no run of the suite writes."""
     text = read_text(path)
     try:
         cfg = OmegaConf.create(text)
@@ -112,12 +111,12 @@ def read_config(path: Path) -> DictConfig:
 
 
 def refuse_foreign(settings: Any, source: Path | str) -> None:
-    """ValueError if settings name anything to be called but what conf/ does, or a part of PyTorch's or ours.
+    """ValueError if a `_target_` names anything but what conf/ names, or a module or optimizer.
 
-    `settings` are plain dictionaries and lists, without references; `source` is where they come from.
+    settings: plain dictionaries and lists, without interpolations. source: where they come from.
     """
-    for place, name in called(settings):
-        if not (isinstance(name, str) and (name in named_in_conf() or is_a_part(name))):
+    for place, name in targets(settings):
+        if not (isinstance(name, str) and (name in named_in_conf() or is_module_or_optimizer(name))):
             raise ValueError(
                 f"{source}: {place}: a run may name what conf/ names, a class of {MODELS}, "
                 f"or what is directly in {', '.join(OF_TORCH)}, got {name!r}"
@@ -126,15 +125,15 @@ def refuse_foreign(settings: Any, source: Path | str) -> None:
 
 @cache
 def named_in_conf() -> frozenset[str]:
-    """All that the suite's own configs have called."""
+    """Every `_target_` in conf/."""
     files = [OmegaConf.to_container(OmegaConf.load(path)) for path in CONF.rglob("*.yaml")]
-    return frozenset(name for file in files for _, name in called(file))
+    return frozenset(name for file in files for _, name in targets(file))
 
 
-def is_a_part(name: str) -> bool:
-    """Whether it is a module, optimizer or initialiser by the name under which its own package has it.
+def is_module_or_optimizer(name: str) -> bool:
+    """Whether a dotted name is that of a module, optimizer or initializer, directly in its own package.
 
-    A name that goes on behind that, torch.nn.init.torch.load, could lead anywhere; no such name is looked up.
+    A longer name, such as torch.nn.init.torch.load, could lead anywhere and is not looked up.
     """
     place, _, kind = name.rpartition(".")
     models = {f"{MODELS}.{path.stem}" for path in (PACKAGE / "models").glob("*.py")}
@@ -146,20 +145,20 @@ def is_a_part(name: str) -> bool:
     found = getattr(import_module(place), kind, None)
     of_the_kind = (
         isinstance(found, FunctionType)
-        if place == INITIALISERS
+        if place == INITIALIZERS
         else isinstance(found, type) and issubclass(found, nn.Module | Optimizer)
     )
     return of_the_kind and found.__module__.startswith(place)
 
 
-def called(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Where settings name something to be called, and its name; a class that is only handed on counts too."""
+def targets(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The key and the name of every `_target_`, and of every class passed on by `hydra.utils.get_class`."""
     if isinstance(node, dict) and TARGET in node:
         only_a_class = node[TARGET] == GET_CLASS and node.keys() == {TARGET, "path"}
         key = "path" if only_a_class else TARGET
         yield f"{place}.{key}".removeprefix("."), node[key]
     for key, child in children(node):
-        yield from called(child, f"{place}.{key}".removeprefix("."))
+        yield from targets(child, f"{place}.{key}".removeprefix("."))
 
 
 def leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,7 @@
-"""`hydra/launcher=local`: the jobs of a sweep side by side on this machine, each in a process of its own."""
+"""`hydra/launcher=local` runs the jobs of a sweep side by side on this machine, each in its own process.
+
+Hydra imports this file at every start, so what is slow to import is imported where it is used.
+"""
 
 import os
 import signal
@@ -17,13 +20,15 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from ner_experiments.launch import worker
+
 
 @dataclass
 class LocalLauncherConfig:
-    """jobs: how many at a time; 0: one for each slot, or without GPUs one for each processor.
+    """jobs: how many run at a time; 0: one for each slot, or without GPUs one for each processor.
 
-    gpus: those to use, as CUDA counts them, and by default all there are; a slot is `gpus_per_job` of them.
-    minutes: after so many a job is stopped, and goes on when the command is repeated; 0: never.
+    gpus: the CUDA indices to use; by default all GPUs. A slot is `gpus_per_job` of them.
+    minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.LocalLauncher"
@@ -34,12 +39,12 @@ class LocalLauncherConfig:
 
 
 GRACE = 60.0
-"""Seconds for a stopped job to write its checkpoint, before it is killed."""
+"""Seconds that a stopped job has to write its checkpoint before it is killed."""
 
 
 @dataclass
 class Running:
-    """A job and its process; `slot`: the GPUs that it sees."""
+    """A job and its process. slot: its CUDA_VISIBLE_DEVICES."""
 
     number: int
     overrides: Sequence[str]
@@ -49,16 +54,16 @@ class Running:
     started: float = field(default_factory=time.monotonic)
     late: bool = False
 
-    def stop(self, how: signal.Signals) -> None:
-        """All processes of the job: several, if they train one model together."""
+    def stop(self, signal_: signal.Signals) -> None:
+        """Sends a signal to all processes of the job, of which there are several if they train one model together."""
         if self.process.poll() is None:
-            os.killpg(self.process.pid, how)
+            os.killpg(self.process.pid, signal_)
 
 
 class LocalLauncher(Launcher):
-    """A job that crashes, or is killed for its memory, takes no other with it.
+    """Starts one process per job; a job that crashes or runs out of memory stops no other.
 
-    Nothing outlives the sweep: when it is stopped or dies, its jobs write their checkpoints and end.
+    No job outlives the sweep: when it is stopped or dies, its jobs write their checkpoints and end.
     """
 
     def __init__(self, jobs: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float) -> None:
@@ -68,21 +73,19 @@ class LocalLauncher(Launcher):
                 raise ValueError(f"hydra.launcher.{name} must be at least {lowest}, got {value}")
         self.jobs, self.minutes = jobs, minutes
         self.slots = slots(gpus, gpus_per_job)
-        self.for_hydra: list[str] = []
+        self.hydra_overrides: list[str] = []
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """A job's process composes its config by itself."""
-        from ner_experiments.launch.worker import for_hydra
-
-        self.for_hydra = for_hydra(config)
+        """Keeps only the overrides of Hydra itself: each job composes its own config."""
+        self.hydra_overrides = worker.hydra_overrides(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         waiting = list(enumerate(job_overrides))[::-1]
         results: dict[int, JobReturn] = {}
         running: list[Running] = []
-        with tempfile.TemporaryDirectory() as folder, ended_together(running):
+        with tempfile.TemporaryDirectory() as folder, stop_on_exit(running):
             while waiting or running:
-                while waiting and len(running) < self.at_a_time:
+                while waiting and len(running) < self.max_running:
                     running.append(self.start(*waiting.pop(), Path(folder), running))
                 time.sleep(0.1)
                 for job in running:
@@ -94,24 +97,22 @@ class LocalLauncher(Launcher):
         return [results[number] for number in range(len(job_overrides))]
 
     @property
-    def at_a_time(self) -> int:
+    def max_running(self) -> int:
         return self.jobs or len(self.slots) or len(os.sched_getaffinity(0))
 
     def start(
         self, number: int, overrides: Sequence[str], folder: Path, running: Sequence[Running]
     ) -> Running:
-        """On the slot with the fewest jobs."""
-        from ner_experiments.launch.worker import python_path
-
+        """Starts a job on the slot with the fewest jobs."""
         load = {slot: sum(job.slot == slot for job in running) for slot in self.slots}
         slot = min(load, key=load.__getitem__) if load else None
         outcome = folder / f"{number}.json"
         program = [sys.executable, "-m", "ner_experiments.launch.worker", str(outcome)]
-        shown = {} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}
+        devices = {} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}
         process = subprocess.Popen(
-            [*program, *self.for_hydra, *overrides],
-            stdin=subprocess.PIPE,  # tells the job when this process is gone
-            env={**os.environ, "PYTHONPATH": python_path(), **shown},
+            [*program, *self.hydra_overrides, *overrides],
+            stdin=subprocess.PIPE,  # ends with this process, which stops the job
+            env={**os.environ, "PYTHONPATH": worker.python_path(), **devices},
             start_new_session=True,
         )
         return Running(number, overrides, process, outcome, slot)
@@ -127,13 +128,10 @@ class LocalLauncher(Launcher):
             job.stop(signal.SIGKILL)
 
     def result(self, job: Running) -> JobReturn:
-        from ner_experiments.launch import worker
-        from ner_experiments.launch.worker import failed
-
         if job.late and not job.outcome.exists():
             reason = f"stopped after {self.minutes:g} minutes; it goes on when the command is repeated"
-            return failed(job.overrides, reason)
-        return worker.told(job.outcome, job.overrides, job.process.returncode)
+            return worker.failed(job.overrides, reason)
+        return worker.job_return(job.outcome, job.overrides, job.process.returncode)
 
     @staticmethod
     def report(results: dict[int, JobReturn], total: int, running: int) -> None:
@@ -143,8 +141,8 @@ class LocalLauncher(Launcher):
 
 
 def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
-    """CUDA_VISIBLE_DEVICES of each slot; none without GPUs. ValueError if they do not make whole slots."""
-    import torch
+    """CUDA_VISIBLE_DEVICES of each slot; empty without GPUs. ValueError if the GPUs cannot be divided evenly."""
+    import torch  # takes a second
 
     count = torch.cuda.device_count()
     if gpus is not None and not gpus:
@@ -160,13 +158,13 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
 
 
 @contextmanager
-def ended_together(running: Sequence[Running]) -> Iterator[None]:
-    """SIGTERM and Ctrl-C reach the jobs too, which get time for their checkpoints."""
+def stop_on_exit(running: Sequence[Running]) -> Iterator[None]:
+    """Passes SIGTERM and Ctrl-C on to the jobs, and gives them time to write their checkpoints."""
 
-    def leave(*_: Any) -> None:
+    def exit_(*_: Any) -> None:
         sys.exit(143)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    before = signal.signal(signal.SIGTERM, exit_)
     try:
         yield
     finally:

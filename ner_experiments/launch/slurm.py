@@ -1,4 +1,7 @@
-"""`hydra/launcher=slurm`: submits a sweep to SLURM as one array job, and waits for it. A Hydra launcher."""
+"""`hydra/launcher=slurm` submits a sweep to SLURM as one array job and waits for it.
+
+Hydra imports this file at every start, so what is slow to import is imported where it is used.
+"""
 
 import json
 import os
@@ -17,6 +20,11 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from ner_experiments.launch import worker
+from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
+from ner_experiments.tables.experiments import output_dir
+from ner_experiments.utils.files import replacing
+
 if TYPE_CHECKING:
     from submitit import JobEnvironment
     from submitit.core.utils import DelayedSubmission
@@ -24,20 +32,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class SlurmLauncherConfig:
-    """What each job of a sweep asks SLURM for; null asks for nothing, and takes what the cluster gives.
+    """The resources of each job of a sweep; null leaves the choice to the cluster.
 
-    folder: where submitit's files and the jobs' logs go; every node must see it. null: `output_dir`/slurm
-    partition, account, qos: as sbatch's
-    nodes, tasks_per_node: above 1 for `trainer=ddp`, one task per process of the run
-    cpus_per_task: of each task; `runtime.threads` says how many of them training uses
+    folder: of submitit's files and the jobs' logs, which every node must see; null: `output_dir`/slurm
+    partition, account, qos: the options of sbatch
+    nodes, tasks_per_node: above 1 for `trainer=ddp`, with one task per process of the run
+    cpus_per_task: `runtime.threads` of them are used for training
     gpus_per_node: shared by the tasks of a node
     mem_gb: memory per node
-    timeout_min: the time limit; a run that reaches it is put back into the queue, and goes on from there
-    max_num_timeout: how often it may be put back for that before it fails; preemption does not count
-    signal_delay_s: how long before the time limit that begins
-    max_jobs_at_once: of the sweep's jobs
-    setup: lines of shell that are run before each job, such as `module load cuda`
-    additional_parameters: further ones of sbatch, by their long names, such as {constraint: a100}
+    timeout_min: the time limit; a run that reaches it is requeued, and resumed from its checkpoint
+    max_num_timeout: how often a run is requeued for that before it fails; preemption does not count
+    signal_delay_s: how long before the time limit the run is told to stop
+    max_jobs_at_once: how many jobs of the sweep run at a time
+    setup: shell commands that run before each job, such as `module load cuda`
+    additional_parameters: other options of sbatch by their long names, such as {constraint: a100}
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.SlurmLauncher"
@@ -59,47 +67,42 @@ class SlurmLauncherConfig:
 
 
 class SlurmError(CompactHydraException):
-    """Nothing was submitted. Hydra prints these without a traceback."""
+    """The reason why nothing was submitted. Hydra prints it without a traceback."""
 
 
 class SlurmLauncher(Launcher):
-    """One task of an array job for each job of the sweep; its index is the job's place in the sweep.
+    """Submits one task of an array job per job of the sweep; the task's index is the job's position in the sweep.
 
-    If the waiting process is ended the array job goes on; `scancel` ends that.
+    If the waiting process ends, the array job continues; `scancel` ends it.
     """
 
     def __init__(self, **settings: Any) -> None:
         self.settings = SlurmLauncherConfig(**settings)
         self.name = ""
-        self.for_hydra: list[str] = []
+        self.hydra_overrides: list[str] = []
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        from ner_experiments.launch.worker import for_hydra
-
-        self.for_hydra = for_hydra(config)
+        self.hydra_overrides = worker.hydra_overrides(config)
         table = OmegaConf.select(config, "hydra.sweeper.table")
-        self.name = table or "ner_experiments"  # of which squeue shows eight letters
+        self.name = table or "ner_experiments"  # squeue shows its first eight letters
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        from ner_experiments.launch import worker as job
-        from ner_experiments.launch.slurm_array import SlurmArray
-
         jobs = [list(overrides) for overrides in job_overrides]
         folder = self.folder(jobs[0])
         submitted = self.submit(folder, jobs)
         outcomes = SlurmArray(folder, dict(zip(submitted, jobs, strict=True))).wait()
         return [
-            job.failed(overrides, outcome) if isinstance(outcome, str) else job.finished(overrides, outcome)
+            worker.failed(overrides, outcome)
+            if isinstance(outcome, str)
+            else worker.completed(overrides, outcome)
             for overrides, outcome in zip(jobs, outcomes, strict=True)
         ]
 
     def folder(self, overrides: Sequence[str]) -> Path:
-        from ner_experiments.tables.experiments import output_dir
-
         return Path(self.settings.folder) if self.settings.folder else output_dir(overrides) / "slurm"
 
     def submit(self, folder: Path, jobs: Sequence[list[str]]) -> list[str]:
-        """SLURM's ids of the jobs. SlurmError for what is missing here, or what SLURM does not accept."""
+        """SLURM's job ids. SlurmError if submitit or SLURM is missing, or if SLURM rejects the jobs."""
         try:
             from submitit import SlurmExecutor
             from submitit.core.utils import FailedJobError, FailedSubmissionError
@@ -111,21 +114,21 @@ class SlurmLauncher(Launcher):
         executor = SlurmExecutor(folder, max_num_timeout=self.settings.max_num_timeout)
         executor.update_parameters(**self.parameters())
         try:
-            with environment_of_jobs():
-                submitted = executor.submit_array([ArrayTask([*self.for_hydra, *job]) for job in jobs])
+            with job_environment():
+                submitted = executor.submit_array([ArrayTask([*self.hydra_overrides, *job]) for job in jobs])
         except (FailedJobError, FailedSubmissionError) as error:
-            said = " ".join(str(error).split())
-            raise SlurmError(f"hydra/launcher=slurm: SLURM does not take these jobs: {said}") from error
-        return [each.job_id for each in submitted]
+            message = " ".join(str(error).split())
+            raise SlurmError(f"hydra/launcher=slurm: SLURM does not take these jobs: {message}") from error
+        return [job.job_id for job in submitted]
 
     def parameters(self) -> dict[str, Any]:
-        """The settings under submitit's names. The job that SLURM preempts is put back into the queue.
+        """The settings under submitit's names. A preempted job is requeued.
 
-        srun has not taken over cpus_per_task since SLURM 22.05. One process that crashes ends the others
-        of its run, which would wait for it.
+        srun does not inherit cpus_per_task since SLURM 22.05. A process that crashes ends the other processes of
+        its run, which would otherwise wait for it.
         """
         chosen = self.settings
-        asked = {
+        optional = {
             "partition": chosen.partition,
             "account": chosen.account,
             "qos": chosen.qos,
@@ -133,7 +136,7 @@ class SlurmLauncher(Launcher):
             "mem": None if chosen.mem_gb is None else f"{round(chosen.mem_gb * 1024)}M",
         }
         return {
-            **{name: value for name, value in asked.items() if value is not None},
+            **{name: value for name, value in optional.items() if value is not None},
             "job_name": self.name,
             "nodes": chosen.nodes,
             "ntasks_per_node": chosen.tasks_per_node,
@@ -149,18 +152,16 @@ class SlurmLauncher(Launcher):
 
 
 @contextmanager
-def environment_of_jobs() -> Iterator[None]:
-    """What sbatch hands on: with this code's place, and without what SLURM says of the sweep's own process.
+def job_environment() -> Iterator[None]:
+    """The environment that sbatch passes on to the jobs: with this code on PYTHONPATH, and without SLURM_* variables.
 
-    In a sweep that is itself a job, its jobs would take that for theirs.
+    If the sweep itself runs in a SLURM job, its jobs would take that job's variables for their own.
     """
-    from ner_experiments.launch.worker import python_path
-
     before = dict(os.environ)
     for name in before:
         if name.startswith("SLURM_") and name != "SLURM_CONF":
             del os.environ[name]
-    os.environ["PYTHONPATH"] = python_path()
+    os.environ["PYTHONPATH"] = worker.python_path()
     try:
         yield
     finally:
@@ -169,56 +170,53 @@ def environment_of_jobs() -> Iterator[None]:
 
 
 class ArrayTask:
-    """One job of the sweep, as submitit pickles it and calls it on a node.
+    """One job of the sweep, pickled by submitit and called on a node.
 
-    What came of it is left as JSON: nobody has to unpickle what submitit leaves.
+    Its outcome is written as JSON, so that nothing has to be unpickled.
     """
 
     def __init__(self, overrides: list[str]) -> None:
         self.overrides = overrides
 
     def __call__(self) -> None:
-        """Leaves what `job.run` returns, or a failure in one line, which it raises so that submitit stops."""
+        """Writes the result of `worker.run`, or the reason of its failure, which it also raises to stop submitit."""
         from submitit import JobEnvironment
 
-        from ner_experiments.launch import worker as job
-
         environment = JobEnvironment()
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # submitit's only logs; training sets its own
+        signal.signal(
+            signal.SIGTERM, signal.SIG_DFL
+        )  # submitit's handler only logs; training installs its own
         limit = getattr(signal, f"SIG{environment.USR_SIG}")
-        put_back = signal.getsignal(limit)
-        assert callable(put_back)
+        requeue = signal.getsignal(limit)
+        assert callable(requeue)
 
-        def near_the_limit(number: int, frame: FrameType | None) -> None:
-            """Has submitit put the job back, but does not stop at once as it would.
+        def requeue_near_limit(number: int, frame: FrameType | None) -> None:
+            """Lets submitit requeue the job, but does not exit at once as submitit would.
 
-            SLURM answers with a SIGTERM, on which the run writes its checkpoint and ends.
+            SLURM then sends SIGTERM, on which the run writes its checkpoint and ends.
             """
             try:
-                put_back(number, frame)
+                requeue(number, frame)
             except SystemExit:
                 return
 
-        signal.signal(limit, near_the_limit)
+        signal.signal(limit, requeue_near_limit)
         try:
-            leave(environment, {"result": job.run(self.overrides)})
+            write_outcome(environment, {"result": worker.run(self.overrides)})
         except Exception as error:
-            reason = job.reason(error)
-            leave(environment, {"failed": reason})
-            raise job.RefusedError(reason) from error
+            reason = worker.reason(error)
+            write_outcome(environment, {"failed": reason})
+            raise worker.RefusedError(reason) from error
 
     def checkpoint(self) -> "DelayedSubmission":
-        """What submitit starts when the job comes out of the queue again: the same; the rest is on disk."""
+        """The task that submitit starts when the requeued job runs again: the same one, resumed from its checkpoint."""
         from submitit.core.utils import DelayedSubmission
 
         return DelayedSubmission(self)
 
 
-def leave(environment: "JobEnvironment", outcome: dict[str, Any]) -> None:
-    """Where `SlurmArray` looks for it; what the process left before it was put back is no longer so."""
-    from ner_experiments.launch.slurm_array import OUTCOME
-    from ner_experiments.utils.files import replacing
-
+def write_outcome(environment: "JobEnvironment", outcome: dict[str, Any]) -> None:
+    """Writes the file that `SlurmArray` waits for, in place of an earlier one if the job was requeued."""
     path = environment.paths.folder / f"{environment.job_id}_{environment.global_rank}{OUTCOME}"
     with replacing(path) as part:
         part.write_text(json.dumps(outcome), encoding="utf-8")

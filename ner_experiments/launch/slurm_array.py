@@ -1,7 +1,4 @@
-"""An array job of SLURM: waits for its tasks, says what they do, and tells results from failures.
-
-Which runs of a sweep wait in SLURM's queue: as squeue says, where there is one.
-"""
+"""Waits for the tasks of a SLURM array job, reports their states, and finds the runs that are pending."""
 
 from __future__ import annotations
 
@@ -16,37 +13,37 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.config.compose import compose
 from ner_experiments.launch.summary import apart
 from ner_experiments.runs.status import Wanted
-from ner_experiments.tables import experiments
 
 Outcome = dict[str, Any] | str
-"""What a task returned, or in one line why it did not."""
+"""The result of a task, or the reason of its failure in one line."""
 
 ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
     *("NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED", "TIMEOUT"),
 }
-"""SLURM's states of jobs that will not run again; what is put back into its queue is PENDING."""
+"""States of jobs that will not run again; a requeued job is PENDING."""
 
 FORGOTTEN = ("FORGOTTEN", "")
-"""Not SLURM's: of a job that it does not know any more, as minutes after its end."""
+"""Not a state of SLURM: it forgets a job some minutes after its end."""
 
 TASKS = "_tasks.txt"
-"""Behind the job's id: a line for each task, its id and its overrides, quoted as a shell reads them."""
+"""Follows the job's id in a file name. One line per task: its id and its overrides, quoted for a shell."""
 
 OUTCOME = "_outcome.json"
-"""A process of a task leaves this behind the task's id and its own number among them: 12_0_0_outcome.json."""
+"""Follows the ids of task and process in the name of the file that a process writes: 12_0_0_outcome.json."""
 
 LATE = 15.0
-"""Seconds that a result may need, after its job has ended, to be seen through a network file system."""
+"""Seconds that a network file system may take to show the result of a job that has ended."""
 
 
 class SlurmArray:
-    """The tasks of one array job by their ids, 12_0 12_1 ..., each with its job's overrides.
+    """The tasks of an array job by id (12_0, 12_1, ...), each with the overrides of its job.
 
-    A sweep of one job is no array: its id is 12. What they leave lies in `folder`. With several
-    processes per task the first one's result is the task's.
+    A sweep of one job is no array; its id is 12. The outcomes are files in `folder`; with several processes per
+    task, the first one's result is that of the task.
     """
 
     def __init__(self, folder: Path, tasks: Mapping[str, Sequence[str]]) -> None:
@@ -63,36 +60,36 @@ class SlurmArray:
         self.answers = True
 
     def wait(self) -> list[Outcome]:
-        """In the order of the tasks. A task that fails, or is cancelled, stops no other."""
+        """Blocks until all tasks have ended; returns their outcomes in order. A task that fails stops no other."""
         started = time.monotonic()
         say(f"job {self.id}, tasks: {len(self.tasks)}, listed in {self.listed}")
-        say(f"it goes on if this command is ended; `scancel {self.id}` ends it")
+        say(f"it continues if this command is ended; `scancel {self.id}` ends it")
         while True:
-            self.look()
+            self.poll()
             if len(self.outcomes) == len(self.tasks):
                 return [self.outcomes[task] for task in self.tasks]
             time.sleep(min(15.0, 1.0 + (time.monotonic() - started) / 30))
 
-    def look(self) -> None:
-        """Asks SLURM once, for all tasks. While it does not answer only results count."""
+    def poll(self) -> None:
+        """Asks SLURM once for the states of all tasks. While SLURM does not answer, only results count."""
         queue = squeue(self.id)
         if (queue is not None) != self.answers:
             self.answers = queue is not None
             say("SLURM answers again" if self.answers else "SLURM does not answer; waiting")
-        files = set(os.listdir(self.folder))  # unlike a look for one file, not from a network cache
+        files = set(os.listdir(self.folder))  # listing a folder bypasses the cache of a network file system
         for task, words in self.tasks.items():
             if task in self.outcomes:
                 continue
             state, node = ("UNKNOWN", "") if queue is None else queue.get(task, FORGOTTEN)
             if (outcome := self.outcome(task, state, files)) is None:
-                self.follow(task, state, node)
+                self.report_change(task, state, node)
                 continue
             self.outcomes[task] = outcome
             why = f" | {outcome}" if isinstance(outcome, str) else ""
             say(f"{task} {verb(outcome)} ({len(self.outcomes)} of {len(self.tasks)}){words}{why}")
 
     def outcome(self, task: str, state: str, files: set[str]) -> Outcome | None:
-        """None while the task may still succeed: one that failed may be back in the queue a moment later."""
+        """The outcome of a task; None while it may still succeed: a failed task may be requeued at once."""
         ended = state in ENDED or state == FORGOTTEN[0]
         for name in sorted(files):
             if not (name.startswith(f"{task}_") and name.endswith(OUTCOME)):
@@ -113,7 +110,7 @@ class SlurmArray:
     def log(self, outcome: str) -> Path:
         return self.folder / outcome.replace(OUTCOME, "_log.out")
 
-    def follow(self, task: str, state: str, node: str) -> None:
+    def report_change(self, task: str, state: str, node: str) -> None:
         before = self.states.get(task)
         if state == "RUNNING" != before:
             say(f"{task} runs on {node}{self.tasks[task]}")
@@ -134,52 +131,52 @@ def verb(outcome: Outcome) -> str:
 
 
 def squeue(job: str) -> dict[str, tuple[str, str]] | None:
-    """State and nodes of each task that SLURM still knows; None while it does not answer."""
+    """State and nodes of each task that SLURM still knows; None if it does not answer."""
     command = ["squeue", f"--jobs={job}", "--array", "--states=all", "--noheader", "--format=%i|%T|%N"]
-    asked = subprocess.run(command, capture_output=True, text=True)
-    if asked.returncode and "Invalid job id" not in asked.stderr:
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode and "Invalid job id" not in answer.stderr:
         return None
-    rows = [line.split("|") for line in asked.stdout.splitlines()]
+    rows = [line.split("|") for line in answer.stdout.splitlines()]
     return {task: (state, nodes) for task, state, nodes in rows}
 
 
 def sacct(task: str) -> str:
-    """The state as the accounting has it, such as "CANCELLED by 1000"; empty where there is none."""
+    """The state in SLURM's accounting, such as "CANCELLED by 1000"; empty without accounting."""
     command = ["sacct", f"--jobs={task}", "--allocations", "--noheader", "--parsable2", "--format=State"]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True)
+        answer = subprocess.run(command, capture_output=True, text=True)
     except OSError:
         return ""
-    return asked.stdout.partition("\n")[0].strip()
+    return answer.stdout.partition("\n")[0].strip()
 
 
-PAUSE = 15.0
-"""Seconds before SLURM is asked again, for whose answers all users of a cluster wait."""
+QUEUE_SECONDS = 15.0
+"""Seconds between two calls of squeue, which all users of a cluster share."""
 
 
 class Queue:
-    """Of the array jobs that are listed in a folder, as `SlurmArray` lists them."""
+    """The pending tasks of the array jobs that `SlurmArray` has listed in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.asked = -PAUSE
+        self.asked_at = -QUEUE_SECONDS
         self.pending: dict[tuple[str, int], str] = {}
         self.forgotten: set[Path] = set()
 
     def waiting(self, wanted: Iterable[Wanted]) -> dict[Wanted, str]:
-        """The task of each run that has one in the queue."""
-        if time.monotonic() - self.asked >= PAUSE:
-            self.asked = time.monotonic()
+        """The pending task of each run that has one."""
+        if time.monotonic() - self.asked_at >= QUEUE_SECONDS:
+            self.asked_at = time.monotonic()
             self.pending = self.ask() if shutil.which("squeue") else {}
         found = {run: self.pending.get((run.experiment, run.seed)) for run in wanted}
         return {run: task for run, task in found.items() if task is not None}
 
     def ask(self) -> dict[tuple[str, int], str]:
-        """For each array job, until SLURM has forgotten it."""
+        """The pending tasks, by experiment and seed, of all array jobs that SLURM has not forgotten."""
         pending = {}
         for path in sorted({*self.folder.glob(f"*{TASKS}")} - self.forgotten):
             states = squeue(path.name.removesuffix(TASKS))
-            if states is None:  # it does not answer
+            if states is None:  # SLURM does not answer
                 continue
             if not states:
                 self.forgotten.add(path)
@@ -192,6 +189,6 @@ class Queue:
 
 @lru_cache(maxsize=4096)
 def run_of(overrides: tuple[str, ...]) -> tuple[str, int]:
-    cfg = experiments.compose(overrides, "squeue")
+    cfg = compose(overrides, "squeue")
     run = Wanted.of("", cfg, cfg.seed)
     return run.experiment, run.seed

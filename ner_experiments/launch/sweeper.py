@@ -29,7 +29,7 @@ from ner_experiments.tables.spec import Table
 class TableSweeperConfig:
     """`table` is a published one, whose unfinished runs are the jobs; no `seeds`: its own.
 
-    `table=NAME seeds=[1,2] ...` on the command line sets all three, see `for_the_sweeper` below.
+    `table=NAME seeds=[1,2] ...` on the command line sets all three, see `table_overrides`.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
@@ -41,7 +41,7 @@ class TableSweeperConfig:
 class TableSweeper(Sweeper):
     """Launches the cartesian product of the overrides' values, or the unfinished runs of a published table.
 
-    A failed job stops no other. The command line was checked before Hydra was started, see `main.train`.
+    A failed job stops no other. The command line was checked before Hydra was started, see commands/train.py.
     """
 
     def __init__(self, table: str, seeds: Sequence[int], overrides: Sequence[str]) -> None:
@@ -73,12 +73,14 @@ class TableSweeper(Sweeper):
 
     def launch(self, jobs: list[list[str]]) -> Sequence[JobReturn]:
         """Runs all jobs; those that another command is working on are tried again when it has left them."""
-        from ner_experiments.launch.worker import busy
+        from ner_experiments.launch.worker import busy_folder
         from ner_experiments.utils import locks
 
         assert self.launcher is not None
         results = list(self.launcher.launch(jobs, initial_job_idx=0))
-        while elsewhere := {number: folder for number, job in enumerate(results) if (folder := busy(job))}:
+        while elsewhere := {
+            number: folder for number, job in enumerate(results) if (folder := busy_folder(job))
+        }:
             print(f"{len(elsewhere)} runs are being made by another command; waiting for them", flush=True)
             free = locks.wait_for_one(list(map(Path, elsewhere.values())))
             again = [number for number, folder in elsewhere.items() if Path(folder) in free]
@@ -93,63 +95,70 @@ class TableSweeper(Sweeper):
         print(f"\n{render.markdown(scores.collect(spec.load(self.table), self.extra_overrides))}")
 
 
-def for_the_sweeper(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
-    """`table=NAME seeds=[1,2] ...` as settings of the sweeper; None where there is no table.
+def table_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
+    """`table=NAME seeds=[1,2] ...` as settings of `TableSweeper`; None where no table is named.
 
-    They reach it as such because Hydra would hold the other overrides against conf/ alone, without the row's.
-    Composes every row. ValueError for what is wrong with the table, a row, or the overrides.
+    Hydra itself would check the other overrides against conf/ alone, without those of the rows. Composes every
+    row. ValueError for an invalid table, row or override.
     """
-    if (asked := of_table(overrides)) is None:
+    if (request := table_request(overrides)) is None:
         return None
-    table, seeds, others = asked
     if not sweep:
-        own = f"table={table.name}"
-        raise ValueError(f"{own} is a sweep: add -m, as in `python run.py -m {own}`")
-    further = [str(item.input_line) for item in others if not compose.is_for_hydra(item)]
-    experiments(table, further)
+        name = f"table={request.table.name}"
+        raise ValueError(f"{name} is a sweep: add -m, as in `python run.py -m {name}`")
+    experiments(request.table, request.extra_overrides)
     return [
-        f"hydra.sweeper.table={table.name}",
-        *([f"hydra.sweeper.seeds={seeds}"] if seeds else []),
-        f"hydra.sweeper.overrides=[{','.join(map(as_value, further))}]",
-        *(str(item.input_line) for item in others if compose.is_for_hydra(item)),
+        f"hydra.sweeper.table={request.table.name}",
+        *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
+        f"hydra.sweeper.overrides=[{','.join(map(as_value, request.extra_overrides))}]",
+        *request.hydra_overrides,
     ]
 
 
-def of_table(overrides: Sequence[str]) -> tuple[Table, list[int], list[Override]] | None:
-    """The table of `table=NAME seeds=[1,2] ...`, the seeds, none for its own, and what else there is.
+@dataclass(frozen=True)
+class TableRequest:
+    """`table=NAME seeds=[1,2] ...` of a command line. seeds: empty for the table's own."""
 
-    None where there is no table. ValueError for what is no table, and for seeds and overrides that are not as
-    a table's have to be.
+    table: Table
+    seeds: list[int]
+    extra_overrides: list[str]
+    hydra_overrides: list[str]
+
+
+def table_request(overrides: Sequence[str]) -> TableRequest | None:
+    """The table that a command line asks for; None where it names none.
+
+    ValueError for an unknown table, and for seeds and overrides that a table cannot have.
     """
-    own = {key: item for item in overrides for key in compose.OF_SWEEPS if item.startswith(f"{key}=")}
+    own = {key: item for item in overrides for key in compose.SWEEP_SETTINGS if item.startswith(f"{key}=")}
     if "table" not in own:
         if own:
             raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
         return None
-    others = parsed([item for item in overrides if item not in own.values()])
+    others = parse([item for item in overrides if item not in own.values()])
     for item in others:
-        check_further(item)
-    seeds = seeds_of(own["seeds"]) if "seeds" in own else []
-    return spec.load(own["table"].partition("=")[2]), seeds, others
+        if item.key_or_group == "seed":
+            raise ValueError(f"{item.input_line}: a table takes its seeds as a list: seeds=[1,2,3]")
+        if item.is_sweep_override():
+            raise ValueError(f"{item.input_line}: a table's rows are the sweep; here a setting has one value")
+    return TableRequest(
+        spec.load(own["table"].partition("=")[2]),
+        parse_seeds(own["seeds"]) if "seeds" in own else [],
+        [str(item.input_line) for item in others if not compose.is_for_hydra(item)],
+        [str(item.input_line) for item in others if compose.is_for_hydra(item)],
+    )
 
 
-def parsed(overrides: Sequence[str]) -> list[Override]:
-    """ValueError for what is not written as overrides are."""
+def parse(overrides: Sequence[str]) -> list[Override]:
+    """ValueError for a string that does not follow the grammar of overrides."""
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
     except OverrideParseException as error:
         raise ValueError(f"{error.override}: {error.message.splitlines()[0]}") from error
 
 
-def check_further(item: Override) -> None:
-    if item.key_or_group == "seed":
-        raise ValueError(f"{item.input_line}: a table takes its seeds as a list: seeds=[1,2,3]")
-    if item.is_sweep_override():
-        raise ValueError(f"{item.input_line}: a table's rows are the sweep; here a setting has one value")
-
-
-def seeds_of(override: str) -> list[int]:
-    (item,) = parsed([override])
+def parse_seeds(override: str) -> list[int]:
+    (item,) = parse([override])
     seeds: Any = item.value()
     if not (spec.are(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
         raise ValueError(

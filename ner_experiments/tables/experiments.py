@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.config import compose as settings
+from ner_experiments.config.compose import compose
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
@@ -61,21 +58,6 @@ def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
 def joined(*parts: Sequence[str]) -> tuple[str, ...]:
     """All overrides, of several with the same key only the last."""
     return tuple({key(item): item for part in parts for item in part}.values())
-
-
-def compose(overrides: Sequence[str], place: str) -> DictConfig:
-    """ValueError, with the place, for what Hydra or `settings.check` refuse."""
-    try:
-        return composed(tuple(overrides))
-    except (ValueError, HydraException, OmegaConfBaseException) as error:
-        raise ValueError(f"{place}: {error}") from error
-
-
-@cache  # a table's rows are composed for checks, for the sweep and for the page
-def composed(overrides: tuple[str, ...]) -> DictConfig:
-    settings.check(overrides)
-    with settings.conf():
-        return settings.composed(overrides)
 
 
 def deviations(table: Table, further: Sequence[str]) -> list[str]:

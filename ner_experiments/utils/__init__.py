@@ -1,1 +1,1 @@
-"""Files, locks and text: helpers that know nothing of the suite."""
+"""Files, locks and text, without any knowledge of the suite."""

@@ -1,7 +1,4 @@
-"""What identifies a file's content.
-
-Files that appear whole or not at all, wherever the machine stops in between.
-"""
+"""Files that are written completely or not at all, wherever the machine stops, and their checksums."""
 
 from __future__ import annotations
 
@@ -26,27 +23,27 @@ def sha256(path: Path) -> str:
 
 SUFFIX = ".part"
 RANDOM = "[0-9a-f]" * 8
-OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""What goes wrong when something is written, and is then told without the place."""
+WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, which Python raises without the file's name."""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Another path to write to, which takes the place of `path` when it is written and on the disk.
+    """A temporary path to write to, which replaces `path` once its content is on the disk.
 
-    After an error there is only what was there before; that of a full disk names `path`.
+    After an error `path` is as it was before; the error of a full disk names it.
     """
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}")
     try:
-        with part.open("xb") as held:
+        with part.open("xb") as locked:
             with suppress(OSError):  # a file system without locks
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield part
             with part.open("rb") as file:
                 os.fsync(file.fileno())
             part.replace(path)
     except OSError as error:
-        if error.errno in OF_WRITING and error.filename is None:
+        if error.errno in WRITE_ERRORS and error.filename is None:
             error.filename = str(path)
         raise
     finally:
@@ -54,9 +51,9 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def clear(folder: Path, name: str = "*") -> None:
-    """Removes what processes that were killed had begun to write in the folder as `name`, or as anything.
+    """Removes the temporary files that killed processes have left in the folder, of `name` or of any file.
 
-    A process at work holds a lock on what it writes, which goes with it.
+    A process holds a lock on the file that it is writing, so those of running processes stay.
     """
     for part in folder.rglob(f"{name}.{RANDOM}{SUFFIX}"):
         with suppress(OSError), part.open("rb") as file:

@@ -1,4 +1,4 @@
-"""A run's folder belongs to one process at a time: what a process that dies had claimed is free again."""
+"""Locks on folders: one process at a time works on a run, and a process that dies releases its lock."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from filelock import FileLock, Timeout
 log = logging.getLogger(__name__)
 
 NAME = ".lock"
-LOOK = 0.5
-"""Seconds for which a claim waits: longer than anyone looks whether there is one."""
+TIMEOUT = 0.5
+"""Seconds to wait for a lock: longer than `is_held` ever holds it."""
 
 
 @contextmanager
 def claim(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Whether the folder is ours while the `with` lasts; `wait`: until another process has left it.
+    """Whether this process holds the folder's lock inside the `with`. wait: for a process that holds it now.
 
-    The claim is a lock that the operating system holds for the process (flock), so none outlives it. On a
-    network file system it holds between machines if the file system does locks.
+    The operating system keeps the lock (flock) and releases it when the process ends. On a network file system it
+    works across machines if the file system supports locks.
     """
     lock = lock_of(folder)
     try:
-        lock.acquire(timeout=LOOK, poll_interval=LOOK / 10)
+        lock.acquire(timeout=TIMEOUT, poll_interval=TIMEOUT / 10)
     except Timeout:
         if wait:
             log.info("%s: another process is working on it; waiting", folder)
@@ -39,20 +39,20 @@ def claim(folder: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:
-    """Those of the folders that nobody claims, as soon as there is one; looks so often."""
+    """Blocks until a folder is unlocked and returns all unlocked ones. Polls every `seconds`."""
     while not (free := [folder for folder in folders if not is_held(folder)]):
         time.sleep(seconds)
     return free
 
 
 def is_held(folder: Path) -> bool:
-    """Whether a process has claimed the folder. Who looks holds a shared lock meanwhile, for microseconds."""
+    """Whether a process holds the folder's lock. Takes a shared lock itself, for microseconds."""
     try:
         with (folder / NAME).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
-    except OSError:  # there is no lock, or the file system has none
+    except OSError:  # no lock file, or a file system without locks
         return False
     return False
 

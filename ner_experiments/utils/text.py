@@ -1,4 +1,4 @@
-"""What a user wrote, as an error shows it: on one line, with nothing hidden, and not all of a long text."""
+"""Text for error messages: on one line, printable, and shortened. And JSON objects from text."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-LONGEST = 80
+MAX_LENGTH = 80
 
 
 def quoted(value: object) -> str:
-    """`repr`, of which no more than about 80 characters."""
+    """`repr` of a value, shortened to about 80 characters."""
     if isinstance(value, str):
         return repr(shortened(value))
     return shortened(repr(value))
 
 
 def visible(text: str) -> str:
-    """A library's words as they are, but for what a line of an error cannot hold."""
+    """A text in one line, with unprintable characters escaped, shortened to 80 characters."""
     return shortened("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -38,11 +38,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def json_object(text: str) -> dict[str, Any]:
     """The JSON object that a text is; ValueError for anything else."""
     try:
-        given = json.loads(text)
+        content = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at character {error.pos + 1})") from None
     except (ValueError, RecursionError):
         raise ValueError("not JSON that can be read (a number too long, or nested too deep)") from None
-    if not isinstance(given, dict):
+    if not isinstance(content, dict):
         raise ValueError("expected a JSON object")
-    return given
+    return content

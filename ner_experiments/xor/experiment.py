@@ -26,7 +26,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 
 from ner_experiments.build import build, make_encoder
-from ner_experiments.config.compose import ROOT, conf
+from ner_experiments.config.compose import CONFIG_NAME, hydra_context
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -199,9 +199,9 @@ def small(cfg: DictConfig) -> DictConfig:
 
 
 def compose(name: str, decoder: str) -> DictConfig:
-    with conf():
+    with hydra_context():
         overrides = [f"model={name}", f"decoder={decoder}", *INPUTS, *OPTIMIZER]
-        return hydra.compose(ROOT, overrides=overrides)
+        return hydra.compose(CONFIG_NAME, overrides=overrides)
 
 
 def corpus_of(sentences: list[Sentence]) -> Corpus:

@@ -11,18 +11,18 @@ import hydra
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.compose import CONF, ROOT, conf
+from ner_experiments.config.compose import CONF, CONFIG_NAME, hydra_context
 from ner_experiments.config.identity import identity, run_folder
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _conf() -> Iterator[None]:
-    with conf():
+    with hydra_context():
         yield
 
 
 def compose(*overrides: str) -> DictConfig:
-    return hydra.compose(ROOT, overrides=list(overrides))
+    return hydra.compose(CONFIG_NAME, overrides=list(overrides))
 
 
 @cache

@@ -32,9 +32,9 @@ def test_a_corpus_trains_an_epoch(name: str, tmp_path: Path) -> None:
         "data.max_sentences=150",
         "runtime.progress=false",
     ]
-    with compose.conf():
+    with compose.hydra_context():
         overrides = [f"data={name}", *small, f"output_dir={tmp_path}", "runtime.accelerator=cpu"]
-        cfg = hydra.compose(compose.ROOT, overrides=overrides)
+        cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
     result = train(cfg)
     assert 0 <= result["test"][HEADLINES[name]] <= 1
     corpus = load(hydra.utils.instantiate(cfg.data))

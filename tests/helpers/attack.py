@@ -22,8 +22,8 @@ SMALL = [
 
 
 def configure(*overrides: str) -> DictConfig:
-    with compose.conf():
-        return hydra.compose(compose.ROOT, overrides=[*SMALL, *overrides])
+    with compose.hydra_context():
+        return hydra.compose(compose.CONFIG_NAME, overrides=[*SMALL, *overrides])
 
 
 class Attack:

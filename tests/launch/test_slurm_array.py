@@ -36,16 +36,16 @@ def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
     array: SlurmArray, states: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     are(states, "7_0|PENDING|", "7_1|PENDING|")
-    array.look()
+    array.poll()
     are(states, "7_0|RUNNING|node3", "7_1|PENDING|")
-    array.look()
-    array.look()
+    array.poll()
+    array.poll()
     are(states, "7_0|PENDING|", "7_1|RUNNING|node4")
-    array.look()
+    array.poll()
     are(states, "7_0|RUNNING|node5", "7_1|RUNNING|node4")
-    array.look()
+    array.poll()
     leaves(array, "7_1_0", result={"seed": 2})
-    array.look()
+    array.poll()
     leaves(array, "7_0_0", result={"busy": "folder"})
     assert array.wait() == [{"busy": "folder"}, {"seed": 2}]
     assert capsys.readouterr().out.splitlines() == [
@@ -67,7 +67,7 @@ def test_an_error_counts_when_slurm_will_not_run_the_job_again(array: SlurmArray
     leaves(array, "7_1_0", failed="ModuleNotFoundError: No module named 'torch'")
     for state in ("RUNNING", "COMPLETING", "PENDING"):
         are(states, f"7_0|{state}|node", f"7_1|{state}|node")
-        array.look()
+        array.poll()
         assert array.outcomes == {}
     leaves(array, "7_0_0", result={"seed": 1})
     are(states, "7_0|RUNNING|node", "7_1|FAILED|node")
@@ -113,7 +113,7 @@ def test_what_slurm_has_forgotten_is_known_to_the_accounting(
 
 def test_a_result_may_be_seen_later_than_the_end(array: SlurmArray, states: Path) -> None:
     are(states, "7_0|COMPLETED|node", "7_1|COMPLETED|node")
-    array.look()
+    array.poll()
     assert array.outcomes == {}
     for task in ("7_0_0", "7_1_0"):
         leaves(array, task, result={})
@@ -127,11 +127,11 @@ def test_while_slurm_does_not_answer_only_results_count(
     (states / "silent").touch()
     leaves(array, "7_0_0", result={"seed": 1})
     leaves(array, "7_1_0", failed="OSError: disk full")
-    array.look()
-    array.look()
+    array.poll()
+    array.poll()
     assert list(array.outcomes) == ["7_0"]
     (states / "silent").unlink()
-    array.look()
+    array.poll()
     assert list(array.outcomes) == ["7_0", "7_1"]
     told = [line for line in capsys.readouterr().out.splitlines() if "answer" in line]
     assert told == ["slurm: SLURM does not answer; waiting", "slurm: SLURM answers again"]

@@ -90,10 +90,10 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from ner_experiments.launch.sweeper import for_the_sweeper
+    from ner_experiments.launch.sweeper import table_overrides
 
     written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
-    passed = for_the_sweeper([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
+    passed = table_overrides([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
     assert passed is not None
     assert passed[0] == f"hydra.sweeper.table={TABLE}"
     assert passed[-1] == "hydra.job.chdir=false"

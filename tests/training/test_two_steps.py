@@ -32,9 +32,9 @@ def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
         "runtime.accelerator=cpu",
     ]
     steps = ["first.trainer.max_epochs=12", "first.optimizer.lr=0.03", "trainer.max_epochs=1"]
-    with compose.conf():
+    with compose.hydra_context():
         overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]
-        cfg = hydra.compose(compose.ROOT, overrides=overrides)
+        cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
     return train(cfg)
 
 

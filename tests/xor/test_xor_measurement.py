@@ -174,8 +174,8 @@ def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         f"output_dir={tmp_path_factory.mktemp('outputs')}",
         "runtime.progress=false",
     ]
-    with compose.conf():
-        cfg = hydra.compose(compose.ROOT, overrides=overrides)
+    with compose.hydra_context():
+        cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
     return Path(train(cfg)["folder"])
 
 

@@ -1,0 +1,63 @@
+"""`ner-experiments train`, which `python run.py` is short for: one experiment, or with -m a sweep of them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import hydra
+from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig
+
+from ner_experiments.config import compose
+from ner_experiments.config.processes import is_first_process, num_processes
+from ner_experiments.launch import sweeper
+
+
+def main(arguments: list[str]) -> int:
+    """Checks the command line, then hands over to Hydra, which calls `run_job` or starts the sweeper."""
+    options = get_args_parser().parse_args(arguments)
+    try:
+        table = sweeper.table_overrides(options.overrides, sweep=options.multirun)
+        if not (table or options.help or options.hydra_help or options.cfg or options.info):
+            compose.check(options.overrides, sweep=options.multirun)
+    except ValueError as error:
+        print(f"{error}\nNothing was started.", file=sys.stderr)
+        return 1
+    if table:
+        arguments = [*(item for item in arguments if item not in options.overrides), *table]
+    command, sys.argv = sys.argv, ["run.py", *arguments]
+
+    def task(cfg: DictConfig) -> dict[str, Any]:
+        sys.argv = command  # Lightning repeats it for each process that trains a model with this one
+        return run_job(cfg)
+
+    hydra.main(
+        version_base=compose.HYDRA_VERSION, config_path=str(compose.CONF), config_name=compose.CONFIG_NAME
+    )(task)()
+    return 0
+
+
+def run_job(cfg: DictConfig) -> dict[str, Any]:
+    """Runs one experiment in this process. User errors are reported in one line, all others with a traceback."""
+    # torch and Lightning take seconds to import, and a refused command line needs neither
+    from ner_experiments.launch.summary import show_run
+    from ner_experiments.launch.worker import RefusedError, reason
+    from ner_experiments.train import train
+
+    single = HydraConfig.get().mode is RunMode.RUN
+    try:
+        if num_processes(cfg) > 1 and not single:
+            devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
+            raise ValueError(
+                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs are of several "
+                "processes takes hydra/launcher=local or slurm"
+            )
+        result = train(cfg, wait=single)
+    except (ValueError, OSError) as error:
+        raise RefusedError(reason(error)) from error
+    if single and is_first_process(cfg):
+        show_run(result)
+    return result
