@@ -39,7 +39,7 @@ USAGE = """usage: ner-experiments COMMAND ...
 
 `ner-experiments COMMAND --help` says more."""
 
-COMMANDS = ("train", "attention", "cases", "dashboard", "errors", "export")
+COMMANDS: tuple[str, ...] = ("train", "attention", "cases", "dashboard", "errors", "export")
 COMMANDS += ("predict", "report", "smoke", "table", "watch", "xor")
 """Modules of `commands` whose `main` takes a command's arguments. Each is imported when its command is given."""
 

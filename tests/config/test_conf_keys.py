@@ -42,8 +42,8 @@ def is_named(key: str) -> bool:
 
 
 def composed(*overrides: str) -> Any:
-    with initialize_config_dir(str(settings.CONF), version_base=settings.HYDRA):
-        return OmegaConf.to_container(compose(settings.ROOT, overrides=[*overrides]), resolve=False)
+    with initialize_config_dir(str(settings.CONF), version_base=settings.HYDRA_VERSION):
+        return OmegaConf.to_container(compose(settings.CONFIG_NAME, overrides=[*overrides]), resolve=False)
 
 
 @pytest.mark.parametrize("choice", CHOICES)
