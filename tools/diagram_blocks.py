@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from ner_experiments.models.attention import SelfAttention
 from ner_experiments.models.parallel import Concat, Mean
 from ner_experiments.modules.dropout import VariationalDropout
-from ner_experiments.modules.lstms import reverse
+from ner_experiments.modules.lstm import reverse
 from ner_experiments.modules.recurrent import PeepholeLSTM, UniRNN
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.modules.variational import VariationalLSTMs

@@ -14,11 +14,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 
-from ner_experiments.modules import lstms
+from ner_experiments.modules import lstm
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import Transitions, centred
 from ner_experiments.modules.direct import SparseScores
-from ner_experiments.modules.lstms import Weights
+from ner_experiments.modules.lstm import Weights
 from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
 from ner_experiments.modules.recurrent import weights_of
 from ner_experiments.modules.softmax import Softmax
@@ -42,8 +42,8 @@ class LSTMs(nn.Module):
         backwards: tuple[bool, ...],
     ) -> Float[Tensor, "directions batch time units size"]:
         weights = Weights(*(getattr(self, name) for name in Weights._fields))
-        gates = lstms.turned(lstms.gates_of(x, weights), lengths, backwards)
-        return lstms.turned(carry(gates, weights), lengths, backwards)
+        gates = lstm.turned(lstm.gates_of(x, weights), lengths, backwards)
+        return lstm.turned(carry(gates, weights), lengths, backwards)
 
 
 def carry(

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.models.residual import local_residual
-from ner_experiments.modules.lstms import reverse
+from ner_experiments.modules.lstm import reverse
 from ner_experiments.modules.recurrent import BiRNN, UniRNN, stack
 
 

@@ -13,8 +13,7 @@ from ner_experiments.modules.decoding import (
     check_inputs,
     viterbi,
 )
-from ner_experiments.modules.forward_backward import marginals, negative_log_likelihood
-from ner_experiments.modules.span_probability import of_chain
+from ner_experiments.modules.forward_backward import marginals, negative_log_likelihood, of_chain
 
 
 class CRF(nn.Module):

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from ner_experiments.modules import compiled, crf_cuda
+from ner_experiments.modules.kernels import cpu, cuda
 
 FORBIDDEN = -1e30
 """Score of what is forbidden: its probability is exactly 0, and unlike -inf it makes no NaN (inf - inf)."""
@@ -71,10 +71,10 @@ def viterbi(
 
     Of equally good sequences, the one whose last tag has the lowest number, then its last but one, and so on.
     """
-    if compiled.serve(scores):
-        return compiled.viterbi(scores, mask, *transitions)
-    if crf_cuda.serve(scores):
-        return crf_cuda.viterbi(scores, mask, *transitions)
+    if cpu.numba_serves(scores):
+        return cpu.viterbi(scores, mask, *transitions)
+    if cuda.crf_serves(scores):
+        return cuda.viterbi(scores, mask, *transitions)
     return plain_viterbi(scores, mask, transitions)
 
 

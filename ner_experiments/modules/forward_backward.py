@@ -3,6 +3,8 @@
 In PyTorch, for any device and any derivative. The kernels of `compiled` (CPU) and `crf_cuda` take over
 wherever no graph of their result is asked for: in the loss, whose gradient they know in closed form, and in
 marginals that nobody derives.
+
+How probable it is that some tokens in a row have certain tags, whatever tags the others have.
 """
 
 import math
@@ -12,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ner_experiments.modules import compiled, crf_cuda
 from ner_experiments.modules.decoding import Transitions, centred
+from ner_experiments.modules.kernels import cpu, cuda
 
 
 class Posterior(NamedTuple):
@@ -36,14 +38,14 @@ def negative_log_likelihood(
 ) -> Float[Tensor, ""]:
     """-log p(tags | scores), the mean over the sentences; differentiable any number of times."""
     derived = is_derived(scores, transitions)
-    if compiled.serve(scores):
+    if cpu.numba_serves(scores):
         if derived:
             return cast(Tensor, _CompiledLikelihood.apply(scores, tags, mask, *transitions))  # type: ignore[no-untyped-call]
-        return compiled.likelihood(scores, tags, mask, *transitions, weight=1 / len(scores), derive=False)[0]
-    if crf_cuda.serve(scores):
+        return cpu.likelihood(scores, tags, mask, *transitions, weight=1 / len(scores), derive=False)[0]
+    if cuda.crf_serves(scores):
         if derived:
             return cast(Tensor, _CudaLikelihood.apply(scores, tags, mask, *transitions))  # type: ignore[no-untyped-call]
-        return crf_cuda.forward(scores, tags, mask, *transitions, keep=False)[0].mean().to(scores.dtype)
+        return cuda.forward(scores, tags, mask, *transitions, keep=False)[0].mean().to(scores.dtype)
     return plain_likelihood(scores, tags, mask, transitions)
 
 
@@ -52,10 +54,10 @@ def marginals(
 ) -> Float[Tensor, "batch time tags"]:
     """p(y_i = tag | scores), 0 at padding; differentiable."""
     if not is_derived(scores, transitions):
-        if compiled.serve(scores):
-            return compiled.likelihood(scores, None, mask, *transitions, weight=1.0, derive=True)[1]
-        if crf_cuda.serve(scores):
-            return crf_cuda.marginals(scores, mask, *transitions)
+        if cpu.numba_serves(scores):
+            return cpu.likelihood(scores, None, mask, *transitions, weight=1.0, derive=True)[1]
+        if cuda.crf_serves(scores):
+            return cuda.marginals(scores, mask, *transitions)
     return posterior(centred(scores, mask), mask, transitions).marginals
 
 
@@ -69,7 +71,7 @@ class _CompiledLikelihood(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
         ctx.save_for_backward(*inputs)
-        loss, *ctx.gradients = compiled.likelihood(*inputs, weight=1 / len(inputs[0]), derive=True)
+        loss, *ctx.gradients = cpu.likelihood(*inputs, weight=1 / len(inputs[0]), derive=True)
         return loss
 
     @staticmethod
@@ -78,7 +80,7 @@ class _CompiledLikelihood(torch.autograd.Function):
         if torch.is_grad_enabled():
             return _derive_as_graph(gradient, *inputs)
         if ctx.gradients is None:
-            _, *ctx.gradients = compiled.likelihood(*inputs, weight=1 / len(inputs[0]), derive=True)
+            _, *ctx.gradients = cpu.likelihood(*inputs, weight=1 / len(inputs[0]), derive=True)
         by_scores, *by_transitions = ctx.gradients
         ctx.gradients = None  # the caller's now, who may change them
         if gradient.item() != 1:
@@ -92,7 +94,7 @@ class _CudaLikelihood(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
-        losses, steps = crf_cuda.forward(*inputs, keep=True)
+        losses, steps = cuda.forward(*inputs, keep=True)
         ctx.save_for_backward(*inputs, steps)
         return losses.mean().to(inputs[0].dtype)
 
@@ -102,7 +104,7 @@ class _CudaLikelihood(torch.autograd.Function):
         if torch.is_grad_enabled():
             return _derive_as_graph(gradient, *inputs)
         _, tags, mask, *transitions = inputs
-        by_scores, *others = crf_cuda.backward(gradient / len(tags), tags, mask, steps, *transitions)
+        by_scores, *others = cuda.backward(gradient / len(tags), tags, mask, steps, *transitions)
         return by_scores, None, None, *others
 
 
@@ -212,3 +214,61 @@ def sequence_score(
     emitted = scores.gather(2, tags.unsqueeze(2)).squeeze(2).masked_fill(~mask, 0)
     passed = transitions.pairs[tags[:, :-1], tags[:, 1:]].masked_fill(~mask[:, 1:], 0)
     return emitted.sum(1) + passed.sum(1) + transitions.start[tags[:, 0]] + transitions.end[last]
+
+
+Spans = Int[Tensor, "spans 3"]
+"""The number of a sentence in its batch, the first token, the token after the last; none is empty."""
+
+
+@torch.no_grad()
+def of_chain(
+    scores: Float[Tensor, "batch time tags"],
+    tags: Int[Tensor, "batch time"],
+    mask: Bool[Tensor, "batch time"],
+    spans: Spans,
+    transitions: Transitions,
+) -> Float[Tensor, " spans"]:
+    """p(y_s = tags_s, ..., y_e = tags_e | scores) for each span from s to e, in a linear chain.
+
+    From right to left y is a Markov chain. With a_i(j), the log of the sum of exp(score) over all tags of the
+    tokens before i, given that y_i = j,
+
+        p(y_i = j | y_{i+1} = k) = exp(a_i(j) + A[j, k] + f[i+1, k] - a_{i+1}(k)),
+        p(y_s, ..., y_e) = p(y_e) prod_{i=s..e-1} p(y_i | y_{i+1}).
+
+    That is no product of the tokens' marginals, which would take the tags for independent. The sums a are
+    float64: in float32 those of a long sentence differ by less than their rounding.
+    """
+    sentence, _, end = spans.unbind(1)
+    at_the_end = marginals(scores, mask, transitions)[sentence, end - 1, tags[sentence, end - 1]]
+    if scores.shape[1] == 1:
+        return at_the_end
+    before_the_end = spans - spans.new_tensor([0, 0, 1])
+    return at_the_end * product(_links(scores, tags, mask, transitions), before_the_end).to(scores.dtype)
+
+
+def _links(
+    scores: Tensor, tags: Tensor, mask: Tensor, transitions: Transitions
+) -> Float[Tensor, "batch steps"]:
+    """log p(y_i = tags_i | y_{i+1} = tags_{i+1}) of each token but the last; at padding it means nothing."""
+    tags = tags.masked_fill(~mask, 0)
+    start, pairs = transitions.start.double(), transitions.pairs.double()
+    scores = centred(scores.double(), mask)
+    sums = [start + scores[:, 0]]
+    for token in scores.unbind(1)[1:]:
+        sums.append(torch.logsumexp(sums[-1].unsqueeze(2) + pairs, 1) + token)
+    chosen = tags.unsqueeze(2)
+    a = torch.stack(sums, 1).gather(2, chosen).squeeze(2)
+    f = scores.gather(2, chosen).squeeze(2)
+    return a[:, :-1] + pairs[tags[:, :-1], tags[:, 1:]] + f[:, 1:] - a[:, 1:]
+
+
+def product(log_probabilities: Float[Tensor, "batch steps"], spans: Spans) -> Float[Tensor, " spans"]:
+    """Over the tokens of each span, which may have none: then 1."""
+    sentence, start, end = spans.unbind(1)
+    lengths = end - start
+    number = torch.repeat_interleave(torch.arange(len(spans), device=spans.device), lengths)
+    first = lengths.cumsum(0) - lengths
+    token = torch.arange(len(number), device=spans.device) + (start - first)[number]
+    total = log_probabilities.new_zeros(len(spans))
+    return total.index_add_(0, number, log_probabilities[sentence[number], token]).exp()

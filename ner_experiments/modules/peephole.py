@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
-from ner_experiments.modules.lstms import Weights, read
+from ner_experiments.modules.lstm import Weights, read
 
 
 class PeepholeLSTM(nn.Module):

@@ -13,10 +13,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from ner_experiments.modules import lstm_steps, lstms
+from ner_experiments.modules import lstm
 from ner_experiments.modules.checks import check_rates, check_sizes
 from ner_experiments.modules.dropout import Dropout
-from ner_experiments.modules.lstms import reverse
+from ner_experiments.modules.kernels import cpu
+from ner_experiments.modules.lstm import reverse
 from ner_experiments.modules.peephole import PeepholeLSTM
 
 Cell = type[nn.LSTM] | type[nn.GRU] | type[PeepholeLSTM]
@@ -43,18 +44,18 @@ def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Flo
 @run.register
 def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
     """By oneDNN's or cuDNN's fused loop, or on a CPU, and where there is much padding, without padding."""
-    if not lstm_steps.serve(x) or lstms.mostly_tokens(x, lengths):
+    if not cpu.lstm_serves(x) or lstm.mostly_tokens(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
     for weights in weights_of(cell):
-        x = lstms.read(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
+        x = lstm.read(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
     return x
 
 
-def weights_of(cell: nn.LSTM) -> Iterator[lstms.Weights]:
+def weights_of(cell: nn.LSTM) -> Iterator[lstm.Weights]:
     """Of each layer, as of one unit in one direction."""
     for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
         parts = (input_weight, state_weight, input_bias + state_bias)
-        yield lstms.Weights(*(part[None, None] for part in parts))
+        yield lstm.Weights(*(part[None, None] for part in parts))
 
 
 class UniRNN(nn.Module):

@@ -14,7 +14,7 @@ from ner_experiments.modules.decoding import (
     check_inputs,
     viterbi,
 )
-from ner_experiments.modules.span_probability import product
+from ner_experiments.modules.forward_backward import product
 
 REDUCTIONS = ("sentence", "token", "sum")
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
-from ner_experiments.modules.lstms import Weights, read
+from ner_experiments.modules.lstm import Weights, read
 
 Init = Callable[[Float[Tensor, "size in"]], object]
 """Fills one matrix in place."""

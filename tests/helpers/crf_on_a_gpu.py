@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 import torch
 
-from ner_experiments.modules import compiled, crf_cuda
+from ner_experiments.modules.kernels import cpu, cuda
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # and the interpreter, see conftest.py
 LENGTHS = torch.tensor([5, 1, 3])
@@ -16,7 +16,7 @@ LENGTHS = torch.tensor([5, 1, 3])
 def kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The CPU's tensors too, where the interpreter stands for a GPU. What is made is made on the device."""
     if DEVICE == "cpu":
-        monkeypatch.setattr(compiled, "serve", lambda scores: False)
-        monkeypatch.setattr(crf_cuda, "serve", lambda scores: scores.shape[2] <= crf_cuda.MOST_TAGS)
+        monkeypatch.setattr(cpu, "numba_serves", lambda scores: False)
+        monkeypatch.setattr(cuda, "crf_serves", lambda scores: scores.shape[2] <= cuda.MOST_TAGS)
     with torch.device(DEVICE):
         yield

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ner_experiments.modules import compiled
+from ner_experiments.modules.kernels import cpu
 
 
 def run_python(code: str) -> str:
@@ -28,7 +28,7 @@ def test_numba_is_imported_on_first_use() -> None:
 def test_a_forked_process_has_threads_of_its_own() -> None:
     assert run_python(
         "import os, torch; from ner_experiments.modules import compiled, crf\n"
-        "torch.set_num_threads(2); compiled.GRAIN = compiled.CHUNKS_PER_THREAD = 1\n"
+        "torch.set_num_threads(2); compiled.CRF_GRAIN = compiled.CHUNKS_PER_THREAD = 1\n"
         "crf = crf.CRF(num_tags=2)\n"
         "def decode(): return crf.decode(torch.zeros(4, 3, 2), torch.ones(4, 3, dtype=torch.bool))\n"
         "decode(); child = os.fork()\n"
@@ -40,7 +40,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 def test_where_nothing_can_be_cached_kernels_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core.caching import CacheImpl
 
-    from ner_experiments.modules.numba_kernels import called
+    from ner_experiments.modules.kernels.numba_ops import called
 
     def one() -> int:
         return 1
@@ -64,10 +64,10 @@ def test_long_compilation_is_logged_with_the_place_where_it_is_kept(
 
     caplog.set_level(logging.INFO)
     clock = itertools.count(step=6)
-    monkeypatch.setattr(compiled.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(cpu.time, "perf_counter", lambda: next(clock))
     for kernel in (Kernel("/somewhere"), Kernel(None)):
-        compiled.call(kernel)
-        compiled.call(kernel)
+        cpu.call(kernel)
+        cpu.call(kernel)
     assert [record.getMessage() for record in caplog.records] == [
         "compiling kernels took 6 seconds; kept in /somewhere",
         "compiling kernels took 6 seconds; kept in no folder: neither this package's nor NUMBA_CACHE_DIR"

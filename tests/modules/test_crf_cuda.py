@@ -14,17 +14,18 @@ from gpu_compile import compile_for_gpu
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ner_experiments.modules import crf_cuda, cuda
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.forward_backward import (
     negative_log_likelihood,
     plain_likelihood,
 )
+from ner_experiments.modules.kernels import cuda
+from ner_experiments.modules.kernels import cuda as crf_cuda
 
 pytest.importorskip("triton")
 
 MASK = torch.arange(5) < LENGTHS.unsqueeze(1)
-serve = crf_cuda.serve
+serve = crf_cuda.crf_serves
 on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 
 
@@ -86,7 +87,7 @@ def test_autocast_and_bfloat16_scores_are_computed_in_float32() -> None:
 def test_more_tags_than_the_registers_hold_take_the_plain_version() -> None:
     scores, transitions = torch.randn(3, 5, 129), make_transitions(129, 1.0)
     gold = torch.randint(129, (3, 5))
-    assert not crf_cuda.serve(scores)
+    assert not crf_cuda.crf_serves(scores)
     assert torch.equal(
         negative_log_likelihood(scores, gold, MASK, transitions),
         plain_likelihood(scores, gold, MASK, transitions),
@@ -102,8 +103,8 @@ def everything(crf: CRF, scores: Tensor, gold: Tensor, mask: Tensor) -> list[Ten
 
 def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     # A tensor without numbers gives none away.
-    monkeypatch.setattr(crf_cuda, "serve", lambda scores: True)
-    monkeypatch.setattr(crf_cuda, "launch", lambda *args: None)
+    monkeypatch.setattr(crf_cuda, "crf_serves", lambda scores: True)
+    monkeypatch.setattr(crf_cuda, "launch_crf", lambda *args: None)
     with torch.device("meta"):
         scores, mask = torch.randn(3, 5, 4, requires_grad=True), torch.ones(3, 5, dtype=torch.bool)
         found = everything(CRF(num_tags=4), scores, torch.zeros(3, 5, dtype=torch.long), mask)

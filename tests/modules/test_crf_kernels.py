@@ -10,13 +10,13 @@ import torch
 from crf_checks import check_against_plain, check_backward_again, derive, make_transitions
 from torch import Tensor
 
-from ner_experiments.modules import compiled
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import FORBIDDEN, Transitions, plain_viterbi, viterbi
 from ner_experiments.modules.forward_backward import (
     negative_log_likelihood,
     plain_likelihood,
 )
+from ner_experiments.modules.kernels import cpu
 
 LENGTHS = torch.tensor([11, 1, 5, 2, 20, 7])
 MASK = torch.arange(20) < LENGTHS.unsqueeze(1)
@@ -24,8 +24,8 @@ MASK = torch.arange(20) < LENGTHS.unsqueeze(1)
 
 def run_in_threads(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the kernels only, however little there is to do."""
-    monkeypatch.setattr(compiled, "GRAIN", 1)
-    monkeypatch.setattr(compiled, "CHUNKS_PER_THREAD", 1)
+    monkeypatch.setattr(cpu, "CRF_GRAIN", 1)
+    monkeypatch.setattr(cpu, "CHUNKS_PER_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
 
 
@@ -52,12 +52,12 @@ def test_products_serve_what_models_give_and_refuse_what_they_would_get_wrong(
         refused.append(int(args[-1].refused.sum()))
         return [False]
 
-    monkeypatch.setattr(compiled, "run", run)
+    monkeypatch.setattr(cpu, "run", run)
     scores, free = torch.randn(6, 20, 9), make_transitions(9, 1.0)
     constrained = make_transitions(9, 1.0, FORBIDDEN)
     for scale in (0.3, 1.0, 3.0, 10.0, 1e4):
         for transitions in (free, constrained):
-            compiled.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, derive=False)
+            cpu.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, derive=False)
     assert refused[:-1] == [0] * 9  # of 1e4 too, where one tag has it all, as long as any may follow it
     assert refused[-1] > 0
 
@@ -157,9 +157,9 @@ def test_tags_and_masks_that_would_be_read_or_written_out_of_bounds() -> None:
 @pytest.fixture
 def _no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "numba", None)
-    compiled.have_numba.cache_clear()
+    cpu.have_numba.cache_clear()
     yield
-    compiled.have_numba.cache_clear()
+    cpu.have_numba.cache_clear()
 
 
 @pytest.mark.usefixtures("_no_numba")

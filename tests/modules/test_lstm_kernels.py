@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.modules import lstm_steps
-from ner_experiments.modules.lstm_tokens import Tokens
-from ner_experiments.modules.lstms import Weights, compiled_read, padded_read, stock_is_faster, stock_read
+from ner_experiments.modules.kernels import cpu
+from ner_experiments.modules.kernels.cpu import Tokens
+from ner_experiments.modules.lstm import Weights, compiled_read, padded_read, stock_is_faster, stock_read
 from ner_experiments.modules.recurrent import BiRNN
 
 BATCHES = {
@@ -130,11 +130,11 @@ def test_padding_is_zero_and_is_not_read() -> None:
 
 @pytest.mark.parametrize(("units", "size"), [(16, 20), (1, 60)])
 def test_threads_change_no_bit(units: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lstm_steps, "GRAIN", 1)
+    monkeypatch.setattr(cpu, "LSTM_GRAIN", 1)
     torch.manual_seed(0)
     lengths = torch.tensor(4 * BATCHES["more than a group"])
     width, tokens = units * size, Tokens(lengths, int(lengths.max()), (False, True))
-    blocks = 2 * lstm_steps.num_blocks(units, size)
+    blocks = 2 * cpu.num_blocks(units, size)
     x, into = (
         torch.randn(*tokens.places.shape, 7, requires_grad=True),
         torch.randn(blocks, 8 * width // blocks, 7),
@@ -146,7 +146,7 @@ def test_threads_change_no_bit(units: int, size: int, monkeypatch: pytest.Monkey
     try:
         for number in (1, 4):
             torch.set_num_threads(number)
-            states = lstm_steps.steps(x, into, biases, recurrent, tokens, peepholes=peepholes, masks=masks)
+            states = cpu.steps(x, into, biases, recurrent, tokens, peepholes=peepholes, masks=masks)
             results.append([states, *torch.autograd.grad((states * by_states).sum(), [x, peepholes])])
     finally:
         torch.set_num_threads(threads)

@@ -8,7 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from ner_experiments.models.bilstm import BiLSTM
 from ner_experiments.models.lstm import LSTM
 from ner_experiments.models.none import NoEncoder
-from ner_experiments.modules.lstms import reverse
+from ner_experiments.modules.lstm import reverse
 from ner_experiments.modules.recurrent import BiRNN, Cell, UniRNN
 
 LENGTHS = torch.tensor([5, 1, 3, 7])

@@ -13,7 +13,7 @@ from ner_experiments.launch.worker import compose
 from ner_experiments.models.residual import ResidualBiLSTM
 from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
 from ner_experiments.models.stacked import StackedBiLSTM
-from ner_experiments.modules.lstms import reverse
+from ner_experiments.modules.lstm import reverse
 from ner_experiments.train import train
 from ner_experiments.training.gradients import COLUMNS, Layers, place_of, weight_norms
 

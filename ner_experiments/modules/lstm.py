@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from ner_experiments.modules import lstm_cuda, lstm_steps
-from ner_experiments.modules.lstm_tokens import Tokens
+from ner_experiments.modules.kernels import cpu, cuda
+from ner_experiments.modules.kernels.cpu import Tokens
 
 
 class Bounds(NamedTuple):
@@ -66,7 +66,7 @@ def read(
     """
     if masks is None and stock_is_faster(x, lengths, weights):
         return stock_read(x, lengths, weights, backwards)
-    if lstm_steps.serve(x):
+    if cpu.lstm_serves(x):
         return compiled_read(x, lengths, weights, backwards, masks)
     return padded_read(x, lengths, weights, backwards, masks)
 
@@ -77,7 +77,7 @@ def stock_is_faster(
     """Whether oneDNN's LSTM can compute this, in the weights' precision, and sooner than the kernels here."""
     if weights.peepholes is not None or weights.recurrent.shape[-1] < bounds().size:
         return False
-    return lstm_steps.serve(x) and not torch.is_autocast_enabled("cpu") and mostly_tokens(x, lengths)
+    return cpu.lstm_serves(x) and not torch.is_autocast_enabled("cpu") and mostly_tokens(x, lengths)
 
 
 def mostly_tokens(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
@@ -120,10 +120,10 @@ def compiled_read(
 ) -> Float[Tensor, "directions batch time units size"]:
     _, units, _, size = weights.recurrent.shape
     tokens = Tokens(lengths, x.shape[2], backwards)
-    blocks = lstm_steps.num_blocks(units, size)
+    blocks = cpu.num_blocks(units, size)
     into, biases = (in_blocks(part, blocks) for part in (weights.input, weights.biases[..., None]))
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
-    states = lstm_steps.steps(
+    states = cpu.steps(
         tokens.of(x).to(dtype),
         into.to(dtype),
         biases[..., 0].to(dtype),
@@ -153,7 +153,7 @@ def padded_read(
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
     gates = gates_of(x, weights)
-    if not lstm_cuda.serve(gates, weights.recurrent):
+    if not cuda.lstm_serves(gates, weights.recurrent):
         turn, carry = backwards, plain_carry
     else:  # whose second direction is always the other way
         turn, carry = backwards if len(gates) == 1 else (False, False), cuda_carry
@@ -192,7 +192,7 @@ def cuda_carry(
     masks: Float[Tensor, "directions units batch size"] | None,
     lengths: Int[Tensor, " batch"],
 ) -> Float[Tensor, "directions batch time units size"]:
-    return lstm_cuda.steps(gates, weights.recurrent, weights.peepholes, masks, lengths)
+    return cuda.steps(gates, weights.recurrent, weights.peepholes, masks, lengths)
 
 
 def plain_carry(
