@@ -24,7 +24,7 @@ def test_tokens_stand_step_by_step_the_longest_sentence_first() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("size", [5, 16, 37])
 def test_matrices_are_packed_as_the_products_read_them(size: int, dtype: type) -> None:
-    kernels = cpu.kernels().lstm_units
+    kernels = cpu.kernels().lstm
     matrices = np.random.default_rng(0).normal(size=(2, 4, size, size)).astype(dtype)
     lanes = 64 // matrices.itemsize
     wide = -(-size // lanes) * lanes

@@ -27,8 +27,8 @@ def test_numba_is_imported_on_first_use() -> None:
 
 def test_a_forked_process_has_threads_of_its_own() -> None:
     assert run_python(
-        "import os, torch; from ner_experiments.modules import compiled, crf\n"
-        "torch.set_num_threads(2); compiled.CRF_GRAIN = compiled.CHUNKS_PER_THREAD = 1\n"
+        "import os, torch; from ner_experiments.modules import crf; from ner_experiments.modules.kernels import cpu\n"
+        "torch.set_num_threads(2); cpu.CRF_GRAIN = cpu.CHUNKS_PER_THREAD = 1\n"
         "crf = crf.CRF(num_tags=2)\n"
         "def decode(): return crf.decode(torch.zeros(4, 3, 2), torch.ones(4, 3, dtype=torch.bool))\n"
         "decode(); child = os.fork()\n"
