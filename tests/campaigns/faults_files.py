@@ -21,7 +21,7 @@ from ner_experiments.data.download import download
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.vectors import load_vectors
 from ner_experiments.runs import artifacts
-from ner_experiments.training.checkpoints import resumable
+from ner_experiments.training.checkpoints import resumable_checkpoint
 from ner_experiments.utils.files import clear
 
 CORPUS = b"Ada B-PER\nlaughs O\n\n" * 20_000
@@ -186,7 +186,7 @@ def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
     right = torch.load(checkpoint, weights_only=True)
     while True:
         checkpoint.write_bytes(flipped(whole, chance))
-        if resumable(checkpoint.parent) is None:
+        if resumable_checkpoint(checkpoint.parent) is None:
             yield "refused"
         else:
             assert alike(torch.load(checkpoint, weights_only=True), right)

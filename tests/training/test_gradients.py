@@ -15,7 +15,7 @@ from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
 from ner_experiments.models.stacked import StackedBiLSTM
 from ner_experiments.modules.lstms import reverse
 from ner_experiments.train import train
-from ner_experiments.training.gradients import COLUMNS, Layers, place_of, weight_norms
+from ner_experiments.training.gradients import COLUMNS, LayerRecorder, subpart_of, weight_norms
 
 SIZES: dict[str, Any] = {"input_size": 3, "num_layers": 4, "hidden_size": 2, "dropout": 0.0}
 LENGTHS = torch.tensor([5, 3])
@@ -71,8 +71,8 @@ def expected(blocks: list[nn.Module], x: Tensor, steps: Steps, upstream: Tensor)
 
 
 def measured(model: nn.Module, x: Tensor, upstream: Tensor) -> dict[int, dict[str, Tensor]]:
-    layers = Layers(model)
-    layers.looking = True
+    layers = LayerRecorder(model)
+    layers.recording = True
     found = layers.norms((model(x, LENGTHS) * upstream).sum())
     layers.remove()
     return dict(enumerate(found, start=1))
@@ -118,9 +118,9 @@ def test_what_comes_through_a_block_and_by_its_shortcut_is_what_autograd_says(na
 
 def test_without_a_look_the_model_is_as_ever() -> None:
     model, x = TypeA(**SIZES), torch.randn(2, 5, 3)
-    layers = Layers(model)
+    layers = LayerRecorder(model)
     model(x, LENGTHS).sum().backward()
-    assert not layers.seen
+    assert not layers.recorded
 
 
 def test_weights_are_taken_together_by_part() -> None:
@@ -133,7 +133,7 @@ def test_weights_are_taken_together_by_part() -> None:
         "output.weight": "output",
         "decoder.transitions": "decoder",
     }
-    assert {name: place_of(name) for name in names} == names
+    assert {name: subpart_of(name) for name in names} == names
     module = nn.ModuleDict(
         {"output": nn.Linear(2, 1), "decoder": nn.EmbeddingBag(5, 2, mode="sum", sparse=True)}
     )

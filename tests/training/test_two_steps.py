@@ -31,7 +31,7 @@ def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
         "runtime.progress=false",
         "runtime.accelerator=cpu",
     ]
-    steps = ["first.trainer.max_epochs=12", "first.optimizer.lr=0.03", "trainer.max_epochs=1"]
+    steps = ["init_from.trainer.max_epochs=12", "init_from.optimizer.lr=0.03", "trainer.max_epochs=1"]
     with compose.conf():
         overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]
         cfg = hydra.compose(compose.ROOT, overrides=overrides)
@@ -53,7 +53,7 @@ def test_a_second_step_that_learns_nothing_scores_as_the_first(folder: Path, tmp
 def test_the_first_step_is_shared_and_counts_in_what_the_second_is(folder: Path, tmp_path: Path) -> None:
     second = run(folder, tmp_path)
     faster = run(folder, tmp_path, "optimizer.lr=0.0001")
-    other_start = run(folder, tmp_path, "first.optimizer.lr=0.01")
+    other_start = run(folder, tmp_path, "init_from.optimizer.lr=0.01")
     assert len({second["identity"], faster["identity"], other_start["identity"]}) == 3
     assert len(list(tmp_path.glob("toy_zh-*/seed-1/metrics.json"))) == 5
 
