@@ -13,6 +13,7 @@ import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
 from lightning.pytorch.plugins import TorchCheckpointIO
+from torch import nn
 
 from ner_experiments.runs.progress import CHECKPOINT
 from ner_experiments.runs.provenance import made_by
@@ -152,7 +153,7 @@ class BestWeights(Callback):
             self.weights = {name: weight.cpu().clone() for name, weight in module.state_dict().items()}
 
 
-def refuse_infinite(module: LightningModule, epoch: int) -> None:
+def refuse_infinite(module: nn.Module, epoch: int) -> None:
     """Raise ValueError for a weight that is not finite, as a step with a finite loss can make it."""
     for name, weight in module.named_parameters():
         if not torch.isfinite(weight).all():

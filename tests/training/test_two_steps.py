@@ -1,4 +1,4 @@
-"""Tuning in two steps: the second run starts from the first one's weights, whatever each reads words with."""
+"""Two-stage training: the second run starts from the first one's weights, whatever their word inputs."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from ner_experiments.train import train
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT that knows the characters of the toy corpus."""
+    """A tiny BERT with the characters of the toy corpus as its vocabulary."""
     characters = sorted({word for sentence in sentences("zh", "train", 60) for word in sentence.words})
     return tiny_bert.save(tmp_path_factory.mktemp("bert"), [*tiny_bert.SPECIAL, *characters])
 
