@@ -1,6 +1,6 @@
-"""From config to objects: the inputs and the tagger of an experiment, new or trained.
+"""From config to objects: corpus, inputs and tagger of an experiment, or of a finished run.
 
-A finished run put to work again: its tagger, its inputs and its corpus.
+Also the checksums of the data that an experiment reads, and decoding with a tagger.
 """
 
 from __future__ import annotations
@@ -35,22 +35,17 @@ from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import run_of
 from ner_experiments.tagger import Tagger
 
+log = logging.getLogger(__name__)
+
 DENSE = ("words", "chars", "features")
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
 
-def make_encoder(cfg: DictConfig) -> Encoder:
-    """The inputs that the config names, nothing learned yet."""
-    return Encoder({name: instantiate(part.input) for name, part in readers(cfg).items()})
-
-
-def readers(cfg: DictConfig) -> dict[str, DictConfig]:
-    """The parts of the config that read the text: dense inputs, then sparse ones for the tag scores."""
-    return {name: cfg[name] for name in DENSE if cfg[name]} | dict(cfg.direct)
+# An experiment's tagger and data
 
 
 def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
-    """Completes each part with what config cannot know: vocabulary sizes and the width of the part before."""
+    """The untrained tagger of the config, which `encoder` completes with the number of tags and vocabulary sizes."""
     num_tags = len(encoder.labels)
     inputs = {
         name: instantiate(cfg[name].module)(**encoder.inputs[name].sizes()) for name in DENSE if cfg[name]
@@ -74,23 +69,102 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
 
 
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
-    """A step then costs what its features cost, not what all features do; the result is the same.
+    """Whether direct features may have sparse gradients: only plain SGD in one process gives the same result.
 
-    Several processes exchange dense gradients.
+    The cost of a step then depends on the features in its batch, not on the number of all features.
     """
     plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
     return plain_sgd and not cfg.trainer.gradient_clip and num_processes(cfg) == 1
 
 
+def read_data(cfg: DictConfig) -> tuple[Corpus, Encoder]:
+    """Corpus and fitted inputs of an experiment. ValueError or OSError for missing or malformed files."""
+    corpus = load_corpus(source(cfg))
+    encoder = make_encoder(cfg)
+    encoder.fit(corpus)
+    return corpus, encoder
+
+
 def source(cfg: DictConfig) -> Source:
-    """The corpus that the config describes, of which nothing is read yet."""
+    """The config's corpus, not read yet."""
     return instantiate(cfg.data)
 
 
-def load(folder: Path) -> tuple[Tagger, Encoder]:
-    """The trained tagger of a run's folder, ready to decode. Executes nothing that lies in the folder.
+def make_encoder(cfg: DictConfig) -> Encoder:
+    """The config's inputs, not fitted yet."""
+    return Encoder({name: instantiate(part.input) for name, part in readers(cfg).items()})
 
-    ValueError, with the file, for what no run of the suite writes.
+
+def readers(cfg: DictConfig) -> dict[str, DictConfig]:
+    """Parts of the config that read the text: dense inputs, then direct features."""
+    return {name: cfg[name] for name in DENSE if cfg[name]} | dict(cfg.direct)
+
+
+def init_config(cfg: DictConfig) -> DictConfig:
+    """Config of the run whose weights are the start: `cfg` with the parts that `init_from` replaces."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    return OmegaConf.create(settings | settings["init_from"] | {"init_from": {}})
+
+
+# Checksums of what an experiment reads
+
+
+class Fingerprints:
+    """Fingerprint of any config, as `fingerprint`; the same corpus with the same inputs is read only once.
+
+    Calling it trains nothing. ValueError or OSError for missing or malformed files.
+    """
+
+    def __init__(self) -> None:
+        self.checksums: dict[str, str] = {}
+
+    def __call__(self, cfg: DictConfig) -> str:
+        settings = data_settings(cfg)
+        if settings not in self.checksums:
+            self.checksums[settings] = fingerprint(*read_data(cfg))
+        if not cfg.init_from:
+            return self.checksums[settings]
+        start = init_config(cfg)
+        return with_start(self.checksums[settings], identity(start, self(start)))
+
+
+def fingerprint(corpus: Corpus, encoder: Encoder) -> str:
+    """Checksums of the corpus and of every input that reads files."""
+    return ":".join([corpus.checksum, *encoder.checksums()])
+
+
+def with_start(fingerprint: str, identity: str) -> str:
+    """Fingerprint of a run that starts from the weights of the run with this identity."""
+    return f"{fingerprint}:{identity}"
+
+
+def checksums_by_source(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
+    """Checksum of the corpus, and of each input on it, by a digest of the settings that say where it is read."""
+    data = OmegaConf.to_container(cfg.data, resolve=True)
+    checksums: list[tuple[Any, str]] = [(data, corpus.checksum)]
+    for name, part in readers(cfg).items():
+        if checksum := encoder.inputs[name].checksum():
+            checksums.append(([data, OmegaConf.to_container(part.input, resolve=True)], checksum))
+    return {digest(json.dumps(settings)): checksum for settings, checksum in checksums}
+
+
+def data_settings(cfg: DictConfig) -> str:
+    """Settings of the corpus and of each input as JSON: where they are read, and how."""
+    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
+    return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# A finished run
+
+
+def load(folder: Path) -> tuple[Tagger, Encoder]:
+    """The trained tagger of a run's folder, in evaluation mode. Executes nothing from the folder.
+
+    ValueError, with the file, for anything that a run of the suite does not write.
     """
     cfg = read_config(folder)
     encoder = make_encoder(cfg)
@@ -98,7 +172,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     try:
         encoder.restore(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: expected what the inputs have learned: {error!r}") from error
+        raise ValueError(f"{path}: expected the state of the fitted inputs: {error!r}") from error
     tagger, weights = build(cfg, encoder), read_weights(folder)
     try:
         tagger.load_state_dict(weights)
@@ -108,7 +182,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:
-    """Of a finished run. ValueError for a file that is not whole, or holds anything else."""
+    """Weights of a finished run. ValueError for a truncated file, or one that is not safetensors."""
     path = folder / WEIGHTS
     try:
         return load_file(path)
@@ -116,40 +190,37 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
         raise ValueError(f"{path}: expected weights as safetensors: {error}") from error
 
 
-log = logging.getLogger(__name__)
-
-
 def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
-    """A run with the corpus that its config names. Executes nothing that lies in the folder.
+    """The trained tagger of a run's folder, and its corpus. Executes nothing from the folder.
 
-    ValueError if the run is not finished, or if its corpus cannot be read or is not what it was; or OSError.
+    ValueError or OSError if the run is not finished, or if its corpus cannot be read or has changed.
     """
     corpus = corpus_of(folder)
     return *load(folder), corpus
 
 
 def corpus_of(folder: Path) -> Corpus:
-    """What a run was trained and scored on. ValueError if that cannot be read or has changed; or OSError."""
+    """Corpus of a run. ValueError or OSError if it cannot be read or has changed since."""
     checksum = run_of(folder).metrics["data"]["checksum"]
     source = OmegaConf.to_yaml(read_config(folder).data)
     try:
-        return as_it_was(source, checksum)
+        return read_unchanged_corpus(source, checksum)
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from error
 
 
 def train_of(folder: Path) -> list[Sentence] | None:
-    """The sentences that a run was trained on; None if they cannot be read as they were: the log says why."""
+    """Training sentences of a run; None, with a warning, if the corpus cannot be read or has changed."""
     try:
         return corpus_of(folder).splits["train"]
     except (ValueError, OSError) as error:
-        log.warning("errors by what train has are left out: %s", error)
+        log.warning("errors by mentions seen in train are left out: %s", error)
         return None
 
 
-@lru_cache(maxsize=2)  # the runs of a table follow each other, or go from one corpus to the next and back
-def as_it_was(source: str, checksum: str) -> Corpus:
-    """`source`: the config of a corpus, as YAML."""
+@lru_cache(maxsize=2)  # the runs of a table read one corpus after the other, or alternate between two
+def read_unchanged_corpus(source: str, checksum: str) -> Corpus:
+    """The corpus of a config in YAML. ValueError if its checksum is another."""
     corpus = read_corpus(OmegaConf.create(source))
     if corpus.checksum != checksum:
         raise ValueError(
@@ -159,33 +230,37 @@ def as_it_was(source: str, checksum: str) -> Corpus:
 
 
 def read_corpus(source: Any) -> Corpus:
-    """`source` is the config of a corpus, as `conf/data` has them; ValueError if it would call anything else.
+    """Corpus of an untrusted config, such as one from a run's folder or from the overrides of a page in results/.
 
-    It may come from a run's folder, or from the overrides that a page in results/ was made with.
+    ValueError for a config that would call anything that conf/data does not.
     """
     safe_yaml.refuse_foreign({"data": OmegaConf.to_container(source, resolve=True)}, "the corpus")
     return load_corpus(instantiate(source))
 
 
+# Decoding
+
+
 def batches(
     encoder: Encoder, sentences: Sequence[Sentence], device: torch.device | str = "cpu"
 ) -> Iterator[Batch]:
-    """From short to long, as when dev and test are scored."""
+    """Batches from short to long sentences, as in the evaluation on dev and test."""
     encoded = encoder.encode(sentences, torch.device(device))
     yield from map(encoded.batch, EVALUATION.in_order(encoded.lengths))
 
 
 def decode(tagger: Tagger, batch: Batch) -> Tensor:
-    """The predicted tags, [batch time]."""
+    """Predicted tags, [batch time]."""
     return tagger.decoder.decode(tagger(batch), batch.mask)
 
 
 def decoded(
     tagger: Tagger, encoder: Encoder, batch: Batch
 ) -> Iterator[tuple[list[str], list[Span], list[float]]]:
-    """Of each sentence its tags, the mentions they make, and the probability of each; or of each tag.
+    """Predicted tags of each sentence, its mentions, and the probability of each mention.
 
-    What is no whole mention by `tags.strict_spans` is none, as where F1 is counted.
+    Where every token's tag is scored, each token stands for a mention. A sequence of tags counts as a mention only if
+    it is complete (`tags.strict_spans`), as for F1.
     """
     scores = tagger(batch)
     ids = tagger.decoder.decode(scores, batch.mask)
@@ -193,69 +268,12 @@ def decoded(
         [encoder.labels[tag] for tag in row[:length]]
         for row, length in zip(ids.tolist(), batch.lengths.tolist(), strict=True)
     ]
-    mentions = encoder.task == "mentions"
-    found = [strict_spans(it) if mentions else units(it, encoder.task) for it in tags]
-    rows = [(row, start, end) for row, spans in enumerate(found) for start, end, _ in spans]
+    mentions = [strict_spans(it) if encoder.task == "mentions" else units(it, encoder.task) for it in tags]
+    places = [(row, start, end) for row, spans in enumerate(mentions) for start, end, _ in spans]
     probabilities: Iterator[float] = iter(())
-    if rows:
-        places = torch.tensor(rows, device=scores.device)
-        of_all = tagger.decoder.span_probabilities(scores, ids, batch.mask, places)
-        probabilities = iter(of_all.clamp(max=1).tolist())
-    for of_sentence, spans in zip(tags, found, strict=True):
-        yield of_sentence, spans, [next(probabilities) for _ in spans]
-
-
-def prepare(cfg: DictConfig) -> tuple[Corpus, Encoder]:
-    """What an experiment reads; ValueError or OSError for files that are missing or malformed."""
-    corpus = load_corpus(instantiate(cfg.data))
-    encoder = make_encoder(cfg)
-    encoder.fit(corpus)
-    return corpus, encoder
-
-
-def checksum(corpus: Corpus, encoder: Encoder) -> str:
-    """Stands for the contents of every file that was read."""
-    return ":".join([corpus.checksum, *encoder.checksums()])
-
-
-def sources(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
-    """For the corpus, and for each input on it, a digest of where it was read: the checksum of what was."""
-    data = OmegaConf.to_container(cfg.data, resolve=True)
-    found: list[tuple[Any, str]] = [(data, corpus.checksum)]
-    for name, part in readers(cfg).items():
-        if content := encoder.inputs[name].checksum():
-            found.append(([data, OmegaConf.to_container(part.input, resolve=True)], content))
-    return {digest(json.dumps(place)): content for place, content in found}
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def what_is_read(cfg: DictConfig) -> str:
-    """The settings of the corpus and of each input on it: where they are read, and how."""
-    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
-    return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
-
-
-def identify(cfg: DictConfig, known: dict[str, str]) -> str:
-    """The identity that the experiment's run has or would have: reads its files, and trains nothing."""
-    return identity(cfg, fingerprint(cfg, known))
-
-
-def fingerprint(cfg: DictConfig, known: dict[str, str]) -> str:
-    """The checksum of what the experiment would read.
-
-    `known` keeps those of what was read from call to call. ValueError and OSError as `prepare`.
-    """
-    before = [identify(first_step(cfg), known)] if cfg.first else []
-    files = what_is_read(cfg)
-    if files not in known:
-        known[files] = checksum(*prepare(cfg))
-    return ":".join([known[files], *before])
-
-
-def first_step(cfg: DictConfig) -> DictConfig:
-    """The run whose weights this one starts from: as this one, but for the parts that `first` holds."""
-    settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    return OmegaConf.create(settings | settings["first"] | {"first": {}})
+    if places:
+        spans_of_batch = torch.tensor(places, device=scores.device)
+        all_probabilities = tagger.decoder.span_probabilities(scores, ids, batch.mask, spans_of_batch)
+        probabilities = iter(all_probabilities.clamp(max=1).tolist())
+    for row, spans in zip(tags, mentions, strict=True):
+        yield row, spans, [next(probabilities) for _ in spans]

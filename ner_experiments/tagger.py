@@ -1,4 +1,4 @@
-"""The tagger: embed -> encode -> score -> decode, and what Lightning needs to train and score it."""
+"""The tagger as a LightningModule: embed -> encode -> score -> decode; and the number of its parameters."""
 
 import warnings
 from collections import Counter
@@ -66,8 +66,8 @@ MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 class Tagger(LightningModule):
     """Word vectors of all inputs side by side, an encoder, one linear layer to tag scores, and a decoder.
 
-    What `direct` makes of its inputs is added to the scores (Huang, Xu & Yu 2015, section 3.3). Both kinds of
-    input are named as in the batch. Dev and test are scored by the same metric, anew each time.
+    Direct features are added to the tag scores (Huang, Xu & Yu 2015, section 3.3). The names in `inputs` and `direct`
+    are those of the batch's inputs. Dev and test share one metric, which is reset before each evaluation.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Tagger(LightningModule):
         self.direct = nn.ModuleDict(direct)
         self.model = model
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # a CRF of features alone
+            warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # a CRF on features alone
             self.output = nn.Linear(model.output_size, num_tags)
         self.decoder = decoder
         self.metric = metric
@@ -96,21 +96,21 @@ class Tagger(LightningModule):
         self.shared: dict[str, Tensor] = {}
 
     def forward(self, batch: Batch) -> Float[Tensor, "batch time tags"]:
-        """Scores of every tag at every token."""
+        """Score of every tag at every token."""
         scores = self.output(self.model(self.embed(batch), batch.lengths))
         for name, module in self.direct.items():
             scores = scores + batch.spread(name, self.rows(name, module, batch))
         return scores
 
     def embed(self, batch: Batch) -> Float[Tensor, "batch time size"]:
-        """The vectors of all inputs side by side; of size 0 if there are none."""
+        """Concatenated vectors of all inputs, of size 0 if there are none."""
         vectors = [batch.spread(name, self.rows(name, module, batch)) for name, module in self.inputs.items()]
         return (
             torch.cat(vectors, dim=-1) if vectors else torch.zeros(*batch.mask.shape, 0).to(batch.mask.device)
         )
 
     def rows(self, name: str, module: nn.Module, batch: Batch) -> Tensor:
-        """What a module makes of its input; of one that all batches of a split share, once an evaluation."""
+        """The module's output for its input, computed once per evaluation if all batches of the split share it."""
         if name not in batch.shared:
             return module(batch.inputs[name])
         if name not in self.shared:
@@ -125,42 +125,51 @@ class Tagger(LightningModule):
             loss = loss + penalty
         return loss
 
-    def validation_step(self, batch: Batch, _: int) -> Int[Tensor, "batch time"]:
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        return self.make_optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+
+    def start_evaluation(self) -> None:
+        self.metric.reset()
+
+    def evaluate_batch(self, batch: Batch) -> Int[Tensor, "batch time"]:
+        """Decode a batch of an evaluation, count it in the metric, and return the predicted tags."""
         predicted = self.decoder.decode(self(batch), batch.mask)
         self.metric.update(predicted, batch.tags, batch.mask)
         return predicted
 
-    def test_step(self, batch: Batch, number: int) -> Int[Tensor, "batch time"]:
-        return self.validation_step(batch, number)
+    def finish_evaluation(self) -> dict[str, Any]:
+        """Report of the metric. Forgets what the batches shared: the next evaluation has other weights or forms."""
+        self.shared.clear()
+        return self.metric.compute()
 
     def on_validation_epoch_start(self) -> None:
-        self.metric.reset()
-        self.shared.clear()
+        self.start_evaluation()
 
     def on_test_epoch_start(self) -> None:
-        self.on_validation_epoch_start()
+        self.start_evaluation()
+
+    def validation_step(self, batch: Batch, _: int) -> Int[Tensor, "batch time"]:
+        return self.evaluate_batch(batch)
+
+    def test_step(self, batch: Batch, number: int) -> Int[Tensor, "batch time"]:
+        return self.evaluate_batch(batch)
 
     def on_validation_epoch_end(self) -> None:
-        self.shared.clear()
-        self.report = self.metric.compute()
+        self.report = self.finish_evaluation()
         self.log(f"dev/{self.metric.headline}", self.report[self.metric.headline])
 
     def on_test_epoch_end(self) -> None:
-        self.shared.clear()
-        self.report = self.metric.compute()
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        return self.make_optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+        self.report = self.finish_evaluation()
 
     def transfer_batch_to_device(self, batch: Batch, *_: Any) -> Batch:
-        """Batches are gathered on the device already."""
+        """The batch as it is: batches are gathered on the device."""
         return batch
 
 
 def count_parameters(tagger: nn.Module) -> dict[str, Any]:
-    """What is trained: in all, per part, and the encoder's weights without biases.
+    """Number of trained parameters: total, per part, and the weights of `model` without biases.
 
-    The last is the paper's count of Zukov-Gregoric et al. (2018): 4(nm + n^2) per LSTM and direction.
+    The last is what Zukov-Gregoric et al. (2018) count: 4(nm + n^2) per LSTM and direction.
     """
     parts: Counter[str] = Counter()
     weights = 0
@@ -173,7 +182,7 @@ def count_parameters(tagger: nn.Module) -> dict[str, Any]:
 
 
 def part_of(name: str) -> str:
-    """Of a parameter: words, direct.spelling, model, output, decoder."""
+    """Name of the part that a parameter belongs to: words, direct.spelling, model, output, decoder."""
     places = name.split(".")
     if places[0] == "inputs":
         return places[1]
@@ -181,7 +190,7 @@ def part_of(name: str) -> str:
 
 
 def describe(counts: dict[str, Any]) -> str:
-    """`count_parameters` in a line."""
+    """The numbers of `count_parameters` in one line."""
     parts = ", ".join(f"{name} {number:,}" for name, number in counts["parameters_of"].items())
     weights = f"{counts['model_weights']:,} of the model without biases"
     return f"{counts['parameters']:,} parameters ({parts}; {weights})"

@@ -1,7 +1,4 @@
-"""A run from its first epoch to its scores: trains, lets dev choose, scores dev and test once each.
-
-One experiment, run once: finds what is finished, goes on with what was cut off, and says what failed.
-"""
+"""One experiment: find or resume its run, train, let dev choose the epoch, score test once, write metrics.json."""
 
 from __future__ import annotations
 
@@ -21,13 +18,14 @@ from safetensors.torch import save
 
 from ner_experiments.build import (
     build,
-    checksum,
+    checksums_by_source,
+    data_settings,
     digest,
-    first_step,
-    prepare,
+    fingerprint,
+    init_config,
+    read_data,
     read_weights,
-    sources,
-    what_is_read,
+    with_start,
 )
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import is_first_process
@@ -43,14 +41,60 @@ from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS, WEIGHTS
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.tagger import Tagger, count_parameters, describe
-from ner_experiments.training.callbacks import EpochLog, FiniteLoss, Peek, Predictions, StepSeeds
-from ner_experiments.training.checkpoints import STEPS, BestWeights, LastCheckpoint, Patience, resumable
+from ner_experiments.training.callbacks import EpochLog, FiniteLoss, Predictions, StepSeeds, TestEveryEpoch
+from ner_experiments.training.checkpoints import (
+    STEPS,
+    BestWeights,
+    DelayedEarlyStopping,
+    LastCheckpoint,
+    resumable_checkpoint,
+)
 from ner_experiments.training.gradients import Gradients
-from ner_experiments.training.preemption import Sigterm, noted
+from ner_experiments.training.preemption import Sigterm, sigterm_handler
 from ner_experiments.training.progress import Progress
-from ner_experiments.training.trainer import make_trainer, none_left
+from ner_experiments.training.trainer import killing_stragglers, make_trainer
 from ner_experiments.utils.files import clear, replacing, write_json
 from ner_experiments.utils.locks import claim
+
+log = logging.getLogger(__name__)
+
+
+def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
+    """Run the experiment, or find its finished run; return the content of metrics.json, and the run's `folder`.
+
+    If another process works on the same run, wait for its result; without `wait` return the folder alone, as `busy`.
+    On SIGTERM the process exits with status 143 once a checkpoint is written.
+    """
+    is_first = is_first_process(cfg)
+    if not is_first:  # the first process locks the folder, writes the files and logs
+        logging.getLogger("ner_experiments").setLevel(logging.WARNING)
+    start = train(init_config(cfg)) if cfg.init_from else None
+    unread_folder = run_folder(cfg, identity(cfg, checksum=""))
+    with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):
+        corpus, encoder = read_data(cfg)
+        checksum = fingerprint(corpus, encoder)
+        if start is not None:
+            checksum = with_start(checksum, start["identity"])
+        sources = checksums_by_source(cfg, corpus, encoder)
+        refuse_changed_data(cfg, sources)
+    name = identity(cfg, checksum)
+    folder = run_folder(cfg, name)
+    about = {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
+    if not is_first:
+        result = finished_result(folder) or about | run_as_follower(cfg, corpus, encoder, folder, start)
+        return {"folder": str(folder), **result}
+    with claim(folder, wait=wait) as ours:
+        if not ours:
+            return {"busy": str(folder)}
+        if (finished := finished_result(folder)) is not None:
+            return {"folder": str(folder), **finished}
+        with saved_traceback(folder), sigterm_handler() as sigterm:
+            prepare_folder(folder, cfg)
+            result = about | run(cfg, corpus, encoder, folder, start, sigterm)
+            refuse_changed_data(cfg, sources)  # another command may have finished a run meanwhile
+            result = write_metrics(folder, result)
+    sigterm.exit_if_requested()
+    return {"folder": str(folder), **result}
 
 
 def run(
@@ -61,13 +105,13 @@ def run(
     start: dict[str, Any] | None,
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Trains, from the folder's checkpoint if there is one, and writes all but config.yaml and metrics.json.
+    """Train, from the folder's checkpoint if there is one; write all files but config.yaml and metrics.json.
 
-    `start`: the result of the run whose weights this one starts from. On SIGTERM the process ends with
-    status 143, when a checkpoint is written.
+    `start` is the result of the run whose weights this one starts from. On SIGTERM the process exits with status 143
+    once a checkpoint is written.
     """
     reset_peak_memory()
-    made_by_commit = commit()  # now, as the checkout may be another when the run is finished
+    commit_at_start = commit()  # the checkout may have changed by the time the run is finished
     torch.set_num_threads(cfg.runtime.threads)
     notes = [*corpus.notes, *encoder.notes()]
     for note in notes:
@@ -75,79 +119,38 @@ def run(
     seed_everything(cfg.seed, verbose=False)
     tagger = build(cfg, encoder)
     if start is not None:
-        start_from(Path(start["folder"]), tagger)
+        init_from(Path(start["folder"]), tagger)
     counts = count_parameters(tagger)
     log.info("%s: %s", folder, describe(counts))
     data = CorpusModule(
         corpus, encoder, instantiate(cfg.batches), seed=cfg.seed, train_batches=cfg.trainer.train_batches
     )
     epochs = EpochLog(folder)
-    checkpoint = resumable(folder)
-    with open_logger(cfg, folder, goes_on=checkpoint is not None) as logger:
-        watching = watchers(cfg, folder, epochs, logger)
-        trainer, epoch, predictions = fit(cfg, folder, tagger, data, watching, sigterm, checkpoint)
-        scores = {"best_epoch": epoch} | score(trainer, tagger, data, predictions, folder, sigterm)
+    checkpoint = resumable_checkpoint(folder)
+    with open_logger(cfg, folder, resumed=checkpoint is not None) as logger:
+        monitoring = monitoring_callbacks(cfg, folder, epochs, logger)
+        trainer, best_epoch, predictions = fit(cfg, folder, tagger, data, monitoring, sigterm, checkpoint)
+        scores = {"best_epoch": best_epoch} | score(trainer, tagger, data, predictions, folder, sigterm)
         if trainer.is_global_zero:
-            keep_tagger(folder, tagger, encoder)
-        result = told(trainer, corpus, notes, scores, epochs, counts) | {"commit": made_by_commit}
+            write_tagger(folder, tagger, encoder)
+        result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
         if trainer.is_global_zero:
             show(logger, folder, result, tagger, data)
     return result
 
 
-def told(
-    trainer: Trainer,
-    corpus: Corpus,
-    notes: list[str],
-    scores: dict[str, Any],
-    epochs: EpochLog,
-    counts: dict[str, Any],
+def run_as_follower(
+    cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path, start: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """All that metrics.json says but for what `train` knows."""
-    device = trainer.strategy.root_device
-    return {
-        "data": audited(corpus, notes),
-        "task": corpus.task,
-        **scores,
-        "epochs": len(epochs.rows),
-        "seconds": sum(row["seconds"] for row in epochs.rows),
-        "tokens_per_second": epochs.tokens_per_second,
-        **counts,
-        "processes": trainer.world_size,
-        "peak_memory_bytes": peak_memory(device),
-        **machine(device),
-    }
+    """Run in a process that is not the first.
 
-
-def watchers(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) -> list[Callback]:
-    """They see what training does, and change nothing of it."""
-    progress = Progress(folder, epochs, patience=cfg.trainer.patience, show=cfg.runtime.progress)
-    if cfg.audit.gradients < 0:
-        raise ValueError(f"audit.gradients must be at least 0, got {cfg.audit.gradients}")
-    gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
-    return [epochs, *gradients, Curves(logger, epochs, gradients), progress]
-
-
-def audited(corpus: Corpus, notes: list[str]) -> dict[str, Any]:
-    """What was read, with how many sentences of dev and test the model has seen elsewhere."""
-    about = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
-    return {**about, "leakage": audit(corpus.splits)}
-
-
-def start_from(folder: Path, tagger: Tagger) -> None:
-    """Takes over the weights of a finished run, but for its words, which the two runs read differently."""
-    words = "inputs.words."
-    others = {name: weight for name, weight in read_weights(folder).items() if not name.startswith(words)}
-    missing, unexpected = tagger.load_state_dict(others, strict=False)
-    assert not unexpected
-    assert all(name.startswith(words) for name in missing)
-
-
-def open_logger(cfg: DictConfig, folder: Path, *, goes_on: bool) -> AbstractContextManager[Logger]:
-    """The logger that the config chooses, in the first of several processes."""
-    settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    about = About(folder, folder.parent.name, folder.name, tags(cfg), settings, goes_on)
-    return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
+    On SIGTERM it exits with status 0; otherwise Lightning kills the first process before it can write a checkpoint.
+    """
+    try:
+        with sigterm_handler() as sigterm:
+            return run(cfg, corpus, encoder, folder, start, sigterm)
+    except SystemExit:
+        raise SystemExit(0) from None
 
 
 def fit(
@@ -155,30 +158,30 @@ def fit(
     folder: Path,
     tagger: Tagger,
     data: CorpusModule,
-    watching: list[Callback],
+    monitoring: list[Callback],
     sigterm: Sigterm,
     checkpoint: Path | None,
 ) -> tuple[Trainer, int, Predictions]:
-    """Trains, and gives the tagger the weights of the epoch that dev chooses, whose number is returned.
+    """Train, then load the weights of the epoch that dev chooses; its number is returned.
 
-    `watching` are called in that order, and before the best weights are kept.
+    The `monitoring` callbacks are called in their order, before the best weights are updated.
     """
     dev_score = f"dev/{tagger.metric.headline}"
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),
         FiniteLoss(steps=STEPS if torch.cuda.is_available() else 1),
-        *watching,
+        *monitoring,
         best,
-        Patience(dev_score, cfg.trainer.patience),
-        *([Peek(folder)] if cfg.audit.peek and "test" in data.corpus.splits else []),
+        DelayedEarlyStopping(dev_score, cfg.trainer.patience),
+        *([TestEveryEpoch(folder)] if cfg.audit.peek and "test" in data.corpus.splits else []),
         predictions,
         LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]
     trainer = make_trainer(cfg, folder, callbacks)
-    with none_left(trainer):
+    with killing_stragglers(trainer):
         trainer.fit(tagger, datamodule=data, ckpt_path=checkpoint)
-    sigterm.obey()
+    sigterm.exit_if_requested()
     tagger.load_state_dict(best.weights)
     return trainer, best.epoch, predictions
 
@@ -191,94 +194,98 @@ def score(
     folder: Path,
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Dev and test, each where the corpus has it; the first process writes what was predicted."""
+    """Reports on dev and test, as far as the corpus has them; the first process writes the predictions."""
     scores: dict[str, Any] = {}
     for split, evaluate in (("dev", trainer.validate), ("test", trainer.test)):
         if split not in data.corpus.splits:
             continue
-        with none_left(trainer):
+        with killing_stragglers(trainer):
             evaluate(tagger, datamodule=data, verbose=False)
-        sigterm.obey()
+        sigterm.exit_if_requested()
         scores[split] = tagger.report
-        found = predictions.of_all_processes(trainer)
+        ids = predictions.gather(trainer)
         if trainer.is_global_zero:
-            keep_predictions(folder, split, data, found, scores[split])
+            write_scored_predictions(folder, split, data, ids, scores[split])
     return scores
 
 
-def keep_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
-    """The weights, and what makes their inputs of text."""
+def run_summary(
+    trainer: Trainer,
+    corpus: Corpus,
+    notes: list[str],
+    scores: dict[str, Any],
+    epochs: EpochLog,
+    counts: dict[str, Any],
+) -> dict[str, Any]:
+    """Content of metrics.json, except for what `train` adds."""
+    device = trainer.strategy.root_device
+    about_data = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
+    return {
+        "data": {**about_data, "leakage": audit(corpus.splits)},
+        "task": corpus.task,
+        **scores,
+        "epochs": len(epochs.rows),
+        "seconds": sum(row["seconds"] for row in epochs.rows),
+        "tokens_per_second": epochs.tokens_per_second,
+        **counts,
+        "processes": trainer.world_size,
+        "peak_memory_bytes": peak_memory(device),
+        **machine(device),
+    }
+
+
+# The parts of a run
+
+
+def init_from(folder: Path, tagger: Tagger) -> None:
+    """Load the weights of a finished run, except those of its word input, which the two runs do not share."""
+    words = "inputs.words."
+    weights = {name: weight for name, weight in read_weights(folder).items() if not name.startswith(words)}
+    missing, unexpected = tagger.load_state_dict(weights, strict=False)
+    assert not unexpected
+    assert all(name.startswith(words) for name in missing)
+
+
+def open_logger(cfg: DictConfig, folder: Path, *, resumed: bool) -> AbstractContextManager[Logger]:
+    """The config's logger in the first process, a null logger in the others."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    about = About(folder, folder.parent.name, folder.name, tags(cfg), settings, resumed)
+    return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
+
+
+def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) -> list[Callback]:
+    """Callbacks that observe training without changing it."""
+    progress = Progress(folder, epochs, patience=cfg.trainer.patience, show=cfg.runtime.progress)
+    if cfg.audit.gradients < 0:
+        raise ValueError(f"audit.gradients must be at least 0, got {cfg.audit.gradients}")
+    gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
+    return [epochs, *gradients, Curves(logger, epochs, gradients), progress]
+
+
+def write_scored_predictions(
+    folder: Path, split: str, data: CorpusModule, ids: list[list[int]], report: dict[str, Any]
+) -> None:
+    """Write predictions/SPLIT.conll, from which seqeval must compute the reported F1."""
+    tags = [[data.encoder.labels[tag] for tag in sentence] for sentence in ids]
+    path = folder / "predictions" / f"{split}.conll"
+    write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
+    if data.corpus.task == "mentions":
+        by_seqeval = seqeval_f1(path)
+        assert abs(by_seqeval - report["f1"]) < 1e-9, f"{path}: {by_seqeval} by seqeval, {report['f1']}"
+
+
+def write_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
+    """Write the weights, and the state of the fitted inputs."""
     with replacing(folder / WEIGHTS) as part:
         part.write_bytes(save(tagger.state_dict()))
     write_json(folder / ENCODER, encoder.state())
 
 
-def keep_predictions(
-    folder: Path, split: str, data: CorpusModule, ids: list[list[int]], report: dict[str, Any]
-) -> None:
-    """As a file that anyone can score; seqeval must find in it the F1 that is reported."""
-    tags = [[data.encoder.labels[tag] for tag in sentence] for sentence in ids]
-    path = folder / "predictions" / f"{split}.conll"
-    write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
-    if data.corpus.task == "mentions":
-        again = seqeval_f1(path)
-        assert abs(again - report["f1"]) < 1e-9, f"{path}: {again} by seqeval, {report['f1']}"
+# The run's folder
 
 
-log = logging.getLogger(__name__)
-
-
-def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
-    """Runs the experiment, or finds that it was run; returns what metrics.json holds, and its folder.
-
-    Where another process works on the same run: waits for its result, or without `wait` returns the folder
-    alone, as "busy". Ends the process with status 143 on SIGTERM, when a checkpoint is written.
-    """
-    first = is_first_process(cfg)
-    if not first:  # it follows the first, which claims, writes and speaks
-        logging.getLogger("ner_experiments").setLevel(logging.WARNING)
-    start = train(first_step(cfg)) if cfg.first else None
-    unread, place = run_folder(cfg, identity(cfg, checksum="")), digest(what_is_read(cfg))
-    with traceback_in(unread, f"error-{place}.txt"):
-        corpus, encoder = prepare(cfg)
-        read = ":".join([checksum(corpus, encoder), *([start["identity"]] if start else [])])
-        places = sources(cfg, corpus, encoder)
-        refuse_changed(cfg, places)
-    name = identity(cfg, read)
-    folder = run_folder(cfg, name)
-    about = {"identity": name, "checksum": read, "read": places, "seed": cfg.seed}
-    if not first:
-        return {
-            "folder": str(folder),
-            **(finished(folder) or about | follow(cfg, corpus, encoder, folder, start)),
-        }
-    with claim(folder, wait=wait) as ours:
-        if not ours:
-            return {"busy": str(folder)}
-        if (done := finished(folder)) is not None:
-            return {"folder": str(folder), **done}
-        with traceback_in(folder), noted() as sigterm:
-            begin(folder, cfg)
-            result = about | run(cfg, corpus, encoder, folder, start, sigterm)
-            refuse_changed(cfg, places)  # another command may have finished a run meanwhile
-            result = finish(folder, result)
-    sigterm.obey()
-    return {"folder": str(folder), **result}
-
-
-def follow(
-    cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path, start: dict[str, Any] | None
-) -> dict[str, Any]:
-    """Told to end, a follower ends well: for a crash Lightning would kill the first process at once."""
-    try:
-        with noted() as sigterm:
-            return run(cfg, corpus, encoder, folder, start, sigterm)
-    except SystemExit:
-        raise SystemExit(0) from None
-
-
-def finished(folder: Path) -> dict[str, Any] | None:
-    """The run's result. Where one of its files is damaged that is said, and there is none."""
+def finished_result(folder: Path) -> dict[str, Any] | None:
+    """Result of the folder's finished run; None, with a warning, if one of its files is damaged."""
     path = folder / METRICS
     if not path.exists():
         return None
@@ -286,14 +293,14 @@ def finished(folder: Path) -> dict[str, Any] | None:
         result = artifacts.read(path)
         artifacts.verify(folder, result)
     except artifacts.DamagedError as error:
-        log.warning("%s; the run is made anew", error)
+        log.warning("%s; the run is repeated", error)
         return None
-    log.info("%s is finished (by commit %s); its result is taken as it is", folder, result["commit"])
+    log.info("%s is finished (by commit %s); its result is reused", folder, result["commit"])
     return result
 
 
-def begin(folder: Path, cfg: DictConfig) -> None:
-    """What is there of a result is damaged: it is kept under another name."""
+def prepare_folder(folder: Path, cfg: DictConfig) -> None:
+    """Remove partial files, set a damaged metrics.json aside, and write config.yaml."""
     clear(folder)
     if (folder / METRICS).exists():
         (folder / METRICS).replace(folder / f"{METRICS}.damaged")
@@ -301,8 +308,8 @@ def begin(folder: Path, cfg: DictConfig) -> None:
         OmegaConf.save(cfg, part, resolve=True)
 
 
-def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
-    """metrics.json last: with it a run counts, and needs its checkpoint no more."""
+def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """Write metrics.json with the checksums of all files: from now on the run counts, and needs no checkpoint."""
     whole = artifacts.seal(result | {artifacts.FILES: artifacts.checksums(folder)})
     write_json(folder / METRICS, whole)
     for name in (progress.CHECKPOINT, progress.NAME):
@@ -310,33 +317,33 @@ def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     return whole
 
 
-def refuse_changed(cfg: DictConfig, read: Mapping[str, str]) -> None:
-    """ValueError if a finished run under `output_dir` found something else in the same place.
+def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
+    """Raise ValueError if a finished run under `output_dir` read other content from the same place.
 
-    read: of the corpus and the inputs, as `sources`.
+    `sources` are the checksums of `checksums_by_source`.
     """
     corpus = glob.escape(cfg.data.name)
     for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS}")):
         try:
-            theirs = artifacts.read(path).get("read", {})
+            earlier = artifacts.read(path).get("read", {})
         except artifacts.DamagedError:
             continue
-        for place, found in theirs.items():
-            if read.get(place, found) != found:
+        for source, checksum in earlier.items():
+            if sources.get(source, checksum) != checksum:
                 raise ValueError(
-                    f"{cfg.data.name}: files have changed between two runs: their checksum is {read[place]}, "
-                    f"and was {found} for {path.parent}; put back what it read, or take another output_dir"
+                    f"{cfg.data.name}: files have changed between two runs: their checksum is {sources[source]}, "
+                    f"and was {checksum} for {path.parent}; restore those files, or choose another output_dir"
                 )
 
 
 @contextmanager
-def traceback_in(folder: Path, name: str = "error.txt") -> Iterator[None]:
-    """A failure leaves its traceback in the folder; success takes an older one away."""
+def saved_traceback(folder: Path, name: str = "error.txt") -> Iterator[None]:
+    """Write the traceback of an exception in the block to a file in the folder; after a success remove the file."""
     path = folder / name
     try:
         yield
     except Exception as error:
-        with suppress(OSError):  # a full disk, say, which the error then tells
+        with suppress(OSError):  # such as a full disk, which the exception then reports
             folder.mkdir(parents=True, exist_ok=True)
             with replacing(path) as part:
                 part.write_text(traceback.format_exc(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Figures to be trusted: conlleval's, the same twice, chosen without a look at test, audited for leaks."""
+"""Trustworthy numbers: equal to conlleval's, reproducible, chosen without looking at test, audited for leakage."""
 
 import json
 import random
@@ -27,7 +27,7 @@ from ner_experiments.tables import pages
 Tags = Sequence[str]
 KINDS = ("A", "B-x", "creative-work")
 STORED = sorted((Path(__file__).parent / "conlleval").glob("*.conll"))
-"""Text of our own, and beside it what the original conlleval (perl, version 2004-01-26) printed for it."""
+"""The suite's own text, beside each file the output of the original conlleval (Perl, version 2004-01-26)."""
 SMALL = ["data.max_sentences=40", "trainer.max_epochs=1", "runtime.progress=false", "runtime.accelerator=cpu"]
 
 
@@ -49,7 +49,7 @@ def labels(letters: str, kinds: Tags = KINDS) -> list[str]:
 
 
 def metric(sentences: Sequence[tuple[Tags, Tags]], kinds: Tags = KINDS) -> dict[str, Any]:
-    """What the suite reports; gold and predicted tags are any BIOES."""
+    """The suite's report for gold and predicted tags, which may be any BIOES tags."""
     ids = {label: number for number, label in enumerate(labels("BIES", kinds))}
     score = SpanF1(list(ids))
     for first in range(0, len(sentences), 2000):
@@ -80,7 +80,7 @@ def check_counts(report: dict[str, Any], expected: conlleval.Counts) -> None:
 
 
 def random_pairs(letters: str, number: int, seed: int) -> Iterator[tuple[list[str], list[str]]]:
-    """Any tags, legal or not; a prediction has seven tenths of the gold tags."""
+    """Gold and predicted tags, legal or not; predictions keep seven tenths of the gold tags."""
     draw, known = random.Random(seed), labels(letters)
     for _ in range(number):
         gold = draw.choices([*known, "O", "O"], k=draw.randint(1, 6))
@@ -103,7 +103,7 @@ def test_the_loops_that_stand_for_conlleval_print_what_it_printed(path: Path) ->
 
 
 def test_100_000_pairs_of_any_iob_tags_are_scored_as_by_conlleval() -> None:
-    """As `data.tags` reads a corpus, and the metric counts."""
+    """Tags are read as `data.tags` reads a corpus, and counted by the metric."""
     raw = list(random_pairs("BI", 100_000, seed=1))
     report = metric(as_bioes(raw))
     assert 0.3 < report["f1"] < 0.9
@@ -111,9 +111,11 @@ def test_100_000_pairs_of_any_iob_tags_are_scored_as_by_conlleval() -> None:
 
 
 def test_100_000_predictions_of_any_bioes_tags_are_written_as_they_are_scored() -> None:
-    """What conlleval finds in the tags of predictions/*.conll is what metrics.json says."""
-    made = ((convert(gold, "bioes"), predicted) for gold, predicted in random_pairs("BIES", 100_000, seed=2))
-    pairs = list(made)
+    """conlleval's counts on predictions/*.conll are those in metrics.json."""
+    converted = (
+        (convert(gold, "bioes"), predicted) for gold, predicted in random_pairs("BIES", 100_000, seed=2)
+    )
+    pairs = list(converted)
     report = metric(pairs)
     assert 0.1 < report["f1"] < 0.9
     assert report["illegal_tags"] > 100_000
@@ -127,9 +129,9 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
     path = tmp_path / "predictions" / "test.conll"
     write_predictions(path, "mentions", sentences, [predicted for _, predicted in pairs])
     blocks = path.read_text().rstrip("\n").split("\n\n")
-    found = conlleval.count([tuple(line.split(" ")[1:]) for line in block.split("\n")] for block in blocks)
+    counts = conlleval.count([tuple(line.split(" ")[1:]) for line in block.split("\n")] for block in blocks)
     report = metric(pairs)
-    check_counts(report, found)
+    check_counts(report, counts)
     assert seqeval_f1(path) == pytest.approx(report["f1"], abs=1e-12)
 
 
@@ -141,7 +143,7 @@ MODELS = compose.architectures()
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_same_seed_gives_every_architecture_the_same_weights_twice(model: str, tmp_path: Path) -> None:
-    """Bit for bit, dropout included; and all that is reported but the time that it took."""
+    """Bit for bit, dropout included, and everything reported but times."""
     few = [f"data.sentences.{split}=20" for split in ("train", "dev", "test")]
     cfg = configure(f"model={model}", "trainer.train_batches=2", "chars=none", *few)
     cfg.model.update({name: 8 for name in ("hidden_size", "dense_size", "unit_size") if name in cfg.model})
@@ -159,7 +161,7 @@ def test_the_same_seed_gives_every_architecture_the_same_weights_twice(model: st
 
 
 def shuffled(corpus: Corpus) -> Corpus:
-    """With the tags of the test sentences dealt out anew over all of its tokens, and by turns wrong."""
+    """The corpus with the tags of its test sentences shuffled over all tokens."""
     test = corpus.splits["test"]
     tags = [tag for sentence in test for tag in sentence.tags]
     random.Random(0).shuffle(tags)
@@ -171,7 +173,7 @@ def shuffled(corpus: Corpus) -> Corpus:
 def test_with_shuffled_test_labels_weights_and_epoch_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though test is scored after every epoch, and there are epochs to choose from."""
+    """Even though test is scored after every epoch, and there are epochs to choose from."""
     overrides = [
         *("model.hidden_size=8", "chars=none", "optimizer.lr=0.05", "trainer.gradient_clip=0"),
         *(
@@ -196,7 +198,7 @@ def test_with_shuffled_test_labels_weights_and_epoch_are_the_same(
 
 
 def write_corpus(folder: Path) -> list[str]:
-    """Of test two stand in train (one sentence twice, with other tags), one in dev; of dev one in train."""
+    """A corpus with two test sentences in train (one twice, with other tags), one in dev; one dev sentence in train."""
     train = ["Ann B-PER\nsat O", "a O\ncat O", "Bob B-PER\nran O\nfar O", *["so O\nit O\nwent O"] * 30]
     dev = ["Eve B-PER\nsat O", "a O\ncat O", "Eve B-PER\nran O"]
     test = ["Ann O\nsat O", "Ann O\nsat O", "Bob B-PER\nran O", "far O\nran O\nBob B-PER", "Eve B-PER\nran O"]
@@ -208,13 +210,13 @@ def write_corpus(folder: Path) -> list[str]:
 
 
 def test_every_result_says_what_of_test_was_trained_on(tmp_path: Path) -> None:
-    """The same words in the same order; the tags do not matter, nor does a longer sentence."""
+    """Leaked means the same words in the same order; tags do not matter, and a longer sentence is not a leak."""
     overrides = [*write_corpus(tmp_path), "chars=none", "model.hidden_size=4", f"output_dir={tmp_path}/out"]
     result = train.train(configure(*overrides))
     audit = {"dev_in_train": 1, "test_in_train": 2, "test_in_dev": 1}
     assert json.loads((Path(result["folder"]) / "metrics.json").read_text())["data"]["leakage"] == audit
-    told = "sentences with the words of one in another part: 1 dev in train, 2 test in train, 1 test in dev"
-    assert pages.described(result["data"])[2][-1] == told
+    note = "sentences with the words of one in another part: 1 dev in train, 2 test in train, 1 test in dev"
+    assert pages.described(result["data"])[2][-1] == note
 
 
 def test_a_result_of_old_says_nothing_of_leaks() -> None:

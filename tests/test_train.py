@@ -1,4 +1,4 @@
-"""A whole experiment in one process: chosen by dev alone, repeatable, loadable without running anything."""
+"""A whole experiment in one process: chosen by dev alone, repeatable, loadable without executing anything."""
 
 import json
 from dataclasses import replace
@@ -75,7 +75,9 @@ def test_the_labels_of_test_change_neither_weights_nor_choice(
     assert result["test"]["gold"] > trained["test"]["gold"]
 
 
-def test_peeking_changes_nothing_and_is_written_aside(trained: dict[str, Any], tmp_path: Path) -> None:
+def test_scoring_test_in_every_epoch_changes_nothing_and_is_written_aside(
+    trained: dict[str, Any], tmp_path: Path
+) -> None:
     result = train.train(configure(f"output_dir={tmp_path}", "audit.peek=true", "model.hidden_size=16"))
     assert same(weights(trained), weights(result))
     assert Path(result["folder"]).parent.name == Path(trained["folder"]).parent.name
@@ -89,7 +91,7 @@ def test_peeking_changes_nothing_and_is_written_aside(trained: dict[str, Any], t
 
 
 def test_the_best_epoch_is_restored_not_the_last(tmp_path: Path) -> None:
-    """A learning rate that ruins the model: an early epoch is the best, and its score is reported."""
+    """The learning rate ruins the model, so an early epoch is the best; its score is reported."""
     overrides = [
         f"output_dir={tmp_path}",
         "trainer.max_epochs=6",
@@ -125,7 +127,7 @@ def test_early_stopping_waits_for_its_patience(tmp_path: Path) -> None:
 
 
 def test_patience_is_not_lost_before_anything_is_found(tmp_path: Path) -> None:
-    """A learning rate of 0 with a bias against mentions: no epoch finds one, and none counts."""
+    """With a learning rate of 0 and a bias against mentions no epoch predicts one, and none counts."""
     overrides = ["optimizer.lr=0.0", "trainer.max_epochs=5", "trainer.patience=1"]
     text = "it O\n" * 30 + "\nAnn B-PER\nLee I-PER\nFox I-PER\nRay I-PER\nMay I-PER\n\n"
     result = train.train(configure(*columns(tmp_path, text), *overrides))
@@ -136,7 +138,7 @@ def test_patience_is_not_lost_before_anything_is_found(tmp_path: Path) -> None:
 def test_once_something_was_found_each_epoch_takes_of_the_patience(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those too that find nothing, as training that has gone astray does."""
+    """Including epochs that predict nothing, as after a divergence."""
     scores, compute = chain([0.0, 0.5], repeat(0.0)), TagAccuracy.compute
     monkeypatch.setattr(TagAccuracy, "compute", lambda metric: compute(metric) | {"accuracy": next(scores)})
     overrides = ["data.task=tags", "trainer.max_epochs=9", "trainer.patience=2"]
@@ -187,25 +189,25 @@ def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
 
 
 def test_each_corpus_that_is_refused_leaves_a_traceback_of_its_own(tmp_path: Path) -> None:
-    """Until it can be read: where it lies is no setting of the experiment, whose folder they share."""
+    """It stays until the corpus can be read. Both share the experiment's folder, as paths are not part of identity."""
     files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
     configs = {
         name: configure("data=conll", *files, f"data.folder={tmp_path}/{name}", f"output_dir={tmp_path}/runs")
         for name in ("one", "two")
     }
-    told = {}
+    tracebacks = {}
     for name, cfg in configs.items():
         with pytest.raises(ValueError, match=f"not found in {tmp_path}/{name}") as caught:
             train.train(cfg)
-        told[name] = Path(caught.value.__notes__[0].removeprefix("(traceback: ").removesuffix(")"))
-    assert told["one"].parent == told["two"].parent
-    assert all(f"not found in {tmp_path}/{name}" in path.read_text() for name, path in told.items())
+        tracebacks[name] = Path(caught.value.__notes__[0].removeprefix("(traceback: ").removesuffix(")"))
+    assert tracebacks["one"].parent == tracebacks["two"].parent
+    assert all(f"not found in {tmp_path}/{name}" in path.read_text() for name, path in tracebacks.items())
     (tmp_path / "one").mkdir()
     for split in ("train", "dev", "test"):
         (tmp_path / "one" / split).write_text("Ann B-PER\nsat O\n")
     assert train.train(configs["one"])["test"]["gold"] == 1
-    assert not told["one"].exists()
-    assert told["two"].exists()
+    assert not tracebacks["one"].exists()
+    assert tracebacks["two"].exists()
 
 
 def test_what_was_measured_says_where(trained: dict[str, Any]) -> None:

@@ -173,8 +173,8 @@ went_on() { # the task with this index, from a checkpoint, up to this epoch; it 
     local log
     log=$(job_log "$1")
     printf '(of the log of task %s)\n' "$1"
-    grep -E "^submitit.*(Caught|Requeued)|DUE TO|goes on from" "$log" || failed "it was not put back"
-    grep -q "goes on from last.ckpt" "$log" || failed "it began anew"
+    grep -E "^submitit.*(Caught|Requeued)|DUE TO|resuming from" "$log" || failed "it was not put back"
+    grep -q "resuming from last.ckpt" "$log" || failed "it began anew"
     sed -n 's/.* epoch *\([0-9]*\)\/.*/\1/p' "$log" >"$OUT/epochs"
     is "$(grep -cx 1 "$OUT/epochs")" 1
     sort -n -u "$OUT/epochs" | cmp - <(seq "$2") || failed "epochs are missing"

@@ -12,7 +12,7 @@ import torch
 from hydra.utils import instantiate
 from lightning.pytorch import seed_everything
 
-from ner_experiments.build import build, prepare
+from ner_experiments.build import build, read_data
 from ner_experiments.data.datamodule import Batches, CorpusModule
 from ner_experiments.launch import worker
 from ner_experiments.runs.provenance import commit
@@ -40,7 +40,7 @@ def main() -> None:
     cfg = worker.compose(settings + places(task))
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
-    corpus, encoder = prepare(cfg)
+    corpus, encoder = read_data(cfg)
     module = CorpusModule if arguments.batches == "tokens" else SentenceBatches
     data = module(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)
     folder = task.folder / "ours"

@@ -226,11 +226,13 @@ def replaced(table: Table, place: Path) -> list[str]:
         data = OmegaConf.to_container(experiment.cfg.data, resolve=True)
         assert isinstance(data, dict)
         write_corpus({str(key): value for key, value in data.items()})
-    if any(experiment.cfg.first for experiment in found):
+    if any(experiment.cfg.init_from for experiment in found):
         if find_spec("transformers") is None:
             raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
         write_bert(place / "bert")
-        further += [f"first.{item}" for item in SHORT] + [f"words.input.path={as_value(str(place / 'bert'))}"]
+        further += [f"init_from.{item}" for item in SHORT] + [
+            f"words.input.path={as_value(str(place / 'bert'))}"
+        ]
     return further
 
 

@@ -38,6 +38,8 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     """The settings that can change a run's result."""
     settings = OmegaConf.to_container(cfg, resolve=True)
     assert isinstance(settings, dict)
+    # init_from was called "first" when the archived runs of results/ were made, and their identities are hashes of that
+    settings = {"first" if name == "init_from" else name: value for name, value in settings.items()}
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
         settings.pop(name, None)
     for reader in (settings["data"], *inputs(settings)):
@@ -66,7 +68,7 @@ def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
 
 
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
-    """The settings of every input, wherever they are: words.input, direct.spelling.input, first.words.input."""
+    """The settings of every input, wherever they are: words.input, direct.spelling.input, init_from.words.input."""
     for name, value in part.items():
         if name == "input":
             yield value

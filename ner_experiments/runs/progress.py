@@ -19,7 +19,7 @@ def left(
     """Seconds that training will take at least, if dev does not improve any more, and at most.
 
     By the median epoch so far; None before there is one. Patience begins with the first epoch that finds
-    anything, as `Patience` has it.
+    anything, as `DelayedEarlyStopping` has it.
     """
     if not rows:
         return None

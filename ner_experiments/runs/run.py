@@ -105,7 +105,7 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[int, Run]:
     """The experiment's runs under `output_dir`, by seed, on the files as they are now.
 
-    fingerprint: the checksum of what a config reads, such as `build.fingerprint`; called only where there is
+    fingerprint: the checksum of what a config reads, such as `build.Fingerprints()`; called only where there is
         a run, and what it raises is handed on.
     ValueError if all runs of the experiment are on other files.
     """

@@ -89,14 +89,14 @@ def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tu
 
     No seeds: the table's own. Rows whose files cannot be read are launched: their jobs fail, and say why.
     """
-    from ner_experiments.build import fingerprint  # with torch, which a look at the tables does not need
+    from ner_experiments.build import Fingerprints  # with torch, which a look at the tables does not need
     from ner_experiments.runs import run
 
-    jobs, finished, known = [], 0, dict[str, str]()
+    jobs, finished, fingerprints = [], 0, Fingerprints()
     seeds = seeds or seeds_of_table(table)
     for experiment in experiments(table, further):
         try:
-            done = run.finished(experiment.cfg, lambda cfg: fingerprint(cfg, known))
+            done = run.finished(experiment.cfg, fingerprints)
         except (ValueError, OSError):
             done = {}
         left = [seed for seed in seeds if seed not in done]

@@ -218,8 +218,8 @@ def collect(table: Table, further: Sequence[str] = (), source: Source | None = N
 
 
 def in_output_dir() -> Source:
-    known: dict[str, str] = {}
-    return lambda experiment: runs.finished(experiment.cfg, lambda cfg: build.fingerprint(cfg, known))
+    fingerprints = build.Fingerprints()
+    return lambda experiment: runs.finished(experiment.cfg, fingerprints)
 
 
 def finished(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:

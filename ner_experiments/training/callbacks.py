@@ -1,4 +1,4 @@
-"""What happens around training: log.csv, a look at the losses, random numbers, predictions kept, peek.csv."""
+"""Callbacks around the training steps: log.csv, loss checks, random seeds, predictions, test scores of every epoch."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ner_experiments.utils.files import write_csv
 
 
 class EpochLog(Callback):
-    """One row per epoch into log.csv, written as training goes.
+    """One row per epoch in log.csv, rewritten after every epoch.
 
-    Of several processes the first one writes; `train_loss` is then that of its share of the batches.
+    With several processes the first one writes, and `train_loss` is the loss on its share of the batches.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -44,7 +44,7 @@ class EpochLog(Callback):
         self.loss, self.penalty, self.sentences = state["loss"], state["penalty"], state["sentences"]
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Of an epoch that goes on there is no other start."""
+        """Start the clock. A resumed epoch does not fire `on_train_epoch_start`."""
         self.started = self.trained = time.perf_counter()
 
     def on_train_epoch_start(self, trainer: Trainer, module: LightningModule) -> None:
@@ -62,7 +62,7 @@ class EpochLog(Callback):
         self.trained = time.perf_counter()
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        """Lightning calls this after the epoch's validation."""
+        """Add the epoch's row. Lightning calls this after the epoch's validation."""
         row = {
             "epoch": trainer.current_epoch + 1,
             "train_loss": float(self.loss) / self.sentences,
@@ -78,15 +78,15 @@ class EpochLog(Callback):
 
     @property
     def tokens_per_second(self) -> float:
-        """Training only: without validation."""
+        """Training speed over all epochs, without validation."""
         return sum(row["tokens"] for row in self.rows) / sum(row["train_seconds"] for row in self.rows)
 
     def best_epoch(self, headline: str) -> int:
-        """Counted from 1; the first of equals, as the weights that are kept are."""
+        """Epoch with the highest dev score, from 1; the first of several, as in `BestWeights`."""
         return max(self.rows, key=lambda row: (row[f"dev_{headline}"], -row["epoch"]))["epoch"]
 
     def on_fit_end(self, trainer: Trainer, module: LightningModule) -> None:
-        """Once more: what was written before a break may not have reached the disk."""
+        """Write once more: a file written before a crash may not have reached the disk."""
         if trainer.is_global_zero:
             self._write()
 
@@ -95,44 +95,44 @@ class EpochLog(Callback):
 
 
 class FiniteLoss(Callback):
-    """Stops a run whose loss is no number, or infinite, before a checkpoint or a score is made of that.
+    """Stop a run whose loss is NaN or infinite, before a checkpoint or a score is made from it.
 
-    It looks every `steps` steps, as a look waits for the device.
+    The losses are checked every `steps` steps, because each check waits for the device.
     """
 
     def __init__(self, steps: int) -> None:
         self.steps = steps
-        self.seen: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+        self.unchecked: list[tuple[str, torch.Tensor, torch.Tensor]] = []
 
     def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Batch, number: int) -> None:
         self.batch = batch
 
     def on_before_backward(self, trainer: Trainer, module: Any, loss: torch.Tensor) -> None:
         place = f"epoch {trainer.current_epoch + 1}, step {trainer.global_step + 1}"
-        self.seen.append((place, loss.detach(), self.batch.sentences))
-        if len(self.seen) >= self.steps:
-            self.look()
+        self.unchecked.append((place, loss.detach(), self.batch.sentences))
+        if len(self.unchecked) >= self.steps:
+            self.check()
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.look()
+        self.check()
 
     def on_save_checkpoint(self, trainer: Trainer, module: LightningModule, checkpoint: Any) -> None:
-        self.look()
+        self.check()
 
-    def look(self) -> None:
-        """ValueError, with the sentences by their numbers in train, which count from 1."""
-        seen, self.seen = self.seen, []
-        if seen and not torch.stack([loss for _, loss, _ in seen]).isfinite().all():
-            place, loss, sentences = next(item for item in seen if not item[1].isfinite())
+    def check(self) -> None:
+        """Raise ValueError for the first loss that is not finite, with its sentences' numbers in train, from 1."""
+        losses, self.unchecked = self.unchecked, []
+        if losses and not torch.stack([loss for _, loss, _ in losses]).isfinite().all():
+            place, loss, sentences = next(item for item in losses if not item[1].isfinite())
             numbers = ", ".join(str(number) for number in sorted((sentences + 1).tolist()))
             raise ValueError(f"the loss is {loss.item()} in {place}, on the sentences {numbers} of train")
 
 
 class StepSeeds(Callback):
-    """The random numbers of a step are a function of the seed, the process and the step, and of nothing else.
+    """Seed every step from the run's seed, the process and the step's number alone.
 
-    A run that is continued draws in each step what it would have drawn without the break, and no two
-    processes of a run drop the same units.
+    A resumed run draws the random numbers that it would have drawn without the interruption, and no two processes of
+    a run drop out the same units.
     """
 
     def __init__(self, seed: int) -> None:
@@ -148,13 +148,13 @@ class StepSeeds(Callback):
 
 
 class Predictions(Callback):
-    """Keeps the predicted tag ids of the split that is being evaluated, by sentence number."""
+    """Predicted tag ids of the split evaluated last, by sentence number."""
 
     def __init__(self) -> None:
         self.tags: dict[int, list[int]] = {}
 
-    def of_all_processes(self, trainer: Trainer) -> list[list[int]]:
-        """In the order of the sentences; every process must call this."""
+    def gather(self, trainer: Trainer) -> list[list[int]]:
+        """Predictions of all processes in the order of the sentences; every process must call this."""
         shares: list[Any] = [self.tags]
         if trainer.world_size > 1:
             shares = [None] * trainer.world_size
@@ -179,12 +179,14 @@ class Predictions(Callback):
         self.on_validation_batch_end(trainer, module, outputs, batch, number, loader)
 
 
-class Peek(Callback):
-    """Scores test after every epoch into peek.csv, which nothing reads while training.
+class TestEveryEpoch(Callback):
+    """Test score after every epoch in peek.csv, which nothing reads during training.
 
-    What a paper would have gained that had chosen its epoch on test. The weights, the epoch that dev chooses
-    and its scores are those of a run that does not peek.
+    It shows what choosing the epoch on test would gain. Weights, chosen epoch and scores are those of a run without
+    this callback.
     """
+
+    __test__ = False  # not a test case of pytest
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / PEEK
@@ -197,19 +199,26 @@ class Peek(Callback):
         self.scores = list(state["scores"])
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        """Leaves the modules in the modes in which they were."""
-        modes = {part: part.training for part in module.modules()}
-        module.eval()
-        module.on_test_epoch_start()
-        with torch.no_grad(), trainer.precision_plugin.forward_context():
-            for batch in trainer.datamodule.test_dataloader():
-                module.test_step(batch, 0)
-        module.shared.clear()
         headline = module.metric.headline
-        self.scores.append(module.metric.compute()[headline])
-        for part, training in modes.items():
-            part.training = training
+        self.scores.append(self.evaluate(trainer, module)[headline])
         if trainer.is_global_zero:
             scores = enumerate(self.scores, start=1)
             rows = [{"epoch": epoch, f"test_{headline}": score} for epoch, score in scores]
             write_csv(self.path, list(rows[0]), rows)
+
+    @staticmethod
+    def evaluate(trainer: Any, module: Any) -> dict[str, Any]:
+        """Report on test; afterwards every module is in the mode in which it was.
+
+        Lightning runs one loop at a time: `trainer.test` would end `trainer.fit`. Test as a second dataloader of
+        validation would count in the seconds of the epoch.
+        """
+        training = {part: part.training for part in module.modules()}
+        module.eval()
+        module.start_evaluation()
+        with torch.no_grad(), trainer.precision_plugin.forward_context():
+            for batch in trainer.datamodule.test_dataloader():
+                module.evaluate_batch(batch)
+        for part, mode in training.items():
+            part.training = mode
+        return module.finish_evaluation()

@@ -1,11 +1,10 @@
-"""Going on after a break: the checkpoint, and in it the best weights so far and the patience that is left."""
+"""Checkpoints: the last state of a run, the best weights so far, early stopping, and what may be resumed."""
 
 from __future__ import annotations
 
 import io
 import logging
 import time
-from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import torch
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
 from lightning.pytorch.plugins import TorchCheckpointIO
+from torch import nn
 
 from ner_experiments.runs.progress import CHECKPOINT
 from ner_experiments.runs.provenance import made_by
@@ -23,23 +23,116 @@ from ner_experiments.utils.files import replacing
 log = logging.getLogger(__name__)
 
 STEPS = 50
-"""So often within an epoch what has to wait is done: a look at the losses, and for other processes."""
+"""Steps between two checks that wait for the device or for other processes."""
 SHARE = 0.05
-"""Of the time, what writing checkpoints may take, unless they are asked for at every occasion."""
+"""Largest share of the time spent on writing checkpoints, unless `checkpoint_seconds` is 0."""
 
 
-class InPlace(TorchCheckpointIO):
-    """Not by way of /tmp, which may be small, and where a process that is killed leaves what it wrote."""
+class LastCheckpoint(Checkpoint):
+    """Write last.ckpt within and after epochs, at least `seconds` apart, and on SIGTERM.
+
+    Lightning calls a `Checkpoint` after all other callbacks.
+    """
+
+    def __init__(self, folder: Path, *, seconds: float, sigterm: Sigterm) -> None:
+        self.path = folder / CHECKPOINT
+        self.pause = self.seconds = seconds
+        self.sigterm = sigterm
+        self.made_by = made_by()
+        self.saved = time.monotonic()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"made_by": self.made_by}
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Replace Lightning's handler, with which processes can wait for each other forever."""
+        self.sigterm.install()
+
+    def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.sigterm.install()
+
+    def on_test_start(self, trainer: Trainer, module: LightningModule) -> None:
+        self.sigterm.install()
+
+    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
+        """Poll, except after an epoch's last batch, from where Lightning could not resume with the validation."""
+        within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
+        if within and (trainer.world_size == 1 or trainer.global_step % STEPS == 0):
+            self.poll(trainer)
+
+    def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
+        self.poll(trainer)
+
+    def poll(self, trainer: Trainer) -> None:
+        """Save if it is time, or if any process received SIGTERM: then all of them save and exit."""
+        if any_process(trainer, self.sigterm.received):
+            self.save(trainer)
+            self.sigterm.received = True
+            self.sigterm.exit_if_requested()
+        if trainer.strategy.broadcast(time.monotonic() - self.saved >= self.pause):
+            self.save(trainer)
+
+    def save(self, trainer: Trainer) -> None:
+        began = time.monotonic()
+        trainer.save_checkpoint(self.path)  # all processes take part, the first one writes
+        self.saved = time.monotonic()
+        self.pause = self.seconds and max(self.seconds, (self.saved - began) / SHARE)
+
+
+def any_process(trainer: Trainer, decision: bool) -> bool:
+    return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """A checkpoint file that appears whole or not at all, with its SHA-256 at the end.
+
+    Lightning's own goes through /tmp, which may be small, and where a killed process leaves its file.
+    """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        content = io.BytesIO()  # onto a full disk torch.save writes with an error that names neither
+        content = io.BytesIO()  # on a full disk torch.save raises an error that names neither disk nor file
         torch.save(checkpoint, content)
-        content.write(sha256(content.getbuffer()).digest())  # behind the archive, whose readers pass over it
-        Path(path).write_bytes(content.getbuffer())
+        content.write(sha256(content.getbuffer()).digest())  # readers of the archive ignore what follows it
+        with replacing(Path(path)) as part:
+            part.write_bytes(content.getbuffer())
+
+
+def resumable_checkpoint(folder: Path) -> Path | None:
+    """The folder's checkpoint if it is intact and was made by this code and these libraries, else None."""
+    path = folder / CHECKPOINT
+    if not path.exists():
+        return None
+    if defect := defect_of(path):
+        log.warning("%s %s; the run starts over", path, defect)
+        return None
+    log.info("%s: resuming from %s", folder, CHECKPOINT)
+    return path
+
+
+def defect_of(path: Path) -> str:
+    """Reason why a checkpoint cannot be used, or an empty string."""
+    if not is_intact(path):
+        return "is damaged (SHA-256)"
+    try:
+        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
+        maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
+    except Exception as error:  # reading a file that is not a checkpoint can raise anything
+        return f"is damaged ({type(error).__name__})"
+    return "" if maker == made_by() else f"was made by other code ({maker}, not {made_by()})"
+
+
+def is_intact(path: Path) -> bool:
+    """Whether the file ends with the SHA-256 of what precedes it.
+
+    The archive's own checksums do not cover its directory, where one flipped bit makes torch.load read garbage.
+    """
+    content = path.read_bytes()
+    size = len(content) - sha256().digest_size
+    return size > 0 and sha256(memoryview(content)[:size]).digest() == content[size:]
 
 
 class BestWeights(Callback):
-    """The weights of the epoch with the highest dev score, of equals the first, kept in main memory."""
+    """Weights of the epoch with the highest dev score, the first of several, kept in main memory."""
 
     def __init__(self, monitor: str) -> None:
         self.monitor = monitor
@@ -60,114 +153,27 @@ class BestWeights(Callback):
             self.weights = {name: weight.cpu().clone() for name, weight in module.state_dict().items()}
 
 
-def refuse_infinite(module: LightningModule, epoch: int) -> None:
-    """ValueError for what a step can make of a loss that was still a number."""
+def refuse_infinite(module: nn.Module, epoch: int) -> None:
+    """Raise ValueError for a weight that is not finite, as a step with a finite loss can make it."""
     for name, weight in module.named_parameters():
         if not torch.isfinite(weight).all():
-            raise ValueError(f"after epoch {epoch} not all weights are finite numbers: {name}")
+            raise ValueError(f"after epoch {epoch} some weights are not finite: {name}")
 
 
-class Patience(EarlyStopping):
-    """Stops when dev has not improved for `patience` epochs, counted from the first one that finds anything.
+class DelayedEarlyStopping(EarlyStopping):
+    """Stop when dev has not improved for `patience` epochs, counted from the first epoch with a score above 0.
 
-    A tagger's first epochs may find no mention at all, and be well on the way.
+    The first epochs of a tagger may predict no mention at all, and still be making progress.
     """
 
     def __init__(self, monitor: str, patience: int) -> None:
         super().__init__(monitor, mode="max", patience=patience, check_on_train_epoch_end=False)
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """A run that had stopped before it was cut off has nothing left to train."""
+        """Train no further if the run had already stopped early when it was interrupted."""
         if self.wait_count >= self.patience:
             trainer.should_stop = True
 
     def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
         if self.best_score > 0 or trainer.callback_metrics[self.monitor] > 0:
             super().on_validation_end(trainer, module)
-
-
-class LastCheckpoint(Checkpoint):
-    """Writes last.ckpt at the end of an epoch or in its midst, `seconds` apart at least, and on SIGTERM.
-
-    As a `Checkpoint` it is called after all other callbacks.
-    """
-
-    def __init__(self, folder: Path, *, seconds: float, sigterm: Sigterm) -> None:
-        self.path = folder / CHECKPOINT
-        self.pause = self.seconds = seconds
-        self.sigterm = sigterm
-        self.made_by = made_by()
-        self.saved = time.monotonic()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"made_by": self.made_by}
-
-    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """In place of Lightning's handler, in which processes may wait for each other for ever."""
-        self.sigterm.listen()
-
-    def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.sigterm.listen()
-
-    def on_test_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.sigterm.listen()
-
-    def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        """Not after an epoch's last batch: Lightning could not go on from there with the validation."""
-        within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
-        if within and (trainer.world_size == 1 or trainer.global_step % STEPS == 0):
-            self.look(trainer)
-
-    def on_train_epoch_end(self, trainer: Trainer, module: LightningModule) -> None:
-        self.look(trainer)
-
-    def look(self, trainer: Trainer) -> None:
-        """All processes decide alike: it is enough that one was told to end."""
-        if any_process(trainer, self.sigterm.came):
-            self.save(trainer)
-            self.sigterm.came = True
-            self.sigterm.obey()
-        if trainer.strategy.broadcast(time.monotonic() - self.saved >= self.pause):
-            self.save(trainer)
-
-    def save(self, trainer: Trainer) -> None:
-        began = time.monotonic()
-        with replacing(self.path) if trainer.is_global_zero else nullcontext(self.path) as part:
-            trainer.save_checkpoint(part)  # all processes take part, the first one writes
-        self.saved = time.monotonic()
-        self.pause = self.seconds and max(self.seconds, (self.saved - began) / SHARE)
-
-
-def any_process(trainer: Trainer, decision: bool) -> bool:
-    return bool(trainer.strategy.reduce_boolean_decision(decision, all=False))
-
-
-def is_whole(path: Path) -> bool:
-    """The archive's own checksums are not of its directory, where one bit makes torch.load read rubbish."""
-    content = path.read_bytes()
-    size = len(content) - sha256().digest_size
-    return size > 0 and sha256(memoryview(content)[:size]).digest() == content[size:]
-
-
-def resumable(folder: Path) -> Path | None:
-    """The folder's checkpoint, if there is one to go on from: whole, and by this code and these libraries."""
-    path = folder / CHECKPOINT
-    if not path.exists():
-        return None
-    if fault := fault_of(path):
-        log.warning("%s %s; the run starts anew", path, fault)
-        return None
-    log.info("%s: goes on from %s", folder, CHECKPOINT)
-    return path
-
-
-def fault_of(path: Path) -> str:
-    """What keeps a checkpoint from being used; empty if nothing."""
-    if not is_whole(path):
-        return "is damaged (SHA-256)"
-    try:
-        callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
-        maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
-    except Exception as error:  # whatever a file that is no checkpoint makes of its readers
-        return f"is damaged ({type(error).__name__})"
-    return "" if maker == made_by() else f"was made by other code ({maker}, not {made_by()})"

@@ -1,10 +1,10 @@
-"""Gradient norms while training: of each part's weights, and of each layer by the ways on which it comes.
+"""Gradient norms during training: of the weights of each part, and of each layer's output by path.
 
-Yang & Xu (2020), eq. 2 and 4, write the gradient of a layer as a sum over the ways by which it comes down.
-Where these ways part first is measured: let h be a layer's output, and x = h + ... what the next block reads.
-Then dL/dh = b + s, where b = dL/dx through that block alone, and s is what comes past it. s is zero in a
-stack without shortcuts; in types A and B it comes by the running sum, in C, D and the paper's model by the
-one addition above. The highest layer has no block above, and no such sum.
+Yang & Xu (2020), eq. 2 and 4, write the gradient of a layer as a sum over the paths from the loss to it. This measures
+where the paths first part: let h be a layer's output, and x = h + ... the next block's input. Then dL/dh = b + s, where
+b = dL/dx through that block alone, and s is the rest, which bypasses it by a shortcut. s is zero in a stack without
+shortcuts; in types A and B it comes by the running sum, in C, D and the paper's model by the one addition above. The
+top layer has no block above it, and no such sum.
 """
 
 from __future__ import annotations
@@ -28,40 +28,40 @@ NORM, SHORTCUT, BLOCK = "norm", "by_shortcut", "through_block"
 Row = dict[str, float | str | int]
 
 
-class Layers:
-    """What every layer of a model made of `Block`s has read and made, while `looking`."""
+class LayerRecorder:
+    """Input and output of every layer in a model's stacks of `Block`s, recorded while `recording`."""
 
     def __init__(self, model: nn.Module) -> None:
-        self.looking = False
+        self.recording = False
         self.stacks = [list(part) for part in model.modules() if is_stack(part)]
-        self.seen: dict[nn.Module, tuple[Tensor, Tensor]] = {}
-        self.handles = [block.register_forward_hook(self.see) for stack in self.stacks for block in stack]
+        self.recorded: dict[nn.Module, tuple[Tensor, Tensor]] = {}
+        self.handles = [block.register_forward_hook(self.record) for stack in self.stacks for block in stack]
 
-    def see(self, block: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
-        if self.looking:
-            self.seen[block] = arguments[0], output
+    def record(self, block: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> None:
+        if self.recording:
+            self.recorded[block] = arguments[0], output
 
     def norms(self, loss: Tensor) -> list[dict[str, Tensor]]:
-        """Of each layer; of type D's two directions together. Forgets what it has seen.
+        """Gradient norms of each layer, of type D's two directions together. Clears the record.
 
-        The backward pass to come finds its graph as it was: it sums up what it would have, in the same order.
+        The graph is left as it was: the backward pass that follows adds up the same terms in the same order.
         """
-        found: list[dict[str, Tensor]] = []
+        squares: list[dict[str, Tensor]] = []
         for stack in self.stacks:
-            outputs = [self.seen[block][1] for block in stack]
+            outputs = [self.recorded[block][1] for block in stack]
             whole = torch.autograd.grad(loss, outputs, retain_graph=True)
             for layer, gradient in enumerate(whole):
                 parts = {NORM: gradient}
                 if layer + 1 < len(stack):
-                    x, h = self.seen[stack[layer + 1]]
+                    x, h = self.recorded[stack[layer + 1]]
                     (through,) = torch.autograd.grad(h, x, whole[layer + 1], retain_graph=True)
                     parts |= {SHORTCUT: gradient - through, BLOCK: through}
-                if layer == len(found):
-                    found.append({})
+                if layer == len(squares):
+                    squares.append({})
                 for name, part in parts.items():
-                    found[layer][name] = found[layer].get(name, 0) + part.float().square().sum()
-        self.seen.clear()
-        return [{name: square.sqrt() for name, square in layer.items()} for layer in found]
+                    squares[layer][name] = squares[layer].get(name, 0) + part.float().square().sum()
+        self.recorded.clear()
+        return [{name: square.sqrt() for name, square in layer.items()} for layer in squares]
 
     def remove(self) -> None:
         for handle in self.handles:
@@ -69,10 +69,10 @@ class Layers:
 
 
 class Gradients(Callback):
-    """Looks every `every` steps, and writes the means of each epoch into gradients.csv.
+    """Means over each epoch in gradients.csv, measured every `every` steps.
 
-    Norms are those before they are clipped. Of several processes the first one writes: of the layers its own
-    share of the batch, of the weights the mean of all. share: by_shortcut / (by_shortcut + through_block).
+    Norms are measured before clipping. With several processes the first one writes: for layers the gradient of its own
+    share of the batch, for weights the mean over all processes. share: by_shortcut / (by_shortcut + through_block).
     """
 
     def __init__(self, folder: Path, every: int) -> None:
@@ -92,16 +92,16 @@ class Gradients(Callback):
             self.sums[kind, part] = dict(values)
 
     def on_fit_start(self, trainer: Trainer, module: Any) -> None:
-        self.layers = Layers(module.model)
+        self.layers = LayerRecorder(module.model)
 
     def on_fit_end(self, trainer: Trainer, module: Any) -> None:
         self.layers.remove()
 
     def on_train_batch_start(self, trainer: Trainer, module: Any, batch: Any, number: int) -> None:
-        self.layers.looking = trainer.global_step % self.every == 0
+        self.layers.recording = trainer.global_step % self.every == 0
 
     def on_before_backward(self, trainer: Trainer, module: Any, loss: Tensor) -> None:
-        if not self.layers.looking:
+        if not self.layers.recording:
             return
         for layer, norms in enumerate(self.layers.norms(loss), start=1):
             if BLOCK in norms:
@@ -110,16 +110,16 @@ class Gradients(Callback):
             self.add(LAYER, str(layer), norms)
 
     def on_before_optimizer_step(self, trainer: Trainer, module: Any, optimizer: Any) -> None:
-        """Lightning clips after that."""
-        if not self.layers.looking:
+        """Measure the weights' gradients; Lightning clips them after this hook."""
+        if not self.layers.recording:
             return
-        self.layers.looking = False
+        self.layers.recording = False
         self.steps += 1
         for part, norm in weight_norms(module).items():
             self.add(WEIGHTS, part, {NORM: norm})
 
     def add(self, kind: str, part: str, norms: dict[str, Tensor]) -> None:
-        """On the device: nothing waits for it within an epoch."""
+        """Add to the epoch's sums, on the device: no step waits for it."""
         sums = self.sums[kind, part]
         for name, norm in norms.items():
             before = sums[name].to(norm.device) if name in sums else 0
@@ -136,15 +136,15 @@ class Gradients(Callback):
             write_csv(self.path, COLUMNS, self.rows)
 
     def scalars(self, epoch: int) -> dict[str, float]:
-        """As a logger shows them: gradient/model.blocks.0, gradient_layer/1, shortcut/1."""
-        found: dict[str, float] = {}
+        """The epoch's means by the names that loggers show: gradient/model.blocks.0, gradient_layer/1, shortcut/1."""
+        means: dict[str, float] = {}
         for row in self.rows:
             if row["epoch"] == epoch:
                 prefix = "gradient" if row["kind"] == WEIGHTS else "gradient_layer"
-                found[f"{prefix}/{row['part']}"] = float(row[NORM])
+                means[f"{prefix}/{row['part']}"] = float(row[NORM])
                 if "share" in row:
-                    found[f"shortcut/{row['part']}"] = float(row["share"])
-        return found
+                    means[f"shortcut/{row['part']}"] = float(row["share"])
+        return means
 
 
 def is_stack(module: nn.Module) -> TypeGuard[nn.ModuleList]:
@@ -152,18 +152,18 @@ def is_stack(module: nn.Module) -> TypeGuard[nn.ModuleList]:
 
 
 def weight_norms(tagger: nn.Module) -> dict[str, Tensor]:
-    """Euclidean, of all gradients of a part together; of a part that had no gradient in this step, none."""
+    """Euclidean norm of all gradients of each part together. Parts without a gradient in this step are left out."""
     squares: dict[str, Tensor] = {}
     for name, parameter in tagger.named_parameters():
         if (gradient := parameter.grad) is not None:
             numbers = gradient.coalesce().values() if gradient.is_sparse else gradient
-            part = place_of(name)
+            part = subpart_of(name)
             squares[part] = squares.get(part, 0) + numbers.detach().float().square().sum()
     return {part: square.sqrt() for part, square in squares.items()}
 
 
-def place_of(name: str) -> str:
-    """The part; of the model its own parts, and each layer of a list by itself."""
+def subpart_of(name: str) -> str:
+    """Part of a parameter, as `part_of`, with the model split into its own parts and lists into layers."""
     places = name.split(".")[:-1]
     if places[:1] != ["model"]:
         return part_of(name)

@@ -1,4 +1,4 @@
-"""SIGTERM, noted when it comes and obeyed where nothing is lost."""
+"""SIGTERM: recorded when it arrives, acted on where nothing is lost."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from types import FrameType
 
 
 class Sigterm:
-    """`came`: whether this process has been told to end."""
+    """Handler of SIGTERM; `received` says whether this process has been asked to exit."""
 
     def __init__(self) -> None:
-        self.came = False
+        self.received = False
 
-    def note(self, number: int, frame: FrameType | None) -> None:
-        self.came = True
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        self.received = True
 
-    def listen(self) -> None:
-        """Python handles signals in the main thread alone; in another nothing is noted."""
+    def install(self) -> None:
+        """Become the process's handler. Does nothing outside the main thread, where Python allows no handlers."""
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self.note)
+            signal.signal(signal.SIGTERM, self.handle)
 
-    def obey(self) -> None:
-        """Ends the process, with the status of one that SIGTERM ended."""
-        if self.came:
+    def exit_if_requested(self) -> None:
+        """Exit with status 143, as a process that SIGTERM ended, if it was received."""
+        if self.received:
             raise SystemExit(143)
 
 
 @contextmanager
-def noted() -> Iterator[Sigterm]:
-    """While the `with` lasts SIGTERM ends nothing by itself."""
+def sigterm_handler() -> Iterator[Sigterm]:
+    """A new `Sigterm` that is the process's handler within the block; the earlier one is restored after it."""
     sigterm, before = Sigterm(), signal.getsignal(signal.SIGTERM)
-    sigterm.listen()
+    sigterm.install()
     try:
         yield sigterm
     finally:

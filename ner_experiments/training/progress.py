@@ -1,4 +1,4 @@
-"""How far a run is: a line per epoch on stderr, and progress.json in its folder for others to read."""
+"""Progress of a run: a line per epoch on stderr, and progress.json in its folder, which `watch` reads."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ner_experiments.utils.files import write_json
 
 
 class Progress(Callback):
-    """Written by the first of several processes, whole or not at all; training itself never reads it."""
+    """Write progress.json and print the epochs, in the first of several processes. Training never reads either."""
 
     def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
         self.path, self.epochs, self.patience, self.show = folder / NAME, epochs, patience, show
@@ -45,7 +45,7 @@ class Progress(Callback):
         self.write(trainer, "scoring")
 
     def write(self, trainer: Trainer, stage: str, part: float = 0.0) -> None:
-        """part: of the epoch that is being trained, what is done."""
+        """Write progress.json. `part` is the finished share of the current epoch."""
         self.written = time.monotonic()
         if not trainer.is_global_zero:
             return

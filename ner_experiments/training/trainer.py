@@ -1,4 +1,4 @@
-"""Lightning's trainer, as every run has it."""
+"""The Lightning trainer of every run."""
 
 from __future__ import annotations
 
@@ -19,30 +19,27 @@ from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from omegaconf import DictConfig
 
 from ner_experiments.config.processes import num_processes
-from ner_experiments.training.checkpoints import InPlace
+from ner_experiments.training.checkpoints import AtomicCheckpointIO
 
+LOWEST = {
+    "max_epochs": 1,
+    "patience": 1,
+    "gradient_clip": 0,
+    "train_batches": 0,
+    "devices": 1,
+    "num_nodes": 1,
+}
+"""Smallest allowed value of each setting in conf/trainer."""
 GRACE = 5.0
-"""Seconds after an error in which the other processes of a run may tell theirs."""
-
-
-@contextmanager
-def none_left(trainer: Trainer) -> Iterator[None]:
-    """After an error the processes that Lightning started get seconds to end: one that hangs never would."""
-    try:
-        yield
-    except Exception:
-        launcher = trainer.strategy.launcher
-        for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
-            try:
-                process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        raise
+"""Seconds that the other processes of a run have after an error to report their own."""
 
 
 def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Trainer:
-    """A trainer that says nothing itself: progress and results are ours to print."""
-    quiet()
+    """A trainer that prints nothing itself: progress and results are printed by the suite.
+
+    ValueError for a setting of `cfg.trainer` below its lowest value.
+    """
+    silence_lightning()
     settings = cfg.trainer
     for name, lowest in LOWEST.items():
         if settings[name] < lowest:
@@ -53,12 +50,12 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Tr
         devices=settings.devices,
         num_nodes=settings.num_nodes,
         strategy=DDPStrategy(timeout=timedelta(seconds=cfg.runtime.ddp_seconds)) if several else "auto",
-        plugins=[InPlace(), *environment(several)],
-        use_distributed_sampler=False,  # the data module deals out the batches
+        plugins=[AtomicCheckpointIO(), *cluster_environment(several)],
+        use_distributed_sampler=False,  # the data module distributes the batches
         precision=settings.precision,
         max_epochs=settings.max_epochs,
         gradient_clip_val=settings.gradient_clip,
-        logger=False,  # ours get what they show from callbacks
+        logger=False,  # the suite's loggers are fed by callbacks
         callbacks=callbacks,
         default_root_dir=folder,
         reload_dataloaders_every_n_epochs=1,
@@ -68,25 +65,30 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Tr
     )
 
 
-LOWEST = {
-    "max_epochs": 1,
-    "patience": 1,
-    "gradient_clip": 0,
-    "train_batches": 0,
-    "devices": 1,
-    "num_nodes": 1,
-}
-
-
-def environment(several: bool) -> list[Any]:
-    """Who starts the processes: nobody, where there is one; else whom Lightning finds, such as torchrun."""
+def cluster_environment(several: bool) -> list[Any]:
+    """Plugin for the cluster: none of its own for a single process, SLURM, or what Lightning detects (torchrun)."""
     if not several:
         return [LightningEnvironment()]
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
 
 
-def quiet() -> None:
-    """Lightning's hints are about settings that are ours."""
+def silence_lightning() -> None:
+    """Hide Lightning's hints: they are about settings that the suite chooses."""
     for library in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(library).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module="lightning")
+
+
+@contextmanager
+def killing_stragglers(trainer: Trainer) -> Iterator[None]:
+    """After an error in the block, kill processes started by Lightning that do not exit within `GRACE` seconds."""
+    try:
+        yield
+    except Exception:
+        launcher = trainer.strategy.launcher
+        for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
+            try:
+                process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        raise

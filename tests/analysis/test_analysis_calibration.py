@@ -14,7 +14,7 @@ from sklearn.calibration import calibration_curve
 
 from ner_experiments.analysis import bootstrap
 from ner_experiments.analysis.calibration import Calibration, calibration, of_run, predicted
-from ner_experiments.build import build, prepare
+from ner_experiments.build import build, read_data
 from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -77,7 +77,7 @@ def test_what_is_sure_is_in_the_last_bin_and_without_mentions_there_is_nothing()
 def untrained(decoder: str) -> tuple[Tagger, Encoder, Corpus]:
     """It has a liking for legal tags and none for O and S, so that it finds mentions of several tokens."""
     cfg = compose([*SMALL, *DECODERS[decoder]], "test")
-    corpus, encoder = prepare(cfg)
+    corpus, encoder = read_data(cfg)
     torch.manual_seed(1)
     tagger = build(cfg, encoder).eval()
     allowed = allowed_transitions(encoder.labels)

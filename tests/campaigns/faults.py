@@ -1,4 +1,4 @@
-"""`make faults`: the campaign of faults. Prints of each what was tried how often, and what became of it."""
+"""`make faults`: the fault campaign. Prints the number of trials of each fault, and how they were survived."""
 
 import logging
 import random
@@ -17,7 +17,7 @@ import faults_runs
 from faults_disks import Skipped
 
 Trials = Callable[[random.Random, Path], Iterator[str]]
-"""Each trial says how it was survived; an AssertionError where something was lost, corrupted or counted."""
+"""Each trial yields how it was survived; AssertionError if a result was lost, corrupted or wrongly counted."""
 
 CAMPAIGN: dict[Trials, int] = {
     faults_files.killed_downloads: 15,
@@ -29,7 +29,7 @@ CAMPAIGN: dict[Trials, int] = {
     faults_files.damaged_results: 1_000,
     faults_disks.killed_writes: 12,
     faults_runs.killed_sweeps: 10,
-    faults_runs.told_to_end: 4,
+    faults_runs.terminated: 4,
     faults_disks.full_disks: 4,
     faults_disks.failed_writes: 4,
     faults_disks.read_only: 2,
@@ -43,12 +43,12 @@ CAMPAIGN: dict[Trials, int] = {
 
 
 def survived(trials: Trials, number: int, folder: Path, seed: int = 1) -> Counter[str]:
-    """How often in which way."""
+    """Number of trials by how they were survived."""
     return Counter(islice(trials(random.Random(seed), folder), number))
 
 
 def main(names: list[str]) -> int:
-    logging.getLogger("ner_experiments").setLevel(logging.ERROR)  # what is damaged is told each time
+    logging.getLogger("ner_experiments").setLevel(logging.ERROR)  # every damaged file is a warning
     bad, began = 0, time.monotonic()
     for trials, number in CAMPAIGN.items():
         if names and trials.__name__ not in names:

@@ -1,4 +1,4 @@
-"""Faults of disks under whole runs: full, read-only, or failing at a byte of a file that is written."""
+"""Disk faults under whole runs: full, read-only, or failing at a byte of a file being written."""
 
 import random
 import re
@@ -17,15 +17,15 @@ WRITTEN = {
     **{"last.ckpt": 400_000, "model.safetensors": 100_000, "encoder.json": 8_000, "metrics.json": 3_000},
     **{"config.yaml": 1_400, "log.csv": 250, "dev.conll": 9_000, "test.conll": 9_000},
 }
-"""Files of a run, and about how long they are."""
+"""Files of a run, and their approximate sizes in bytes."""
 
 
 class Skipped(Exception):
-    """What the machine does not allow to be tried."""
+    """A fault that this machine does not allow to be tried."""
 
 
 def killed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
-    """The kernel kills a run at a byte of a file that it writes, three times; then it ends as without."""
+    """The kernel kills a run at a byte of a file being written, three times; then it ends as if never killed."""
     right = whole_run(folder)
     while True:
         output, names = folder / "broken", []
@@ -60,7 +60,7 @@ def mounted(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 
 def full_disks(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A disk with some space left: said, status 1; with more space the run ends as on another disk."""
+    """A disk with little space left: an error and status 1; with more space the run ends as on another disk."""
     right = whole_run(folder)
     with mounted(folder, 2_000) as disk:
         while True:
@@ -77,11 +77,11 @@ def full_disks(chance: random.Random, folder: Path) -> Iterator[str]:
             assert run(*SHORT, f"output_dir={disk / 'o'}", log=log) == 0
             assert outcome(disk / "o") == right
             shutil.rmtree(disk / "o")
-            yield "named, goes on to the same weights" if ended else "had space enough"
+            yield "named, resumes to the same weights" if ended else "had space enough"
 
 
 def failed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A write that fails at a byte of a file: said with its name, status 1, and repeated it goes well."""
+    """A write that fails at a byte of a file: an error with its name and status 1; repeated, the run succeeds."""
     right = whole_run(folder)
     while True:
         output, log = folder / "broken", folder / "log"
@@ -98,7 +98,7 @@ def failed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def read_only(chance: random.Random, folder: Path) -> Iterator[str]:
-    """An output folder that cannot be written: said, status 1; what is finished there is not touched."""
+    """A read-only output folder: an error and status 1; finished runs in it are not touched."""
     with mounted(folder, 4_000) as disk:
         assert run(*SHORT, f"output_dir={disk / 'o'}", log=folder / "log") == 0
         right = outcome(disk / "o")

@@ -1,4 +1,4 @@
-"""Faults of single files: downloads and caches that are cut off or damaged, and checkpoints and results."""
+"""Faults of single files: downloads, caches, checkpoints and results, truncated or damaged."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from ner_experiments.data.download import download
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.vectors import load_vectors
 from ner_experiments.runs import artifacts
-from ner_experiments.training.checkpoints import resumable
+from ner_experiments.training.checkpoints import resumable_checkpoint
 from ner_experiments.utils.files import clear
 
 CORPUS = b"Ada B-PER\nlaughs O\n\n" * 20_000
@@ -42,7 +42,7 @@ def fetch(url: str, folder: Path) -> None:
 
 
 def killed_downloads(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Killed at a byte of the file: nothing of it is there; repeated, all of it and nothing else."""
+    """A download killed at a byte of the file leaves nothing; repeated, the whole file and nothing else."""
     with served(Owner) as url:
         while True:
             there = folder / "data"
@@ -81,12 +81,12 @@ def same(found: Any, right: Any) -> bool:
 
 
 def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Killed at a byte of its files, or at a line; in some trials another process works on the same."""
+    """Killed at a byte of the cache's files, or at a line of code; in some trials another process fills it too."""
     file = vector_file(folder)
     right = load_vectors(file, WORDS, cache=folder / "right")
     while True:
         cache = folder / "cache"
-        fault: Fault = AtLine(chance.randint(1, 2_500), ("data/vectors", "atomic"))
+        fault: Fault = AtLine(chance.randint(1, 2_500), ("data/vectors", "utils/files"))
         if chance.random() < 0.6:
             name, size = chance.choice([("*.matrix.npy", 60_000), ("*.rows.npy", 2_500), ("*.json", 250)])
             fault = AtByte(name, chance.randrange(size))
@@ -103,7 +103,7 @@ def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def damaged_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A bit of one of its files flipped, or its end cut off."""
+    """A bit of one of the cache's files flipped, or its end cut off."""
     file = vector_file(folder)
     cache = folder / "cache"
     right = load_vectors(file, WORDS, cache=folder / "right")
@@ -130,13 +130,13 @@ def encode_only(bert: Path, cache: Path) -> None:
 
 
 def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Killed at a line of what fills it, or at a byte."""
+    """Killed at a line of the code that fills the cache, or at a byte of its file."""
     bert = save(folder / "bert")
     right = np.array(encode(bert, folder / "right"))
     size = right.nbytes + 128
     while True:
         cache = folder / "cache"
-        fault: Fault = AtLine(chance.randint(1, 110), ("data/frozen", "atomic"))
+        fault: Fault = AtLine(chance.randint(1, 110), ("data/frozen", "utils/files"))
         if chance.random() < 0.3:
             fault = AtByte("*.bert.npy", chance.randrange(size))
         processes = [start(encode_only, bert, cache, fault=fault, log=folder / "log")]
@@ -152,7 +152,7 @@ def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def damaged_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Every other time in the header, whose numbers say what the rest is."""
+    """Damaged anywhere, or every other time in the header, which describes the rest."""
     bert = save(folder / "bert")
     cache = folder / "cache"
     right = np.array(encode(bert, cache))
@@ -178,7 +178,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Named and not used, or all the same: not all bytes of a file in the zip format say something."""
+    """A damaged checkpoint is refused by name, or loads the same: not every byte of a zip file has a meaning."""
     fault = AtLine(1_000, killed.COUNTED, SIGTERM)
     assert run(*RUN[1:], f"output_dir={folder}", fault=fault, log=folder / "log") == 143
     (checkpoint,) = folder.glob("*/seed-1/last.ckpt")
@@ -186,7 +186,7 @@ def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
     right = torch.load(checkpoint, weights_only=True)
     while True:
         checkpoint.write_bytes(flipped(whole, chance))
-        if resumable(checkpoint.parent) is None:
+        if resumable_checkpoint(checkpoint.parent) is None:
             yield "refused"
         else:
             assert alike(torch.load(checkpoint, weights_only=True), right)
@@ -194,7 +194,7 @@ def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def damaged_results(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A bit of metrics.json or of a file beside it flipped, or cut off: refused, by name."""
+    """A flipped bit or a missing end, in metrics.json or a file beside it: refused by name."""
     assert run(*RUN[1:], "audit.peek=true", f"output_dir={folder}", log=folder / "log") == 0
     (metrics,) = folder.glob("*/seed-1/metrics.json")
     right = artifacts.read(metrics)

@@ -1,4 +1,4 @@
-"""Faults of whole runs: killed, told to end, out of memory or numbers, on a clock that jumps."""
+"""Faults of whole runs: killed, terminated, out of memory, diverged, on a clock that jumps."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def whole_run(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def killed_sweeps(chance: random.Random, folder: Path) -> Iterator[str]:
-    """`kill -9` at a random line of a sweep of four runs, ten times; then it ends as without."""
+    """`kill -9` at a random line of a sweep of four runs, ten times; then it ends as if never killed."""
     whole, log = folder / "whole", folder / "log"
     assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
     lines = lines_of(log)
@@ -47,11 +47,11 @@ def killed_sweeps(chance: random.Random, folder: Path) -> Iterator[str]:
         assert outcome(output) == outcome(whole)
         assert finished.items() <= stamps(output).items()
         shutil.rmtree(output)
-        yield from ["goes on to the same weights"] * 10
+        yield from ["resumes to the same weights"] * 10
 
 
-def told_to_end(chance: random.Random, folder: Path) -> Iterator[str]:
-    """SIGTERM at a random line, twice: status 143, then it ends as without."""
+def terminated(chance: random.Random, folder: Path) -> Iterator[str]:
+    """SIGTERM at a random line, twice: status 143; then the run ends as if never interrupted."""
     right = whole_run(folder)
     while True:
         output = folder / "broken"
@@ -63,11 +63,11 @@ def told_to_end(chance: random.Random, folder: Path) -> Iterator[str]:
         assert run(*SHORT, f"output_dir={output}", log=folder / "log") == 0
         assert outcome(output) == right
         shutil.rmtree(output)
-        yield from ["status 143, goes on to the same weights"] * 2
+        yield from ["status 143, resumes to the same weights"] * 2
 
 
 def jumping_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
-    """time.time a day ahead or back at every look: the same weights, checkpoints at the same places."""
+    """time.time jumps by up to a day at every call: the same weights, checkpoints at the same steps."""
     right = whole_run(folder, "runtime.checkpoint_seconds=1000")
     while True:
         output = folder / "clock"
@@ -81,7 +81,7 @@ def jumping_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def no_numbers(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A rate at which the loss is soon no number, in one run of a sweep: that one fails."""
+    """A learning rate with which the loss of one run of a sweep is soon NaN or infinite: that run alone fails."""
     while True:
         output, log = folder / "o", folder / "log"
         rate = chance.choice(["1e30", "3e28", "1e20"])
@@ -101,7 +101,7 @@ def no_numbers(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def no_memory(chance: random.Random, folder: Path) -> Iterator[str]:
-    """One job of a sweep asks for terabytes, or is killed as the kernel does it: named, the others finish."""
+    """One job of a sweep asks for terabytes, or is killed as by the kernel: it is named, the others finish."""
     while True:
         log, output = folder / "log", folder / "o"
         sweep = ["-m", *SHORT, "hydra/launcher=local", "hydra.launcher.jobs=2", f"output_dir={output}"]
@@ -126,7 +126,7 @@ def children(process: int) -> list[int]:
 
 
 def job_that_trains(process: int, output: Path) -> int | None:
-    """The first of a sweep's jobs that has written a checkpoint."""
+    """Process of the first job of a sweep that has written a checkpoint."""
     for checkpoint in output.glob("*/seed-*/last.ckpt"):
         seed = checkpoint.parent.name.replace("-", "=")
         for child in children(process):
@@ -147,7 +147,7 @@ def column_files(folder: Path, chance: random.Random) -> dict[str, Path]:
 
 
 def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A word of a file is another in the second half of a sweep: refused, with both checksums."""
+    """A word of a file changes before the second half of a sweep: refused, with both checksums."""
     paths = column_files(folder / "data", chance)
     files = [f"data.files.{split}={path}" for split, path in paths.items()]
     while True:
@@ -174,11 +174,11 @@ def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def wandb_troubles(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Its server never answers, or stops to in the midst of a run, or its own process is killed."""
+    """W&B's server never answers, or stops answering during a run, or W&B's own process is killed."""
     for name in [name for name in os.environ if name.startswith("WANDB")]:
         del os.environ[name]
     os.environ |= {"WANDB_API_KEY": "0" * 40, "HOME": str(folder), "no_proxy": "127.0.0.1"}
-    troubles = ["a server that never answers", "one that stops to", "its process is killed"]
+    troubles = ["a server that never answers", "one that stops answering", "its process is killed"]
     for number in range(10**6):
         trouble, output = troubles[number % 3], folder / str(number)
         with served(seconds=1.0 if number % 3 == 1 else 0.0 if number % 3 == 0 else 1000.0) as url:
@@ -209,7 +209,7 @@ def service_of(process: int) -> int | None:
 
 
 def processes_of_one_model(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Of two that train a model one is killed, or stands still: an error in time, and none is left."""
+    """One of two processes that train a model is killed, or hangs: an error in time, and no process is left."""
     for number in range(10**6):
         output, hangs, first = folder / str(number), number % 2 == 1, chance.random() < 0.5
         arguments = ["trainer=ddp", *SHORT, "data.max_sentences=300", "trainer.max_epochs=500"]
@@ -224,7 +224,7 @@ def processes_of_one_model(chance: random.Random, folder: Path) -> Iterator[str]
         until(partial(have_ended, victim, other), 60)
         assert not list(output.rglob("metrics.json"))
         which = "first" if victim == process.pid else "second"
-        yield f"the {which} {'stands still' if hangs else 'is killed'}: an error, none left"
+        yield f"the {which} {'hangs' if hangs else 'is killed'}: an error, none left"
 
 
 def exists(output: Path, pattern: str) -> bool:

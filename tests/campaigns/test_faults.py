@@ -1,4 +1,4 @@
-"""A few trials of each kind of fault that is quick to make; `make faults` makes all, and more of each."""
+"""A few trials of each fault that is quick to try; `make faults` tries all, and more often."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,7 +48,7 @@ def test_the_campaign(trials: Trials, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loss", [float("nan"), float("inf")])
-def test_a_look_at_several_steps_names_the_first_that_went_wrong(loss: float) -> None:
+def test_a_check_of_several_steps_names_the_first_that_went_wrong(loss: float) -> None:
     callback, trainer = FiniteLoss(steps=50), SimpleNamespace(current_epoch=0, global_step=0)
     for step, value in enumerate([1.0, loss, float("nan")]):
         batch: Any = SimpleNamespace(sentences=torch.tensor([step, 7 + step]))

@@ -62,7 +62,7 @@ EVERY_PART = [
     "data",
     "logger",
     "batches",
-    "first.x",
+    "init_from.x",
 ]
 FOREIGN = [
     "os.system",
@@ -224,7 +224,7 @@ def test_weights_are_never_unpickled(run: Path, mark: Path) -> None:
 @pytest.mark.parametrize("content", ["{", "[]", '{"task": "mentions", "labels": ["O"]}', '{"task": 1}'])
 def test_what_no_encoder_has_learned_is_refused_with_its_file(content: str, run: Path) -> None:
     (run / "encoder.json").write_text(content)
-    with pytest.raises(ValueError, match=f"^{run}/encoder.json: expected what the inputs have learned: "):
+    with pytest.raises(ValueError, match=f"^{run}/encoder.json: expected the state of the fitted inputs: "):
         build.load(run)
 
 

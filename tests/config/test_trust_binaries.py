@@ -33,9 +33,11 @@ def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     (folder / "metrics.json").unlink()
     state = {"callbacks": {"LastCheckpoint": {"made_by": checkpoints.made_by()}}}
     content = {**state, "loops": Attack(mark)}
-    checkpoints.InPlace().save_checkpoint(content, folder / progress.CHECKPOINT)  # with its checksum
-    assert checkpoints.resumable(folder) is None
-    assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts anew" in caplog.text
+    checkpoints.AtomicCheckpointIO().save_checkpoint(
+        content, folder / progress.CHECKPOINT
+    )  # with its checksum
+    assert checkpoints.resumable_checkpoint(folder) is None
+    assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts over" in caplog.text
     assert train.train(cfg)["epochs"] == 1
 
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from places import CONF
 from torch import Tensor
 
-from ner_experiments.build import batches, build, prepare
+from ner_experiments.build import batches, build, read_data
 from ner_experiments.commands.smoke import write_vectors
 from ner_experiments.config.compose import architectures
 from ner_experiments.data.encoder import Encoder
@@ -39,7 +39,7 @@ def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
     cfg = compose(joined(TOY, overrides), "test")
     for name in SMALL.keys() & cfg.model.keys():
         cfg.model[name] = SMALL[name]
-    _, encoder = prepare(cfg)
+    _, encoder = read_data(cfg)
     tagger = build(cfg, encoder).eval()
     with torch.no_grad():
         for parameter in tagger.parameters():

@@ -101,7 +101,7 @@ def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_pat
     assert process.returncode == 143, printed
     until(lambda: not any(map(is_running, children)))
     assert any(tmp_path.glob("*/seed-1/last.ckpt"))
-    assert "goes on from last.ckpt" in run(*arguments)
+    assert "resuming from last.ckpt" in run(*arguments)
     assert only_metrics(tmp_path)["epochs"] == 8
 
 
@@ -154,7 +154,7 @@ def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     assert process.returncode == 1, printed
     assert "stopped after 0.2 minutes; it goes on when the command is repeated" in printed
     begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
-    assert ("goes on from last.ckpt" in run(*sweep)) == begun
+    assert ("resuming from last.ckpt" in run(*sweep)) == begun
     assert only_metrics(tmp_path)["epochs"] == 12
 
 

@@ -167,5 +167,5 @@ def test_on_a_real_slurm_a_cancelled_job_fails_and_the_command_again_finishes_it
     assert "SLURM has it as CANCELLED" in printed
     again = sweep(*arguments)
     assert again.returncode == 0, again.stdout + again.stderr
-    assert "goes on from last.ckpt" in "".join(path.read_text() for path in tmp_path.glob("slurm/*_log.out"))
+    assert "resuming from last.ckpt" in "".join(path.read_text() for path in tmp_path.glob("slurm/*_log.out"))
     assert len(list(tmp_path.glob("*/seed-*/metrics.json"))) == 2

@@ -200,7 +200,7 @@ def test_what_was_cut_off_goes_on_as_the_same_run_with_every_epoch_once(tmp_path
     before = len(logged(folder))
     assert 1 <= before < 6
     assert killed.run(arguments, tmp_path / "log") == 0
-    assert "goes on from last.ckpt" in (tmp_path / "log").read_text()
+    assert "resuming from last.ckpt" in (tmp_path / "log").read_text()
     (kept,) = folder.glob("wandb/offline-run-*")
     (earlier,) = folder.glob("wandb/earlier/offline-run-*")
     assert kept.name.rpartition("-")[2] == earlier.name.rpartition("-")[2]
@@ -239,5 +239,5 @@ def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Pa
     assert killed.run(arguments, tmp_path / "log", lines=700) == -9
     assert killed.run(arguments, tmp_path / "log") == 0
     (folder,) = (tmp_path / "o").glob("*/seed-1")
-    assert "goes on from last.ckpt" in (tmp_path / "log").read_text()
+    assert "resuming from last.ckpt" in (tmp_path / "log").read_text()
     assert [event.step for event in scalars(folder).Scalars("dev/f1")] == [1, 2, 3, 4]

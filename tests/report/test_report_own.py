@@ -18,9 +18,7 @@ from ner_experiments.tables.scores import Page, Result
 def sweep(folder: Path, *choices: list[str], seeds: tuple[int, ...] = (1,)) -> list[Path]:
     """Runs of each choice of settings with each seed, as they leave their folders."""
     return [
-        finish([*TOY, f"output_dir={folder}", *choice], seed, seed, {})
-        for choice in choices
-        for seed in seeds
+        finish([*TOY, f"output_dir={folder}", *choice], seed, seed) for choice in choices for seed in seeds
     ]
 
 
@@ -79,7 +77,7 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
 
 def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
     for folder, data in (("a", TOY), ("a", [*TOY, "data.max_sentences=10"]), ("b", TOY)):
-        finish([*data, "model=residual", f"output_dir={tmp_path / folder}"], 1, 2, {})
+        finish([*data, "model=residual", f"output_dir={tmp_path / folder}"], 1, 2)
     found = entries.own_entries(tmp_path, [])
     assert sorted(entry.places[0] for entry in found) == sorted(
         f"{tmp_path.name}/{folder}" for folder in "aab"

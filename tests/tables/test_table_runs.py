@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from toy_rows import TABLE, TEST, TOY, finish, page_of
 
+from ner_experiments.build import Fingerprints
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.runs.run import Run, finished, finished_once
 from ner_experiments.tables import pages, render, spec
@@ -32,12 +33,12 @@ def test_a_run_belongs_to_a_row_if_and_only_if_their_identities_agree(page: Page
 
 def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     row = ["paper=yang2020", *TOY, here, "model=stacked", "layers=2"]
-    folder = finish(row, 1, 0, {})
+    folder = finish(row, 1, 0)
     (experiment, *_) = experiments(spec.load(TABLE), [*TOY, here])
-    assert finished(experiment.cfg, {}).keys() == {1}
+    assert finished(experiment.cfg, Fingerprints()).keys() == {1}
     metrics = json.loads((folder / "metrics.json").read_text())
     (folder / "metrics.json").write_text(json.dumps(metrics | {"identity": metrics["identity"][::-1]}))
-    assert not finished(experiment.cfg, {})
+    assert not finished(experiment.cfg, Fingerprints())
 
 
 def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:

@@ -1,4 +1,4 @@
-"""Gradient norms: against vector-Jacobian products of a loop over the layers; and they change nothing."""
+"""Gradient norms, against vector-Jacobian products of a loop over the layers; measuring them changes nothing."""
 
 import csv
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
 from ner_experiments.models.stacked import StackedBiLSTM
 from ner_experiments.modules.lstm import reverse
 from ner_experiments.train import train
-from ner_experiments.training.gradients import COLUMNS, Layers, place_of, weight_norms
+from ner_experiments.training.gradients import COLUMNS, LayerRecorder, subpart_of, weight_norms
 
 SIZES: dict[str, Any] = {"input_size": 3, "num_layers": 4, "hidden_size": 2, "dropout": 0.0}
 LENGTHS = torch.tensor([5, 3])
 Steps = Callable[[list[nn.Module], Tensor], tuple[list[Tensor], list[Tensor], Tensor]]
-"""Layers and input: their outputs h^1 ... h^n, what the layers 2 ... n read, and the stack's output."""
+"""From layers and input to the outputs h^1 ... h^n, the inputs of layers 2 ... n, and the stack's output."""
 
 
 def plain(blocks: list[nn.Module], x: Tensor) -> tuple[list[Tensor], list[Tensor], Tensor]:
@@ -59,7 +59,7 @@ def addition_before(blocks: list[nn.Module], x: Tensor) -> tuple[list[Tensor], l
 
 
 def expected(blocks: list[nn.Module], x: Tensor, steps: Steps, upstream: Tensor) -> list[dict[str, Tensor]]:
-    """Of each layer dL/dh in whole and through the next block, which is asked for its Jacobian by itself."""
+    """dL/dh of each layer, in total and through the next block alone, from that block's own Jacobian."""
     h, read, top = steps(blocks, x)
     whole = torch.autograd.grad(top, h, upstream, retain_graph=True)
     found = [{"norm": gradient} for gradient in whole]
@@ -71,8 +71,8 @@ def expected(blocks: list[nn.Module], x: Tensor, steps: Steps, upstream: Tensor)
 
 
 def measured(model: nn.Module, x: Tensor, upstream: Tensor) -> dict[int, dict[str, Tensor]]:
-    layers = Layers(model)
-    layers.looking = True
+    layers = LayerRecorder(model)
+    layers.recording = True
     found = layers.norms((model(x, LENGTHS) * upstream).sum())
     layers.remove()
     return dict(enumerate(found, start=1))
@@ -116,11 +116,11 @@ def test_what_comes_through_a_block_and_by_its_shortcut_is_what_autograd_says(na
         assert all(found[layer]["by_shortcut"] > 1e-3 for layer in (1, 2, 3))
 
 
-def test_without_a_look_the_model_is_as_ever() -> None:
+def test_without_recording_nothing_is_kept() -> None:
     model, x = TypeA(**SIZES), torch.randn(2, 5, 3)
-    layers = Layers(model)
+    layers = LayerRecorder(model)
     model(x, LENGTHS).sum().backward()
-    assert not layers.seen
+    assert not layers.recorded
 
 
 def test_weights_are_taken_together_by_part() -> None:
@@ -133,7 +133,7 @@ def test_weights_are_taken_together_by_part() -> None:
         "output.weight": "output",
         "decoder.transitions": "decoder",
     }
-    assert {name: place_of(name) for name in names} == names
+    assert {name: subpart_of(name) for name in names} == names
     module = nn.ModuleDict(
         {"output": nn.Linear(2, 1), "decoder": nn.EmbeddingBag(5, 2, mode="sum", sparse=True)}
     )
@@ -151,7 +151,7 @@ def trained(output: Path, *overrides: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("model", ["residual", "residual_a", "residual_d", "stacked"])
-def test_a_run_that_looks_has_the_weights_of_one_that_does_not(model: str, tmp_path: Path) -> None:
+def test_a_run_that_measures_has_the_weights_of_one_that_does_not(model: str, tmp_path: Path) -> None:
     one = trained(tmp_path / "one", f"model={model}")
     other = trained(tmp_path / "other", f"model={model}", "audit.gradients=1")
     assert one["identity"] == other["identity"]
@@ -181,6 +181,6 @@ def test_a_norm_is_that_before_clipping(tmp_path: Path) -> None:
     assert first[0] == first[1]
 
 
-def test_how_often_it_looks_is_no_negative_number(tmp_path: Path) -> None:
+def test_a_negative_interval_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^audit\.gradients must be at least 0, got -1"):
         trained(tmp_path, "audit.gradients=-1")

@@ -1,4 +1,4 @@
-"""Runs and sweeps that are cut off: the rest is continued, to the same bits, and nothing is done twice."""
+"""Interrupted runs and sweeps: they resume, end with the same bits, and nothing is done twice."""
 
 import random
 import re
@@ -11,7 +11,7 @@ from logged import scalars
 from resumed import RUN, SWEEP, lines_of, outcome, stamps
 
 from ner_experiments.training import checkpoints
-from ner_experiments.training.checkpoints import resumable
+from ner_experiments.training.checkpoints import resumable_checkpoint
 
 
 def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
@@ -30,11 +30,11 @@ def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(
     assert killed.run([*SWEEP, f"output_dir={broken}"], log) == 0
     assert outcome(broken) == outcome(whole)
     assert finished.items() <= stamps(broken).items()
-    assert len(re.findall("goes on from last.ckpt", log.read_text())) > 5
+    assert len(re.findall("resuming from last.ckpt", log.read_text())) > 5
 
 
-def test_sigterm_ends_a_run_with_143_and_it_goes_on(tmp_path: Path) -> None:
-    """Nothing is written in between but on SIGTERM: what is continued, it has saved."""
+def test_sigterm_ends_a_run_with_143_and_it_resumes(tmp_path: Path) -> None:
+    """Checkpoints are written on SIGTERM alone here, so the run can only resume from those."""
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     run = [*RUN, "runtime.checkpoint_seconds=1000"]
     assert killed.run([*run, f"output_dir={whole}"], log) == 0
@@ -43,12 +43,12 @@ def test_sigterm_ends_a_run_with_143_and_it_goes_on(tmp_path: Path) -> None:
     for share in (0.11, 0.17, 0.17):
         assert killed.run([*run, f"output_dir={broken}"], log, int(share * lines), SIGTERM) == 143
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
-    assert log.read_text().count("goes on from last.ckpt") == 3
+    assert log.read_text().count("resuming from last.ckpt") == 3
     assert outcome(broken) == outcome(whole)
 
 
 def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path) -> None:
-    """Its patience is at an end, and then its weights cannot be written."""
+    """The run stops early, and then its weights cannot be written."""
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     run = [*RUN, "trainer.max_epochs=20", "trainer.patience=1", "optimizer.lr=0.3"]
     assert killed.run([*run, f"output_dir={whole}"], log) == 0
@@ -60,40 +60,40 @@ def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path) -> None:
     assert (broken / name / "error.txt").exists()
     in_the_way.rmdir()
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
-    assert "goes on from last.ckpt" in log.read_text()
+    assert "resuming from last.ckpt" in log.read_text()
     assert outcome(broken) == outcome(whole)
     assert not (broken / name / "error.txt").exists()
 
 
-def run_cut_off(tmp_path: Path) -> Path:
-    """The checkpoint of a run that was stopped in its midst."""
+def interrupted_run(tmp_path: Path) -> Path:
+    """Checkpoint of an interrupted run."""
     assert killed.run([*RUN, f"output_dir={tmp_path}"], tmp_path / "log", 1_000, SIGTERM) == 143
     (checkpoint,) = tmp_path.glob("*/seed-1/last.ckpt")
     return checkpoint
 
 
 def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    checkpoint = run_cut_off(tmp_path)
+    checkpoint = interrupted_run(tmp_path)
     content, half = checkpoint.read_bytes(), checkpoint.stat().st_size // 2
     flipped = bytes([255 - content[half]])
     for damaged in (b"", content[:half], content[:half] + flipped + content[half + 1 :]):
         checkpoint.write_bytes(damaged)
         caplog.clear()
-        assert resumable(checkpoint.parent) is None
+        assert resumable_checkpoint(checkpoint.parent) is None
         assert f"{checkpoint} is damaged" in caplog.text
 
 
 def test_a_checkpoint_of_other_code_is_named_and_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    checkpoint = run_cut_off(tmp_path)
-    assert resumable(checkpoint.parent) == checkpoint
+    checkpoint = interrupted_run(tmp_path)
+    assert resumable_checkpoint(checkpoint.parent) == checkpoint
     monkeypatch.setattr(checkpoints, "made_by", lambda: "other code")
-    assert resumable(checkpoint.parent) is None
+    assert resumable_checkpoint(checkpoint.parent) is None
     assert "was made by other code" in caplog.text
 
 
-def test_the_penalty_of_an_epoch_that_goes_on_is_that_of_all_its_batches(tmp_path: Path) -> None:
+def test_the_penalty_of_a_resumed_epoch_is_that_of_all_its_batches(tmp_path: Path) -> None:
     run = ["train", "data.max_sentences=80", "model=parallel", "model.num_units=2", "model.unit_size=4"]
     run += ["penalty=orthogonality", "batches.tokens=30", "trainer.max_epochs=2", "runtime.accelerator=cpu"]
     run += ["runtime.checkpoint_seconds=1000", "logger=tensorboard"]
@@ -102,7 +102,7 @@ def test_the_penalty_of_an_epoch_that_goes_on_is_that_of_all_its_batches(tmp_pat
     lines = lines_of(log)
     assert killed.run([*run, f"output_dir={broken}"], log, lines // 4, SIGTERM) == 143
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
-    assert "goes on from last.ckpt" in log.read_text()
+    assert "resuming from last.ckpt" in log.read_text()
     curves = [
         [event.value for event in scalars(folder).Scalars("train/penalty")]
         for output in (whole, broken)

@@ -1,4 +1,4 @@
-"""Tuning in two steps: the second run starts from the first one's weights, whatever each reads words with."""
+"""Two-stage training: the second run starts from the first one's weights, whatever their word inputs."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from ner_experiments.train import train
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A BERT that knows the characters of the toy corpus."""
+    """A tiny BERT with the characters of the toy corpus as its vocabulary."""
     characters = sorted({word for sentence in sentences("zh", "train", 60) for word in sentence.words})
     return tiny_bert.save(tmp_path_factory.mktemp("bert"), [*tiny_bert.SPECIAL, *characters])
 
@@ -31,7 +31,7 @@ def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
         "runtime.progress=false",
         "runtime.accelerator=cpu",
     ]
-    steps = ["first.trainer.max_epochs=12", "first.optimizer.lr=0.03", "trainer.max_epochs=1"]
+    steps = ["init_from.trainer.max_epochs=12", "init_from.optimizer.lr=0.03", "trainer.max_epochs=1"]
     with compose.hydra_context():
         overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]
         cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
@@ -53,7 +53,7 @@ def test_a_second_step_that_learns_nothing_scores_as_the_first(folder: Path, tmp
 def test_the_first_step_is_shared_and_counts_in_what_the_second_is(folder: Path, tmp_path: Path) -> None:
     second = run(folder, tmp_path)
     faster = run(folder, tmp_path, "optimizer.lr=0.0001")
-    other_start = run(folder, tmp_path, "first.optimizer.lr=0.01")
+    other_start = run(folder, tmp_path, "init_from.optimizer.lr=0.01")
     assert len({second["identity"], faster["identity"], other_start["identity"]}) == 3
     assert len(list(tmp_path.glob("toy_zh-*/seed-1/metrics.json"))) == 5
 

@@ -175,7 +175,7 @@ def number(value: Any) -> Any:
 
 
 class Checkpoints(Reader):
-    """`resumable`, which says by a warning what is wrong with a file and then starts anew."""
+    """`resumable_checkpoint`, which warns about what is wrong with a file and returns None."""
 
     name = "checkpoints"
     inputs = 10_000
@@ -190,7 +190,7 @@ class Checkpoints(Reader):
         checkpoints.log.handlers, checkpoints.log.propagate = [handler], False
         maker = {checkpoints.LastCheckpoint.__qualname__: {"made_by": made_by()}}
         self.state = {"callbacks": maker, "state_dict": {"weight": torch.arange(6.0)}, "epoch": 3}
-        checkpoints.InPlace().save_checkpoint(self.state, self.path)
+        checkpoints.AtomicCheckpointIO().save_checkpoint(self.state, self.path)
         self.content = self.path.read_bytes()
 
     def whole(self, rng: Random) -> Case:
@@ -198,7 +198,7 @@ class Checkpoints(Reader):
 
     def read(self) -> Any:
         self.warnings.clear()
-        path = checkpoints.resumable(self.path.parent)
+        path = checkpoints.resumable_checkpoint(self.path.parent)
         if path is None:
             (warning,) = self.warnings
             raise ValueError(warning.replace(" is damaged", ": damaged").replace(" was made", ": made"))
