@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torchmetrics import Metric
 
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 
 Mentions = tuple[Int[Tensor, " mentions"], Int[Tensor, " mentions"], Int[Tensor, " mentions"]]
 """First token, last token and type of each mention, tokens counted over the whole batch."""
@@ -32,7 +32,7 @@ class SpanF1(Metric):
     `labels` are "O" and BIOES tags. `illegal_tags` counts predicted tags, other than O, outside a mention.
     """
 
-    headline = HEADLINES["mentions"][0]
+    primary_metric = PRIMARY_METRIC["mentions"][0]
     full_state_update = False
     correct: Tensor
     predicted: Tensor
@@ -111,7 +111,7 @@ class SpanF1(Metric):
 class TagAccuracy(Metric):
     """Share of tokens with the right tag, overall and per gold tag (part of speech: Huang et al. 2015)."""
 
-    headline = HEADLINES["tags"][0]
+    primary_metric = PRIMARY_METRIC["tags"][0]
     full_state_update = False
     correct: Tensor
     gold: Tensor

@@ -143,7 +143,7 @@ class Tagger(LightningModule):
     def on_validation_epoch_end(self) -> None:
         self.shared.clear()
         self.report = self.metric.compute()
-        self.log(f"dev/{self.metric.headline}", self.report[self.metric.headline])
+        self.log(f"dev/{self.metric.primary_metric}", self.report[self.metric.primary_metric])
 
     def on_test_epoch_end(self) -> None:
         self.shared.clear()

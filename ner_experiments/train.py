@@ -163,7 +163,7 @@ def fit(
 
     `watching` are called in that order, and before the best weights are kept.
     """
-    dev_score = f"dev/{tagger.metric.headline}"
+    dev_score = f"dev/{tagger.metric.primary_metric}"
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),

@@ -8,7 +8,7 @@ from typing import Literal
 Task = Literal["mentions", "tags"]
 """What is scored: exact mentions (names, chunks) by F1, or every token's tag (POS) by accuracy."""
 
-HEADLINES = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
+PRIMARY_METRIC = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 """What each task is scored by: in a report, and as it is printed."""
 
 Tokens = Literal["words", "characters"]

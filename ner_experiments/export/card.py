@@ -18,7 +18,7 @@ from typing import Any
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarise
 from ner_experiments.build import readers
 from ner_experiments.config.identity import counted, kind
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
@@ -108,7 +108,7 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
 
 
 def scores(run: Run, scored: list[str]) -> Iterator[str]:
-    names = MEASURES[run.headline]
+    names = MEASURES[run.primary_metric]
     yield f"| | {' | '.join(names).replace('f1', 'F1')} |"
     yield "|---|" + "--:|" * len(names)
     for split in scored:
@@ -173,8 +173,8 @@ def same_experiment(run: Run) -> dict[int, Run]:
 def section(run: Run, split: str) -> Iterator[str]:
     """Markdown of the distribution; scores are percent."""
     runs = same_experiment(run)
-    name = HEADLINES[run.metrics["task"]][1]
-    scores = {seed: 100 * float(it.metrics[split][it.headline]) for seed, it in runs.items()}
+    name = PRIMARY_METRIC[run.metrics["task"]][1]
+    scores = {seed: 100 * float(it.metrics[split][it.primary_metric]) for seed, it in runs.items()}
     yield f"{split} {name}, in percent, of the finished runs that differ in the seed alone:"
     yield ""
     yield "| seed | " + " | ".join(map(str, scores)) + " |"

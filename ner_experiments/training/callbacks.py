@@ -81,9 +81,9 @@ class EpochLog(Callback):
         """Training only: without validation."""
         return sum(row["tokens"] for row in self.rows) / sum(row["train_seconds"] for row in self.rows)
 
-    def best_epoch(self, headline: str) -> int:
+    def best_epoch(self, primary_metric: str) -> int:
         """Counted from 1; the first of equals, as the weights that are kept are."""
-        return max(self.rows, key=lambda row: (row[f"dev_{headline}"], -row["epoch"]))["epoch"]
+        return max(self.rows, key=lambda row: (row[f"dev_{primary_metric}"], -row["epoch"]))["epoch"]
 
     def on_fit_end(self, trainer: Trainer, module: LightningModule) -> None:
         """Once more: what was written before a break may not have reached the disk."""
@@ -205,11 +205,11 @@ class Peek(Callback):
             for batch in trainer.datamodule.test_dataloader():
                 module.test_step(batch, 0)
         module.shared.clear()
-        headline = module.metric.headline
-        self.scores.append(module.metric.compute()[headline])
+        primary_metric = module.metric.primary_metric
+        self.scores.append(module.metric.compute()[primary_metric])
         for part, training in modes.items():
             part.training = training
         if trainer.is_global_zero:
             scores = enumerate(self.scores, start=1)
-            rows = [{"epoch": epoch, f"test_{headline}": score} for epoch, score in scores]
+            rows = [{"epoch": epoch, f"test_{primary_metric}": score} for epoch, score in scores]
             write_csv(self.path, list(rows[0]), rows)
