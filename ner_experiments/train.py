@@ -31,7 +31,7 @@ from ner_experiments.build import (
 )
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import is_first_process
-from ner_experiments.data.corpus import audit
+from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
@@ -131,7 +131,7 @@ def watchers(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) ->
 def audited(corpus: Corpus, notes: list[str]) -> dict[str, Any]:
     """What was read, with how many sentences of dev and test the model has seen elsewhere."""
     about = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
-    return {**about, "leakage": audit(corpus.splits)}
+    return {**about, "leakage": leakage(corpus.splits)}
 
 
 def start_from(folder: Path, tagger: Tagger) -> None:

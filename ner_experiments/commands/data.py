@@ -15,8 +15,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ner_experiments.data import corpus
-from ner_experiments.data.corpus import Source, count_illegal, count_mentions, scheme_of
+from ner_experiments.data.corpus import Source, count_illegal, count_mentions, count_shared, scheme_of
 from ner_experiments.data.download import download
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
 from ner_experiments.data.sentence import Sentence
@@ -59,7 +58,7 @@ def report(source: Source) -> Report:
         "task": source.task,
         "scheme": scheme,
         "splits": counts,
-        "duplicates": {"/".join(pair): count for pair, count in corpus.shared(splits).items()},
+        "duplicates": {"/".join(pair): count for pair, count in count_shared(splits).items()},
         "checksum": source.checksum(),
         "official": None if unofficial is None else not unofficial,
         "unofficial": unofficial or [],

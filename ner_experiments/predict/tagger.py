@@ -141,7 +141,7 @@ def load(
     source = build.source(read_config(folder))
     tagger, encoder = build.load(folder)
     for input in encoder.inputs.values():
-        input.keep_nothing()
-    needs = [name for input in encoder.inputs.values() for name in input.needs()]
+        input.disable_cache()
+    needs = [name for input in encoder.inputs.values() for name in input.required_columns()]
     reading = Reading(source=source, tokens=tokens or source.tokens, needs=needs, lines=lines)
     return TextTagger(tagger.to(device), encoder, reading)

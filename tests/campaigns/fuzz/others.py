@@ -19,7 +19,7 @@ from fuzz.given import all_given
 from fuzz.readers import Case, Reader, corpora
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 from ner_experiments.data.vectors import read_vectors
 from ner_experiments.runs import progress
 from ner_experiments.runs.provenance import made_by
@@ -80,7 +80,9 @@ class GazetteerLists(Reader):
         self.lists = Gazetteer(folder=str(folder), lowercase=False)
         draws = Random(0)
         self.sentences = [draws.choices(WORDS[:20], k=length) for length in (1, 2, 5, 12, 20)]
-        self.text = Text.of([Sentence(tuple(words), ("O",) * len(words)) for words in self.sentences])
+        self.text = IndexedText.from_sentences(
+            [Sentence(tuple(words), ("O",) * len(words)) for words in self.sentences]
+        )
 
     def whole(self, rng: Random) -> Case:
         names = [tuple(rng.choices(WORDS[:20], k=rng.randint(1, 3))) for _ in range(rng.randint(1, 8))]
