@@ -73,9 +73,9 @@ def predict(arguments: argparse.Namespace) -> None:
     from ner_experiments.predict.tagger import load
 
     tagger = load(arguments.run, tokens=arguments.tokens, lines=arguments.lines, device=arguments.device)
-    reading = replace(tagger.reading, columns=arguments.columns)
+    reader = replace(tagger.reader, columns=arguments.columns)
     file = sys.stdin.buffer if arguments.file == "-" else Path(arguments.file)
     output = arguments.output or ("terminal" if sys.stdout.isatty() else "jsonl")
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
-    WRITERS[output](tagger.stream(reading.read(file, arguments.input)), sys.stdout, tagger.types)
+    WRITERS[output](tagger.stream(reader.read(file, arguments.input)), sys.stdout, tagger.types)

@@ -17,9 +17,9 @@ from fuzz.readers import Case, Reader
 from ner_experiments.build import build, make_encoder, source
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.predict.input import Form, Reading
+from ner_experiments.predict.input import InputFormat, InputReader
 from ner_experiments.predict.output import WRITERS
-from ner_experiments.predict.tagger import Tagged, TextTagger
+from ner_experiments.predict.tagger import TaggedSentence, TextTagger
 from ner_experiments.tables.experiments import compose
 
 JOINS = [" ", " ", " ", "\n", "\n\n", "", ". ", "! ", "。", '" ', "\r\n", "\u3000", "\t"]
@@ -33,7 +33,7 @@ def tagger() -> TextTagger:
     cfg = compose(["data=toy_en", sentences, "model.hidden_size=8", "words.module.dim=8"], "fuzz")
     encoder = make_encoder(cfg)
     encoder.fit(load(source(cfg)))
-    made = TextTagger(build(cfg, encoder).eval(), encoder, Reading(source=source(cfg), tokens="words"))
+    made = TextTagger(build(cfg, encoder).eval(), encoder, InputReader(source=source(cfg), tokens="words"))
     made.tag("Kernels are compiled, or found compiled.")
     return made
 
@@ -42,7 +42,7 @@ class Given(Reader):
     """Its tokens one after another, which is all that may be said of a text without the rules that cut it."""
 
     inputs = 10_000
-    form: Form
+    form: InputFormat
     tokens: Tokens = "words"
 
     def case(self, rng: Random) -> Case:
@@ -51,13 +51,13 @@ class Given(Reader):
 
     def read(self) -> Any:
         made = tagger()
-        reading = Reading(source=made.reading.source, tokens=self.tokens)
-        found = list(made.stream(reading.read(self.path, self.form)))
+        reader = InputReader(source=made.reader.source, tokens=self.tokens)
+        found = list(made.stream(reader.read(self.path, self.form)))
         check_output(found, made.types)
         return [word for it in found for word in it.sentence.words]
 
 
-def check_output(found: list[Tagged], types: list[str]) -> None:
+def check_output(found: list[TaggedSentence], types: list[str]) -> None:
     """Every form of output says of each sentence what was found in it, on lines of its own."""
     written = {}
     for name, write in WRITERS.items():
