@@ -1,4 +1,4 @@
-"""The readers of CoNLL-U and of the brackets of CoNLL-2012: what they read, and what they refuse."""
+"""The readers of CoNLL-U and of CoNLL-2012's named entities: what they read, and what they refuse."""
 
 from functools import partial
 
@@ -129,7 +129,7 @@ def test_gold_conll(file):
         (["a X (ORG"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '(ORG': "),
     ],
 )
-def test_bad_brackets_are_refused_with_their_place(file, rows, place_and_rule):
+def test_malformed_entities_are_refused_with_their_place(file, rows, place_and_rule):
     text = gold_conll(*rows)
     line = text.splitlines()[int(place_and_rule[0]) - 1]
     assert message_of(read_gold_conll, file(text)) == f"corpus.txt:{place_and_rule}{line!r}"

@@ -1,4 +1,4 @@
-"""The readers of what is no corpus: word vectors, gazetteers, tables and checkpoints."""
+"""Readers of other files than corpora: word vectors, gazetteers, tables and checkpoints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import yaml
 
 from fuzz import plain_lists
 from fuzz.corpora import WORDS
-from fuzz.given import all_given
+from fuzz.predict_inputs import predict_inputs
 from fuzz.readers import Case, Reader, corpora
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
@@ -122,7 +122,7 @@ TEXTS = [
 
 
 class Tables(Reader):
-    """What is refused is up to the reader; what it accepts is compared with the file's own words."""
+    """The reader decides what it refuses; what it accepts is compared with the file's own content."""
 
     name = "tables"
     inputs = 15_000
@@ -164,7 +164,7 @@ class Tables(Reader):
         return self.plainly(yaml.load(content, yaml.BaseLoader))
 
     def plainly(self, table: Any) -> Any:
-        """All that is shown of a table, as text, numbers as they are."""
+        """Everything that a table prints, as text with unrounded numbers."""
         keys = ("label", "run", "published", "note")
         return table["title"], [[number(row.get(key)) for key in keys] for row in table["rows"]]
 
@@ -177,7 +177,7 @@ def number(value: Any) -> Any:
 
 
 class Checkpoints(Reader):
-    """`resumable`, which says by a warning what is wrong with a file and then starts anew."""
+    """`resumable`, which warns about a faulty file and then starts anew."""
 
     name = "checkpoints"
     inputs = 10_000
@@ -216,4 +216,4 @@ def plainly(state: Any) -> Any:
 
 def all_readers(folder: Path) -> list[Reader]:
     others = [Vectors(folder), GazetteerLists(folder), Tables(folder), Checkpoints(folder)]
-    return [*corpora(folder), *others, *all_given(folder)]
+    return [*corpora(folder), *others, *predict_inputs(folder)]
