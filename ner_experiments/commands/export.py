@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = arguments.output or arguments.run / "export"
     exported = export(arguments.run, folder, format=arguments.format, number=arguments.sentences)
-    print(f"the run's own tags on {arguments.sentences:,} sentences ({exported.tried.origin})")
+    print(f"the run's own tags on {arguments.sentences:,} sentences ({exported.checked.origin})")
     for name, difference in exported.differences.items():
         print(f"{folder / name}: scores differ by at most {difference:.1e}")
     for name in ("encoder.json", "README.md"):
