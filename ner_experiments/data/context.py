@@ -51,9 +51,9 @@ class Context(Input):
         ids = np.zeros((len(text.tokens), len(self.ngrams)), dtype=np.int32)
         first = 1
         for place, (known, ngrams) in enumerate(zip(self.ngrams, self._ngrams(text), strict=True)):
-            found = np.searchsorted(known, ngrams)
-            seen = np.append(known, -1)[found] == ngrams
-            ids[seen, place] = first + found[seen]
+            positions = np.searchsorted(known, ngrams)
+            seen = np.append(known, -1)[positions] == ngrams
+            ids[seen, place] = first + positions[seen]
             first += len(known)
         return PerToken(torch.from_numpy(align_left(ids)))
 

@@ -79,11 +79,11 @@ class Files(ABC):
         named = {split: file for split, file in self.files.items() if file is not None}
         if not named:
             raise ValueError(f"{self.name}: no file is named; set data.files.train, .dev and .test")
-        found = {split: self.find(file) for split, file in named.items()}
-        missing = [named[split] for split, paths in found.items() if not paths]
+        paths_of = {split: self.find(file) for split, file in named.items()}
+        missing = [named[split] for split, paths in paths_of.items() if not paths]
         if missing:
             raise ValueError(self._missing(missing))
-        return found
+        return paths_of
 
     def _missing(self, files: Sequence[str]) -> str:
         message = f"{self.name}: not found in {self.place.absolute()}: {', '.join(files)}"

@@ -106,14 +106,14 @@ class PretrainedWords(Input):
         counts = dict(zip(train.forms, train.counts().tolist(), strict=True))
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         loaded = vectors.load_vectors(Path(self.path), forms, cache=Path(self.cache))
-        found = len(loaded.matrix)
+        num_found = len(loaded.matrix)
         self.ids = {key: number for number, key in enumerate(loaded.keys, start=1)}
         for form, row in zip(forms, loaded.rows.tolist(), strict=True):
             if row >= 0:
                 self.ids[form] = row + 1
         unseen = [form for form in forms if form in counts and form not in self.ids]
-        self.ids |= {form: number for number, form in enumerate(unseen, start=found + 1)}
-        self.num_found = found
+        self.ids |= {form: number for number, form in enumerate(unseen, start=num_found + 1)}
+        self.num_found = num_found
         self.singletons = [counts[form] == 1 for form in unseen]
         self.matrix = np.asarray(loaded.matrix)
         self.dim = int(self.matrix.shape[1])

@@ -61,13 +61,13 @@ class WordsWithCase(Input):
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         path = Path(self.path)
         check_file(path)
-        found, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
+        read, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
         rows = {}
         exact = 0
         for form in forms:
-            key = next((key for key in self._keys(form) if key.encode() in found), None)
+            key = next((key for key in self._keys(form) if key.encode() in read), None)
             if key is not None:
-                rows[form] = np.concatenate([found[key.encode()], np.eye(4, dtype=np.float32)[case(form)]])
+                rows[form] = np.concatenate([read[key.encode()], np.eye(4, dtype=np.float32)[case(form)]])
                 exact += key == form
         self.ids = {form: number for number, form in enumerate(rows, start=1)}
         self.table = np.stack([np.zeros(dim + 4, dtype=np.float32), *rows.values()])

@@ -37,12 +37,12 @@ class Spelling(Input):
         self.restore({"features": [name for name, count in counts.items() if count >= self.min_count]})
 
     def encode(self, text: IndexedText) -> PerForm:
-        found = [
+        features = [
             [self.ids[feature] for feature in spelling_features(form) if feature in self.ids]
             for form in text.forms
         ]
-        rows = np.zeros((len(found), max(1, *map(len, found))), dtype=np.int32)
-        for row, ids in zip(rows, found, strict=True):
+        rows = np.zeros((len(features), max(1, *map(len, features))), dtype=np.int32)
+        for row, ids in zip(rows, features, strict=True):
             row[: len(ids)] = ids
         return PerForm(torch.from_numpy(rows))
 

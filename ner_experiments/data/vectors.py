@@ -31,7 +31,7 @@ _DIGIT = re.compile(r"\d")
 _log = logging.getLogger(__name__)
 
 VectorsByKey = dict[bytes, np.ndarray]
-"""The float32 vector of each key that was found."""
+"""Key -> float32 vector."""
 
 _BLOCK = 1 << 20
 _LONGEST_QUOTE = 60
@@ -91,18 +91,18 @@ def coverage_line(vectors: Vectors) -> str:
 
 
 def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
-    found, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
+    vectors, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
     order: dict[bytes, int] = {}
     rows = np.full(len(words), -1, dtype=np.int64)
     steps = {"exact": 0, "lower": 0, "digits": 0, "unknown": 0}
     for index, word in enumerate(words):
-        step, key = next((pair for pair in _keys(word) if pair[1] in found), ("unknown", b""))
+        step, key = next((pair for pair in _keys(word) if pair[1] in vectors), ("unknown", b""))
         steps[step] += 1
         if step != "unknown":
             rows[index] = order.setdefault(key, len(order))
     matrix = np.empty((len(order), width), dtype=np.float32)
     for key, row in order.items():
-        matrix[row] = found[key]
+        matrix[row] = vectors[key]
     return matrix, rows, [key.decode() for key in order], steps
 
 

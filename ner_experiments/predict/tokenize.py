@@ -211,7 +211,7 @@ _CHINESE_CLOSES = frozenset("”’」』）)】》\"'")
 
 
 def _characters(line: str) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in _CHARACTER.finditer(line))
+    return (match.span() for match in _CHARACTER.finditer(line))
 
 
 def _ends_sentence_of_characters(sentence: Sequence[Token], following: Token) -> bool:
@@ -226,4 +226,4 @@ _RULES = {
     "words": (words, ends_sentence),
     "characters": (_characters, _ends_sentence_of_characters),
 }
-"""How each kind of tokens is found in a line, and how the end of a sentence is found."""
+"""Kind of tokens -> functions that find the tokens of a line and decide where sentences end."""
