@@ -20,7 +20,7 @@ from ner_experiments.build import make_encoder
 from ner_experiments.config.compose import CONF
 from ner_experiments.data.batches import Batching, Plan, SentenceCount
 from ner_experiments.data.corpus import load
-from ner_experiments.data.encoder import Encoded
+from ner_experiments.data.encoder import EncodedSplit
 
 CORPORA = ("toy_en", "conll2003")
 
@@ -41,7 +41,7 @@ def main() -> None:
     timing.write("batches", result, arguments.output)
 
 
-def encoded(corpus: str) -> Encoded:
+def encoded(corpus: str) -> EncodedSplit:
     """Train, as the default experiment reads it."""
     cfg = composed([f"data={corpus}"])
     read, encoder = load(instantiate(cfg.data)), make_encoder(cfg)
@@ -49,7 +49,7 @@ def encoded(corpus: str) -> Encoded:
     return encoder.encode(read.splits["train"], CPU)
 
 
-def measure(split: Encoded, rounds: int) -> dict[str, Any]:
+def measure(split: EncodedSplit, rounds: int) -> dict[str, Any]:
     plans = kinds()
     epochs = {name: epoch(split, kind) for name, kind in plans.items()}
     for run in epochs.values():
@@ -79,7 +79,7 @@ def kinds() -> dict[str, Batching]:
     return of_conf | {"64 random sentences": SentenceCount(64, pool=1)}
 
 
-def epoch(split: Encoded, kind: Batching) -> Callable[[], int]:
+def epoch(split: EncodedSplit, kind: Batching) -> Callable[[], int]:
     """Plans an epoch and gathers its batches."""
 
     def run() -> int:

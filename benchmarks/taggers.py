@@ -12,7 +12,7 @@ from torch import nn
 
 from ner_experiments.build import build, make_encoder
 from ner_experiments.config import compose
-from ner_experiments.data.encoder import Batch, Encoded
+from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.sentence import Corpus, Sentence
 
 CPU = torch.device("cpu")
@@ -32,7 +32,7 @@ class Trial:
         encoder.fit(corpus)
         self.tagger = build(self.cfg, encoder)
         self.optimizer = self.tagger.configure_optimizers()
-        self.split: Encoded = encoder.encode(corpus.splits["train"], CPU)
+        self.split: EncodedSplit = encoder.encode(corpus.splits["train"], CPU)
 
     def batches(self) -> list[Batch]:
         """Of the first epoch."""

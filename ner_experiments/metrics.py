@@ -1,6 +1,6 @@
-"""Scores: exact mention F1 (strict BIOES, as seqeval's) and tag accuracy, as torchmetrics Metrics.
+"""Exact mention F1 (strict BIOES, as in seqeval) and tag accuracy as torchmetrics Metrics.
 
-Both add up over batches and devices, and report F1 and accuracy in [0, 1].
+Both accumulate counts over batches and devices, and report scores in [0, 1].
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 from torchmetrics import Metric
 
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 
 Mentions = tuple[Int[Tensor, " mentions"], Int[Tensor, " mentions"], Int[Tensor, " mentions"]]
-"""First token, last token and type of each mention, tokens counted over the whole batch."""
+"""First token, last token and type of each mention, with tokens numbered over the whole batch."""
 
 
 def f1_score(correct: int, predicted: int, gold: int) -> dict[str, float]:
-    """Precision, recall and F1; each is 0 where it is undefined, as in conlleval."""
+    """Precision, recall and F1. Undefined ones are 0, as in conlleval."""
     precision = correct / predicted if predicted else 0.0
     recall = correct / gold if gold else 0.0
     f1 = 2 * correct / (predicted + gold) if correct else 0.0
@@ -28,11 +28,11 @@ def f1_score(correct: int, predicted: int, gold: int) -> dict[str, float]:
 class SpanF1(Metric):
     """Precision, recall and F1 of exact mentions: S, or B I* E of one type; anything else is no mention.
 
-    On legal tags this is conlleval's figure, on any tags seqeval's with mode="strict", scheme=IOBES.
-    `labels` are "O" and BIOES tags. `illegal_tags` counts predicted tags, other than O, outside a mention.
+    Equals conlleval on legal tags, and seqeval with mode="strict", scheme=IOBES on any tags. `labels` are "O"
+    and BIOES tags. `illegal_tags` counts predicted tags other than O outside mentions.
     """
 
-    headline = HEADLINES["mentions"][0]
+    primary_metric = PRIMARY_METRIC["mentions"][0]
     full_state_update = False
     correct: Tensor
     predicted: Tensor
@@ -66,8 +66,8 @@ class SpanF1(Metric):
         tail_of = torch.full_like(first, -1, dtype=torch.long)
         kind_of = tail_of.clone()
         tail_of[gold_heads], kind_of[gold_heads] = gold_tails, gold_kinds
-        right = (tail_of[heads] == tails) & (kind_of[heads] == kinds)
-        self.correct = self.correct + self._per_type(kinds[right])
+        correct = (tail_of[heads] == tails) & (kind_of[heads] == kinds)
+        self.correct = self.correct + self._per_type(kinds[correct])
         self.predicted = self.predicted + self._per_type(kinds)
         self.gold = self.gold + self._per_type(gold_kinds)
         tagged = (self.prefixes[predicted[mask]] > 0).sum()
@@ -88,10 +88,10 @@ class SpanF1(Metric):
         }
 
     def mentions(self, tags: Int[Tensor, " tokens"], first: Bool[Tensor, " tokens"]) -> Mentions:
-        """The mentions of sentences laid end to end; `first` marks where a sentence begins.
+        """Mentions of concatenated sentences; `first` marks the first token of each sentence.
 
-        Tags are cut into runs in which B or I is followed by I or E of its type. A run is a mention if it is
-        one S, or goes from B to E: what lies between can then only be I.
+        Tags are split into runs in which B or I is followed by I or E of its type. A run is a mention if it is
+        a single S, or goes from B to E: everything in between can only be I.
         """
         begin, inside, end, single = range(1, 5)
         prefix, kind = self.prefixes[tags], self.kinds[tags]
@@ -109,9 +109,9 @@ class SpanF1(Metric):
 
 
 class TagAccuracy(Metric):
-    """Share of tokens with the right tag, overall and per gold tag (part of speech: Huang et al. 2015)."""
+    """Share of tokens with the correct tag, overall and per gold tag (part of speech: Huang et al. 2015)."""
 
-    headline = HEADLINES["tags"][0]
+    primary_metric = PRIMARY_METRIC["tags"][0]
     full_state_update = False
     correct: Tensor
     gold: Tensor
@@ -128,8 +128,8 @@ class TagAccuracy(Metric):
         gold: Int[Tensor, "batch time"],
         mask: Bool[Tensor, "batch time"],
     ) -> None:
-        right = mask & (predicted == gold)
-        self.correct = self.correct + torch.bincount(gold[right], minlength=len(self.labels))
+        correct = mask & (predicted == gold)
+        self.correct = self.correct + torch.bincount(gold[correct], minlength=len(self.labels))
         self.gold = self.gold + torch.bincount(gold[mask], minlength=len(self.labels))
 
     def compute(self) -> dict[str, Any]:

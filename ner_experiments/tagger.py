@@ -11,7 +11,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
-from ner_experiments.data.text import in_chunks
+from ner_experiments.data.text import apply_in_chunks
 from ner_experiments.metrics import SpanF1, TagAccuracy
 
 
@@ -114,7 +114,7 @@ class Tagger(LightningModule):
         if name not in batch.shared:
             return module(batch.inputs[name])
         if name not in self.shared:
-            self.shared[name] = in_chunks(module, batch.inputs[name])
+            self.shared[name] = apply_in_chunks(module, batch.inputs[name])
         return self.shared[name]
 
     def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
@@ -156,7 +156,7 @@ class Tagger(LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         self.report = self.finish_evaluation()
-        self.log(f"dev/{self.metric.headline}", self.report[self.metric.headline])
+        self.log(f"dev/{self.metric.primary_metric}", self.report[self.metric.primary_metric])
 
     def on_test_epoch_end(self) -> None:
         self.report = self.finish_evaluation()

@@ -29,7 +29,7 @@ from ner_experiments.build import (
 )
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import is_first_process
-from ner_experiments.data.corpus import audit
+from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
@@ -166,7 +166,7 @@ def fit(
 
     The `monitoring` callbacks are called in their order, before the best weights are updated.
     """
-    dev_score = f"dev/{tagger.metric.headline}"
+    dev_score = f"dev/{tagger.metric.primary_metric}"
     best, predictions = BestWeights(dev_score), Predictions()
     callbacks = [
         StepSeeds(cfg.seed),
@@ -221,7 +221,7 @@ def run_summary(
     device = trainer.strategy.root_device
     about_data = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
     return {
-        "data": {**about_data, "leakage": audit(corpus.splits)},
+        "data": {**about_data, "leakage": leakage(corpus.splits)},
         "task": corpus.task,
         **scores,
         "epochs": len(epochs.rows),

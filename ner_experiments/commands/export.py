@@ -1,4 +1,7 @@
-"""`ner-experiments export`: a run's tagger as torch.export and ONNX, with a model card."""
+"""`ner-experiments export`: write a run's tagger as torch.export and ONNX files, with a model card.
+
+The module that imports torch is imported inside `run`, to keep `--help` quick.
+"""
 
 from __future__ import annotations
 
@@ -8,43 +11,47 @@ from pathlib import Path
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_args(argv)
-    show(arguments)
-    return 0
+    """Run the command with these arguments and return its exit status."""
+    parser = argparse.ArgumentParser(prog="ner-experiments export")
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
 
 
-def parser() -> argparse.ArgumentParser:
-    text = (
-        "Writes a finished run's tagger, best path included, as model.pt2 (torch.export) and model.onnx, "
-        "with encoder.json, which tells how to make its inputs, and a model card. Each file is tried: unless "
-        "it gives the run's own tags, nothing is written. docs/export.md says how to use them."
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command to its parser."""
+    parser.description = (
+        "Write a finished run's tagger, decoding included, as model.pt2 (torch.export) and model.onnx, with "
+        "encoder.json, which describes its inputs, and a model card. Each file is verified: unless it "
+        "reproduces the run's own tags, nothing is written. docs/export.md explains how to use them."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments export", description=text)
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
     parser.add_argument("--format", choices=("onnx", "torch", "both"), default="both", help="(both)")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="a folder that is not there yet (RUN/export)"
+        "--output", type=Path, metavar="DIR", help="a folder that does not exist yet (RUN/export)"
     )
     parser.add_argument(
         "--sentences",
         type=int,
         default=1000,
         metavar="N",
-        help="how many it is tried on, of dev and test (1000)",
+        help="number of sentences of dev and test to verify it on (1000)",
     )
-    return parser
 
 
-def show(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int:
+    """Export the run, print the files, and return the exit status.
+
+    Raises ValueError or OSError for errors of the user.
+    """
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
     from ner_experiments.export.export import export
 
     folder = arguments.output or arguments.run / "export"
     exported = export(arguments.run, folder, format=arguments.format, number=arguments.sentences)
-    print(f"the run's own tags on {arguments.sentences:,} sentences ({exported.tried.origin})")
+    print(f"the run's own tags on {arguments.sentences:,} sentences ({exported.checked.origin})")
     for name, difference in exported.differences.items():
         print(f"{folder / name}: scores differ by at most {difference:.1e}")
     for name in ("encoder.json", "README.md"):
         print(folder / name)
+    return 0

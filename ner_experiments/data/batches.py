@@ -1,4 +1,4 @@
-"""Which sentences make a batch: plans that are a pure function of lengths, seed and epoch."""
+"""Batching of sentences: plans that are a pure function of lengths, seed and epoch."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Protocol
 import numpy as np
 
 Plan = list[np.ndarray]
-"""The sentence numbers of each batch, in the order in which the batches come."""
+"""The sentence numbers of each batch, in the order of the batches."""
 
 
 class Batching(Protocol):
+    """Interface of a batching method."""
+
     def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
-        """Every sentence once, in an order that `rng` decides."""
+        """Batches with every sentence once, in an order that `rng` decides."""
 
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """Sentences of nearly equal length, as many as fit into `tokens` with padding; a longer one comes alone.
+    """Sentences of similar length, as many as fit into `tokens` with padding; a longer one comes alone.
 
-    Among sentences of one length chance decides, and the first batch is cut short by chance, so that most
-    boundaries move from epoch to epoch.
+    Sentences of one length are shuffled, and the first batch has a random size, so that most boundaries move
+    from epoch to epoch.
     """
 
     tokens: int
@@ -34,7 +36,7 @@ class TokenBudget:
         return shuffled(self._cut(order, lengths, rng.uniform(0, self.tokens)), rng)
 
     def in_order(self, lengths: np.ndarray) -> Plan:
-        """Always the same plan, from short to long: for evaluation."""
+        """A deterministic plan from short to long, for evaluation."""
         return self._cut(np.argsort(lengths, kind="stable"), lengths, self.tokens)
 
     def _cut(self, order: np.ndarray, lengths: np.ndarray, budget: float) -> Plan:
@@ -49,7 +51,7 @@ class TokenBudget:
 
 @dataclass(frozen=True)
 class SentenceCount:
-    """`sentences` a batch, sorted by length within pools of `pool` batches; a pool of 1 is purely random."""
+    """`sentences` per batch, sorted by length within pools of `pool` batches; a pool of 1 is purely random."""
 
     sentences: int
     pool: int
@@ -71,11 +73,11 @@ class SentenceCount:
 
 @dataclass(frozen=True)
 class TokenTotal:
-    """Sentences in random order, as many as have `tokens` in all without padding; a longer one comes alone.
+    """Sentences in random order, up to `tokens` in total without padding; a longer one comes alone.
 
     Huang, Xu & Yu (2015), section 3: "Batch size of 100 [...] means to include sentences whose total length
-    is no greater than 100". Reading: each epoch draws them anew. `TokenBudget` pads less, but puts sentences
-    of one length together.
+    is no greater than 100". Our reading: each epoch draws new batches. `TokenBudget` pads less, but groups
+    sentences of one length.
     """
 
     tokens: int
@@ -105,7 +107,7 @@ def shuffled(batches: Plan, rng: np.random.Generator) -> Plan:
 
 
 def at_least(number: int, plan: Plan, split: str) -> Plan:
-    """The plan, its largest batches halved until there are so many; ValueError if sentences are too few."""
+    """Halve the largest batches until there are `number`. Raises ValueError if there are too few sentences."""
     while len(plan) < number:
         largest = max(range(len(plan)), key=lambda place: len(plan[place]))
         batch = plan[largest]

@@ -1,6 +1,7 @@
 """A BERT in a folder or on the Hugging Face hub: its files, its tokenizer, and its weights.
 
-Needs the extra `bert`: transformers is imported only when one of these functions is called.
+Needs the extra `bert`. transformers and its companions are imported inside functions, as they are optional and
+slow to import.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from ner_experiments.utils.files import sha256
 from ner_experiments.utils.text import json_object
 
 Config = dict[str, Any]
-"""What config.json holds."""
+"""Content of config.json."""
 
 CONFIGS = ("config.json", "bert_config.json")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 PARTS = (CONFIGS, VOCABULARIES, WEIGHTS)
-"""A folder has one of each; the first that it has counts."""
+"""A folder must have one file of each group; the first existing one counts."""
 
 SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
 CLASSES = {"bert": ("BertConfig", "BertModel"), "ernie": ("ErnieConfig", "ErnieModel")}
@@ -38,16 +39,17 @@ SETTINGS = (
     *("type_vocab_size", "initializer_range", "layer_norm_eps", "pad_token_id"),
     *("task_type_vocab_size", "use_task_id"),
 )
-"""All that makes the model. Others can name code that transformers would fetch: attn_implementation does."""
+"""The settings that define the model. Others, such as attn_implementation, can make transformers fetch code."""
 SIZES = ("vocab_size", "hidden_size", "max_position_embeddings")
-"""Of the settings those that are looked at here."""
+"""The settings that are read and validated here."""
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
 def find(path: str) -> Path:
-    """The folder of that path, or the copy of what the hub has under that name.
+    """The folder at this path, or a local copy of the hub's model of this name.
 
-    Only if there is no such folder is the network used. ValueError if that fails too, or a file is missing.
+    The network is only used if there is no such folder. Raises ValueError if that fails too, or if a file is
+    missing.
     """
     folder = Path(path).expanduser()
     if not folder.is_dir():
@@ -58,14 +60,14 @@ def find(path: str) -> Path:
 
 
 def checksum(folder: Path) -> str:
-    """SHA-256 over all that decides what the model makes of a text."""
+    """SHA-256 over all files that determine the model's output for a text."""
     names = [*(_first(folder, names).name for names in PARTS), "tokenizer_config.json"]
     present = [folder / name for name in names if (folder / name).is_file()]
     return hashlib.sha256("".join(f"{file.name} {sha256(file)}\n" for file in present).encode()).hexdigest()
 
 
 def read_config(folder: Path) -> Config:
-    """ValueError if it is no BERT's. Old folders do not say what they are, and are BERTs."""
+    """The configuration; without a `model_type`, as in old folders, a BERT's. Raises ValueError if invalid."""
     file = _first(folder, CONFIGS)
     config = _read_json(file)
     kind = config.setdefault("model_type", "bert")
@@ -78,10 +80,11 @@ def read_config(folder: Path) -> Config:
 
 
 def read_tokenizer(folder: Path) -> str:
-    """The tokenizer as JSON. ValueError if its vocabulary lacks a special piece or does not fit the model.
+    """The tokenizer as JSON. Raises ValueError if its vocabulary lacks a special piece or exceeds the model's.
 
-    It lower-cases if the folder says so, and also if the vocabulary has small letters and no capital: such as
-    that of Google's Chinese BERT, whose copy on the hub says otherwise, so that "A" would be [UNK].
+    It lower-cases if the folder's settings say so, or if the vocabulary has lower-case letters and no
+    capitals. The latter holds for Google's Chinese BERT, whose copy on the hub says otherwise, so that "A"
+    would be [UNK].
     """
     _transformers()
     from tokenizers.normalizers import BertNormalizer
@@ -98,7 +101,7 @@ def read_tokenizer(folder: Path) -> str:
         raise ValueError(
             f"{file}: {len(vocabulary):,} pieces, but by its config the model has vectors for {vectors:,}"
         )
-    if _is_small(vocabulary) and isinstance(tokenizer.normalizer, BertNormalizer):
+    if _is_lower_case(vocabulary) and isinstance(tokenizer.normalizer, BertNormalizer):
         tokenizer.normalizer.lowercase = True
     return tokenizer.to_str()
 
@@ -112,12 +115,12 @@ def make_tokenizer(content: str) -> Any:
 
 
 def read_model(folder: Path) -> nn.Module:
-    """The model without its pooling layer, in float32. Executes nothing that lies in the folder.
+    """The model without its pooling layer, in float32. Executes no code from the folder.
 
-    ValueError if the file lacks any of its weights, is damaged, or holds more than weights.
+    Raises ValueError if the file is damaged, lacks weights, or holds more than weights.
     """
     config, file = read_config(folder), _first(folder, WEIGHTS)
-    settings, make_model = _described(config)
+    settings, make_model = _config_and_class(config)
     try:
         with _quiet(_transformers()):
             model, report = make_model.from_pretrained(
@@ -130,7 +133,7 @@ def read_model(folder: Path) -> nn.Module:
                 weights_only=True,
             )
     except (UnpicklingError, SafetensorError, EOFError, RuntimeError) as error:
-        # PyTorch's own words advise to execute what is in the file.
+        # PyTorch's own message suggests executing the file's content.
         raise ValueError(f"{file}: damaged, or more than weights ({type(error).__name__})") from error
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
@@ -139,13 +142,13 @@ def read_model(folder: Path) -> nn.Module:
 
 
 def untrained(config: Config) -> nn.Module:
-    """The same model with random weights, for others to be loaded into."""
-    settings, make_model = _described(config)
+    """The model with random weights, into which a run's weights are loaded."""
+    settings, make_model = _config_and_class(config)
     return make_model(settings, add_pooling_layer=False)
 
 
-def _described(config: Config) -> tuple[Any, Any]:
-    """The config as transformers takes it, and the model's class. ValueError if it is none of `CLASSES`."""
+def _config_and_class(config: Config) -> tuple[Any, Any]:
+    """The transformers config and the model's class. Raises ValueError if it is none of `CLASSES`."""
     kind = config.get("model_type")
     if kind not in CLASSES:
         raise ValueError(f"model_type must be {' or '.join(CLASSES)}, got {kind!r}")
@@ -175,11 +178,11 @@ def _from_hub(name: str) -> Path:
     advice = "give a folder with config.json, vocab.txt and model.safetensors (words.input.path=...)"
     if not HUB_NAME.fullmatch(name):
         raise ValueError(f"{name}: no such folder; {advice}")
-    *small, weights = [*CONFIGS, *VOCABULARIES, "tokenizer_config.json", WEIGHTS[0]]
+    *other_files, weights = [*CONFIGS, *VOCABULARIES, "tokenizer_config.json", WEIGHTS[0]]
     try:
-        folder = Path(snapshot_download(name, allow_patterns=[*small, weights]))
+        folder = Path(snapshot_download(name, allow_patterns=[*other_files, weights]))
         if not (folder / weights).is_file():
-            folder = Path(snapshot_download(name, allow_patterns=[*small, WEIGHTS[1]]))
+            folder = Path(snapshot_download(name, allow_patterns=[*other_files, WEIGHTS[1]]))
     except (OSError, ValueError) as error:
         raise ValueError(
             f"{name}: no such folder, and not to be had under that name on the Hugging Face hub; {advice}"
@@ -196,15 +199,15 @@ def _from_json(file: Path) -> Any:
 
 
 def _from_vocabulary(file: Path) -> Any:
-    """BERT's tokenizer for a vocabulary of one piece per line."""
+    """BERT's tokenizer for a vocabulary file with one piece per line."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     lines = _read_text(file).removesuffix("\n").split("\n")
     vocabulary = {line: number for number, line in enumerate(lines)}
     settings = file.with_name("tokenizer_config.json")
-    said = _read_json(settings) if settings.is_file() else {}
+    options = _read_json(settings) if settings.is_file() else {}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=said.get("do_lower_case", False))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=options.get("do_lower_case", False))
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
@@ -224,15 +227,15 @@ def _read_text(file: Path) -> str:
         raise ValueError(f"{file}: not UTF-8 ({error.reason} at byte {error.start + 1})") from None
 
 
-def _is_small(vocabulary: Iterable[str]) -> bool:
-    """Small letters and no capitals. The special pieces tell nothing."""
+def _is_lower_case(vocabulary: Iterable[str]) -> bool:
+    """Whether the pieces, special ones aside, have lower-case letters and no capitals."""
     letters = "".join(piece for piece in vocabulary if not re.fullmatch(r"\[.+\]", piece))
     return letters.islower()
 
 
 @contextmanager
 def _quiet(transformers: ModuleType) -> Iterator[None]:
-    """Without its progress bar, and without its report on the weights of heads that are not used."""
+    """Suppress its progress bar and its report on the unused weights of heads."""
     logging = transformers.utils.logging
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

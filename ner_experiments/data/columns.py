@@ -1,7 +1,7 @@
-"""Column files: one token a line, its word and tag in columns, and a blank line after each sentence.
+"""Column files: one token per line, its word and tag in columns, and a blank line after each sentence.
 
-The formats of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others. From `read_blocks` on, the
-work on lines that all readers share: decoding, line ends, fields, errors with their place.
+The format of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others. From `read_blocks` on, the file
+holds the line handling that all readers share: decoding, line ends, fields, and errors with file and line.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ner_experiments.data.sentence import Sentence
 from ner_experiments.utils.text import quoted
 
 PathOrFile = str | os.PathLike[str] | BinaryIO
-"""A file's, or an open file such as standard input: then its name is `file.name`."""
+"""A path, or an open file such as standard input, which errors call by its `name`."""
 Line = tuple[int, str]
-"""A line's number in its file, from 1, and its text without the line end."""
+"""1-based line number and the text without its line end."""
 
 _DOCSTART = "-DOCSTART-"
 _MENTION = re.compile("[BIMES]-.")
@@ -32,23 +32,23 @@ def read_columns(
     first_character: bool = False,
     empty_tag: str | None = None,
 ) -> Iterator[Sentence]:
-    """Sentences of a column file, read as they are asked for.
+    """Yield the sentences of a column file lazily.
 
     Fields are separated by single tabs in a line that has one, else by runs of spaces. No other character
-    separates (U+00A0, U+200B, U+3000 belong to tokens), and none begins a comment. A line of only spaces and
+    separates (U+00A0, U+200B, U+3000 belong to tokens), and none starts a comment. A line of only spaces and
     tabs ends a sentence, and so does a `-DOCSTART-` line (`is_docstart`), which is no token.
 
-    columns: the index of "word" and "tag", and of what else goes to `Sentence.columns`; -1 is the last.
-    first_character: the word column is a character and its position in its word, of one or two digits
-        (Weibo, second version: `中0`, `国1`). Its first code point is the token: a few are doubled there.
-    empty_tag: what an empty tag means (MSRA: "O").
+    columns: the index of "word" and "tag", and of further layers for `Sentence.columns`; -1 is the last.
+    first_character: the word column holds a character and its position in its word, of one or two digits
+        (Weibo, second version: `中0`, `国1`). The first code point is the token: a few are doubled there.
+    empty_tag: the tag that an empty field stands for (MSRA: "O").
 
-    Tags may be of any scheme. ValueError, with file and line: lines of unequal width, an empty word, an empty
-    tag without `empty_tag`, a tag that `check_tags` refuses, columns that the file does not have, bytes that
-    are no UTF-8 text.
+    Tags may be of any scheme. Raises ValueError, with file and line, for lines of unequal width, an empty
+    word, an empty tag without `empty_tag`, a tag that `check_tags` refuses, a column outside the file, and
+    bytes that are not UTF-8.
     """
     for block, layers in _layers(path, columns, first_character=first_character):
-        words, tags = layers.pop("word"), _filled(layers.pop("tag"), empty_tag, path, block)
+        words, tags = layers.pop("word"), _fill_empty_tags(layers.pop("tag"), empty_tag, path, block)
         check_tags(tags, path, block)
         yield Sentence(
             intern_all(words),
@@ -61,7 +61,7 @@ def read_columns(
 def read_untagged(
     path: PathOrFile, *, columns: Mapping[str, int], first_character: bool = False
 ) -> Iterator[Sentence]:
-    """As `read_columns` but for the tags: `columns` names none, and every token is given O."""
+    """Read as `read_columns` does, but without a tag column: every tag is O."""
     if "word" not in columns:
         raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
     for block, layers in _layers(path, columns, first_character=first_character):
@@ -73,8 +73,8 @@ def read_untagged(
 def _layers(
     path: PathOrFile, columns: Mapping[str, int], *, first_character: bool
 ) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
-    """The lines of each sentence, and what its tokens have in each column."""
-    columns = dict(columns)  # a config's mapping takes longer to look into than all else here
+    """The lines of each sentence and, for each column, the values of its tokens."""
+    columns = dict(columns)  # lookups in an OmegaConf mapping would dominate the run time
     width: int | None = None
     for block in read_blocks(path, lambda line: is_blank(line) or is_docstart(line, columns)):
         rows = [split_fields(line) for _, line in block]
@@ -90,7 +90,7 @@ def _layers(
 
 
 def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
-    """Whether `-DOCSTART-` is the first field, or the word, and the tag is no mention's: none is dropped."""
+    """Whether `-DOCSTART-` is the first field or the word, and the tag is not part of a mention."""
     if _DOCSTART not in line:
         return False
     fields = split_fields(line)
@@ -107,12 +107,14 @@ def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: PathOrFi
         if not -width <= index < width:
             raise malformed(path, line, f"no column {index} for {name} among {width} columns")
     word, tag = columns["word"] % width, columns.get("tag", -1) % width
-    if word == tag and "tag" in columns:  # a file without tags, and tag: -1
+    if word == tag and "tag" in columns:  # tag: -1 in a file without tags
         raise malformed(path, line, f"word and tag are both column {word} of {width}")
     return width
 
 
-def _filled(tags: list[str], empty_tag: str | None, path: PathOrFile, block: Sequence[Line]) -> list[str]:
+def _fill_empty_tags(
+    tags: list[str], empty_tag: str | None, path: PathOrFile, block: Sequence[Line]
+) -> list[str]:
     if "" not in tags:
         return tags
     if empty_tag is None:
@@ -127,7 +129,7 @@ def _first_character(word: str, path: PathOrFile, line: Line) -> str:
 
 
 def read_blocks(path: PathOrFile, ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
-    """Runs of lines between those that end a sentence; none is empty."""
+    """Non-empty runs of lines between the lines that end a sentence."""
     block: list[Line] = []
     for number, line in read_lines(path):
         if not ends_sentence(line):
@@ -140,10 +142,10 @@ def read_blocks(path: PathOrFile, ends_sentence: Callable[[str], bool]) -> Itera
 
 
 def read_lines(path: PathOrFile) -> Iterator[Line]:
-    """Lines that end in LF or CRLF, without a byte order mark at the file's start.
+    """Lines of a file with LF or CRLF line ends, without a byte order mark at its start.
 
-    ValueError as `read_text`, and for a carriage return elsewhere: a file whose lines end in CR would pass
-    for a single line.
+    Raises ValueError as `read_text` does, and for a carriage return elsewhere: a file whose lines end in CR
+    would pass as a single line.
     """
     for number, line in read_text(path):
         line = line.removesuffix("\n").removesuffix("\r")
@@ -154,17 +156,17 @@ def read_lines(path: PathOrFile) -> Iterator[Line]:
 
 
 def read_text(path: PathOrFile) -> Iterator[Line]:
-    """Lines as they stand, with their ends, but for a byte order mark at the file's start.
+    """Lines with their line ends kept and a byte order mark at the file's start removed.
 
-    ValueError for bytes that are not UTF-8, and for a NUL.
+    Raises ValueError for bytes that are not UTF-8, and for a NUL.
     """
-    with opened(path) as file:  # in text a lone CR, or with splitlines U+2028, would end a line too
-        for number, raw in enumerate(file, 1):
+    with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
+        for number, content in enumerate(file, 1):
             try:
-                line = raw.decode()
+                line = content.decode()
             except UnicodeDecodeError as error:
                 reason = f"not UTF-8 ({error.reason} at byte {error.start + 1} of the line)"
-                raise malformed(path, (number, raw.decode(errors="replace").rstrip()), reason) from None
+                raise malformed(path, (number, content.decode(errors="replace").rstrip()), reason) from None
             if number == 1:
                 line = line.removeprefix("\ufeff")
             if "\0" in line:
@@ -172,13 +174,13 @@ def read_text(path: PathOrFile) -> Iterator[Line]:
             yield number, line
 
 
-def opened(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
-    """An open file stays open behind it."""
+def open_binary(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
+    """Context manager of the file. A file that was passed open stays open afterwards."""
     return open(path, "rb") if isinstance(path, str | os.PathLike) else nullcontext(path)
 
 
 def split_fields(line: str) -> list[str]:
-    """Fields between single tabs, possibly empty, if there is a tab; else between runs of spaces."""
+    """Fields between single tabs, possibly empty, if the line has a tab; else between runs of spaces."""
     if "\t" in line:
         return line.split("\t")
     fields = line.split(" ")
@@ -186,22 +188,22 @@ def split_fields(line: str) -> list[str]:
 
 
 def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, block: Sequence[Line]) -> None:
-    """ValueError at the first row that has not `width` fields; the rows are the block's, line by line."""
+    """Raise ValueError at the first row without exactly `width` fields. Rows and lines correspond."""
     for row, line in zip(rows, block, strict=True):
         if len(row) != width:
             raise malformed(path, line, f"expected {width} columns, got {len(row)}")
 
 
 def check_words(words: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
-    """ValueError at the first word that is empty."""
+    """Raise ValueError at the first empty word."""
     if "" in words:
         raise malformed(path, lines[words.index("")], "empty word")
 
 
 def check_tags(tags: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
-    """ValueError at the first tag with a character that nobody sees, or a space at an end.
+    """Raise ValueError at the first tag with an invisible character, or a space at either end.
 
-    Such a tag looks like another one (`B-PER`, `B-PER\u200b`), and would be a type of its own.
+    Such a tag looks like another one (`B-PER`, `B-PER\u200b`), but would be a type of its own.
     """
     for tag in dict.fromkeys(tags):
         if not tag.isprintable() or tag != tag.strip(" "):
@@ -214,12 +216,12 @@ def is_blank(line: str) -> bool:
 
 
 def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
-    """One copy in memory of each different string: a corpus repeats a few thousand of them."""
+    """The strings, interned: a corpus repeats a few thousand of them."""
     return tuple(map(sys.intern, strings))
 
 
 def malformed(path: PathOrFile, line: Line, rule: str) -> ValueError:
-    """The error that says where, which rule, and what stands there."""
+    """ValueError with the file, the line number, the broken rule, and the line itself."""
     number, text = line
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path.name
     return ValueError(f"{name}:{number}: {rule}: {quoted(text)}")

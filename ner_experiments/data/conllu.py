@@ -30,9 +30,9 @@ _RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
     """Sentences of syntactic words: words 1 and 2 of a range 1-2, not the range, and no empty nodes (8.1).
 
-    The word is FORM. The tag column that was not chosen goes to `Sentence.columns` under its name.
-    ValueError, with file and line: not 10 columns between tabs, words not numbered 1, 2, 3 ..., an empty
-    word, a word without a tag (`_`), a tag that `check_tags` refuses, bytes that are no UTF-8 text.
+    The word is FORM. The tag column that was not chosen goes to `Sentence.columns` under its name. Raises
+    ValueError, with file and line, for anything but 10 tab-separated columns, words not numbered 1, 2, 3 ...,
+    an empty word, a word without a tag (`_`), a tag that `check_tags` refuses, and bytes that are not UTF-8.
     """
     (other,) = _TAGS.keys() - {tag}
     for block in read_blocks(path, is_blank):
@@ -50,7 +50,7 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
 
 
 def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
-    """As `read_conllu`, but every token is given O, and what the file has for tags goes to the columns."""
+    """Read as `read_conllu` does, but with O for every tag and both tag columns in `Sentence.columns`."""
     for block in read_blocks(path, is_blank):
         lines, rows = _words(path, block)
         words = tuple(row[_FORM] for row in rows)
@@ -60,14 +60,14 @@ def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
 
 
 def _words(path: PathOrFile, block: list[Line]) -> tuple[list[Line], list[list[str]]]:
-    """The lines of a sentence's words, and their fields."""
+    """The lines of a sentence's syntactic words, and their fields."""
     lines = [(number, line) for number, line in block if not line.startswith("#")]
     rows = [line.split("\t") for _, line in lines]
     check_width(rows, _NUM_COLUMNS, path, lines)
-    kept = [i for i, row in enumerate(rows) if not _RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
-    for expected, i in enumerate(kept, 1):
+    words = [i for i, row in enumerate(rows) if not _RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
+    for expected, i in enumerate(words, 1):
         if rows[i][_ID] != str(expected):
             raise malformed(path, lines[i], f"expected word {expected}, got {quoted(rows[i][_ID])}")
-    lines, rows = [lines[i] for i in kept], [rows[i] for i in kept]
+    lines, rows = [lines[i] for i in words], [rows[i] for i in words]
     check_words([row[_FORM] for row in rows], path, lines)
     return lines, rows

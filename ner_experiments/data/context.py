@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import PerToken, Text, to_the_left
+from ner_experiments.data.text import IndexedText, PerToken, align_left
 
 WORD_ORDER, COLUMN_ORDER = 2, 3
 """The longest n-grams: bigrams of words, trigrams of parts of speech and the like."""
@@ -22,10 +22,10 @@ _UNSEEN, _BEFORE, _AFTER, _FIRST = range(4)
 class Context(Input):
     """Ids of the n-grams of words, and of the corpus' `columns` (pos, chunk), in a window around each token.
 
-    The window reaches from `window` tokens before the token to as many after (reading: 2; the paper gives
-    none). An n-gram counts as another feature at each place in the window. What stands before a sentence and
-    what stands after it are symbols like words. Words keep their case unless `lowercase` (reading). 0 is
-    padding; n-grams that train has not `min_count` times at that place are left out.
+    The window spans `window` tokens on either side (our reading: 2; the paper gives none). An n-gram is a
+    different feature at each position in the window. The positions before and after a sentence are symbols
+    like words. Words keep their case unless `lowercase` (our reading). 0 is padding; n-grams that occur fewer
+    than `min_count` times at that position in train are left out.
 
     Symbols and n-grams are numbers throughout: an n-gram is one integer in the base of its column's symbols.
     """
@@ -40,24 +40,24 @@ class Context(Input):
             if value < least:
                 raise ValueError(f"context: {name} must be at least {least}, got {value}")
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         self.symbols = [list(dict.fromkeys(column)) for column in self._columns(train)]
         self.ngrams = []
         for ngrams in self._ngrams(train):
             distinct, counts = np.unique(ngrams, return_counts=True)
             self.ngrams.append(distinct[counts >= self.min_count])
 
-    def encode(self, text: Text) -> PerToken:
+    def encode(self, text: IndexedText) -> PerToken:
         ids = np.zeros((len(text.tokens), len(self.ngrams)), dtype=np.int32)
         first = 1
         for place, (known, ngrams) in enumerate(zip(self.ngrams, self._ngrams(text), strict=True)):
-            found = np.searchsorted(known, ngrams)
-            seen = np.append(known, -1)[found] == ngrams
-            ids[seen, place] = first + found[seen]
+            positions = np.searchsorted(known, ngrams)
+            seen = np.append(known, -1)[positions] == ngrams
+            ids[seen, place] = first + positions[seen]
             first += len(known)
-        return PerToken(torch.from_numpy(to_the_left(ids)))
+        return PerToken(torch.from_numpy(align_left(ids)))
 
-    def needs(self) -> Sequence[str]:
+    def required_columns(self) -> Sequence[str]:
         return self.columns
 
     def sizes(self) -> dict[str, Any]:
@@ -73,22 +73,22 @@ class Context(Input):
         self.symbols = state["symbols"]
         self.ngrams = [np.asarray(known, dtype=np.int64) for known in state["ngrams"]]
 
-    def _columns(self, text: Text) -> Iterator[list[str]]:
-        """What each token has in the column of the words, and then in each other column."""
+    def _columns(self, text: IndexedText) -> Iterator[list[str]]:
+        """For the words, and then for each other column: the symbol of each token."""
         forms = [form.lower() for form in text.forms] if self.lowercase else text.forms
         yield [forms[token] for token in text.tokens.tolist()]
         for name in self.columns:
             for sentence in text.sentences:
                 if name not in sentence.columns:
-                    there = ", ".join(sentence.columns) or "none"
+                    columns = ", ".join(sentence.columns) or "none"
                     raise ValueError(
-                        f"context: the corpus has no column {name!r}; it has: {there}; "
+                        f"context: the corpus has no column {name!r}; it has: {columns}; "
                         "see direct.context.input.columns"
                     )
             yield [symbol for sentence in text.sentences for symbol in sentence.columns[name]]
 
-    def _ngrams(self, text: Text) -> Iterator[np.ndarray]:
-        """Of each column, length and place in the window: each token's n-gram; -2: with an unseen symbol."""
+    def _ngrams(self, text: IndexedText) -> Iterator[np.ndarray]:
+        """For each column, order and window position: each token's n-gram, -2 if it has an unseen symbol."""
         for number, column in enumerate(self._columns(text)):
             ids = {symbol: id for id, symbol in enumerate(self.symbols[number], start=_FIRST)}
             around = self._around(np.array([ids.get(symbol, _UNSEEN) for symbol in column]), text)
@@ -101,7 +101,7 @@ class Context(Input):
                         ngrams = ngrams * base + part
                     yield np.where((parts == _UNSEEN).any(0), -2, ngrams)
 
-    def _around(self, ids: np.ndarray, text: Text) -> np.ndarray:
+    def _around(self, ids: np.ndarray, text: IndexedText) -> np.ndarray:
         """[window tokens]: the symbol at each offset from each token."""
         lengths = text.lengths
         begins, ends = np.repeat(text.starts[:-1], lengths), np.repeat(text.starts[1:], lengths)

@@ -1,4 +1,4 @@
-"""The corpus as Lightning asks for it: batches for each epoch, gathered from tensors on the device."""
+"""LightningDataModule of a corpus: the batches of each epoch, gathered from tensors on the device."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from lightning.pytorch import LightningDataModule, Trainer
 
 from ner_experiments.data.batches import Batching, Plan, TokenBudget, at_least
-from ner_experiments.data.encoder import Batch, Encoded, Encoder
+from ner_experiments.data.encoder import Batch, EncodedSplit, Encoder
 from ner_experiments.data.sentence import Corpus
 
 EVALUATION = TokenBudget(2048)
 
 
 class Batches:
-    """A process's batches of a split in a given order, without the `done` ones that it has had before.
+    """The batches of a split for one process, in the order of `plan`, skipping the first `done`.
 
-    tokens: of all processes together. To share is to have all forms of the split as inputs of each batch.
+    tokens: number of tokens in the batches of all processes. share: see `EncodedSplit.batch`.
     """
 
     def __init__(
-        self, split: Encoded, plan: Plan, *, tokens: int, done: int = 0, share: bool = False
+        self, split: EncodedSplit, plan: Plan, *, tokens: int, done: int = 0, share: bool = False
     ) -> None:
         self.split, self.plan, self.tokens, self.done, self.share = split, plan, tokens, done, share
 
     def __len__(self) -> int:
-        """The done ones too: Lightning counts on from where an epoch was cut off, and ends at this number."""
+        """Number of batches, skipped ones included: Lightning resumes its count where the epoch stopped."""
         return len(self.plan)
 
     def __iter__(self) -> Iterator[Batch]:
@@ -35,12 +35,12 @@ class Batches:
 
 
 class CorpusModule(LightningDataModule):
-    """Train in an order that (seed, epoch) alone decides; dev and test from short to long.
+    """Train batches in an order that (seed, epoch) alone decides; dev and test from short to long.
 
-    Of several processes each has every n-th batch: in training all the same number of them, in evaluation
-    every sentence once. At most `train_batches` a process make an epoch, if that is not 0.
+    Each of n processes gets every n-th batch: in training all get the same number of batches, in evaluation
+    every sentence comes once. `train_batches` limits the batches per process and epoch, if not 0.
 
-    Lightning must ask anew in each epoch: reload_dataloaders_every_n_epochs=1.
+    Requires `reload_dataloaders_every_n_epochs=1` of the Trainer.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class CorpusModule(LightningDataModule):
         super().__init__()
         self.corpus, self.encoder, self.batching = corpus, encoder, batching
         self.seed, self.train_batches = seed, train_batches
-        self._encoded: dict[str, Encoded] = {}
+        self._encoded: dict[str, EncodedSplit] = {}
 
     def train_dataloader(self) -> Batches:
-        """Of an epoch that was cut off, what is left of it."""
+        """Batches of the current epoch; after an interruption, the remaining ones."""
         split, loop = self.encoded("train"), self._trainer.fit_loop
         progress: Any = loop.epoch_progress.current
         rng = np.random.default_rng((self.seed, progress.processed))
@@ -71,8 +71,8 @@ class CorpusModule(LightningDataModule):
     def test_dataloader(self) -> Batches:
         return self._in_order("test")
 
-    def encoded(self, split: str) -> Encoded:
-        """The split in flat tensors, encoded when it is first asked for."""
+    def encoded(self, split: str) -> EncodedSplit:
+        """The split as flat tensors, encoded on first use."""
         if split not in self._encoded:
             device = self._trainer.strategy.root_device
             self._encoded[split] = self.encoder.encode(self.corpus.splits[split], device)
@@ -83,10 +83,10 @@ class CorpusModule(LightningDataModule):
         plan = at_least(self._world, EVALUATION.in_order(split.lengths), name)
         return self._part(split, plan, share=True)
 
-    def _part(self, split: Encoded, plan: Plan, *, done: int = 0, share: bool = False) -> Batches:
+    def _part(self, split: EncodedSplit, plan: Plan, *, done: int = 0, share: bool = False) -> Batches:
         tokens = sum(int(split.lengths[batch].sum()) for batch in plan)
-        mine = plan[self._trainer.global_rank :: self._world]
-        return Batches(split, mine, tokens=tokens, done=done, share=share)
+        own = plan[self._trainer.global_rank :: self._world]
+        return Batches(split, own, tokens=tokens, done=done, share=share)
 
     @property
     def _world(self) -> int:

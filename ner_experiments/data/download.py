@@ -1,4 +1,8 @@
-"""Files fetched from their owners, each checked by size and SHA-256 before it takes its place."""
+"""Downloads from a corpus' owners, verified by size and SHA-256 before they appear under their names.
+
+Not by `pooch`: it overwrites an existing file of another checksum, has no limit on what a server may send, and
+knows no expected size, so most of this file would remain.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +29,14 @@ def download(
     *,
     timeout: float = 30,
 ) -> None:
-    """Fetches each file of `urls` into `folder`; progress goes to stderr.
+    """Download each file of `urls` into `folder`, with progress on stderr.
 
-    urls, checksums, sizes: file name -> URL (http or https), SHA-256 in hexadecimal, and bytes.
-    timeout: seconds to wait for the next piece of a file.
-    A right file that is there already stays; a wrong one stays too, and is an error. A file appears whole and
-    checked, or not at all. ValueError: with the URL or the file, the rule, and what came instead.
+    urls, checksums, sizes: file name -> URL (http or https), SHA-256 in hexadecimal, and number of bytes.
+    timeout: seconds to wait for the next chunk of a file.
+
+    An existing file with the expected checksum is left as it is; one with another checksum is left too, and is
+    an error. A file appears complete and verified, or not at all. Raises ValueError with the URL or the file,
+    the expectation, and the actual value.
     """
     for name, url in urls.items():
         if name in ("", ".", "..") or Path(name).name != name or "\\" in name:
@@ -51,9 +57,9 @@ def download(
 
 
 def _check_present(path: Path, checksum: str) -> None:
-    if (found := sha256(path)) != checksum:
+    if (actual := sha256(path)) != checksum:
         raise ValueError(
-            f"{path}: already there with SHA-256 {found}, expected {checksum}; move it away first"
+            f"{path}: already there with SHA-256 {actual}, expected {checksum}; move it away first"
         )
 
 
@@ -65,8 +71,8 @@ def _fetch(url: str, target: Path, checksum: str, size: int, timeout: float) -> 
             with replacing(target) as part:
                 with part.open("wb") as file:
                     _copy(response, file, url, size)
-                if (found := sha256(part)) != checksum:
-                    raise ValueError(f"{url}: SHA-256 is {found}, expected {checksum}")
+                if (actual := sha256(part)) != checksum:
+                    raise ValueError(f"{url}: SHA-256 is {actual}, expected {checksum}")
     except urllib.error.HTTPError as error:
         error.close()
         raise ValueError(f"{url}: the server answered {error.code} {error.reason}") from None
@@ -86,7 +92,7 @@ def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, size: in
         file.write(chunk)
         if sys.stderr.isatty():
             _say(f"\r{url}: {done:,} bytes", end="")
-    if done != size:  # read() itself only complains where it is asked for everything
+    if done != size:  # read(size) returns short data without an error
         raise ValueError(f"{url}: broke off after {done:,} of {size:,} bytes")
     _say(f"\r{url}: {done:,} bytes" if sys.stderr.isatty() else f"{url}: {done:,} bytes")
 
@@ -100,7 +106,7 @@ def _is_http(url: str) -> bool:
 
 
 class _OnlyHttp(urllib.request.HTTPRedirectHandler):
-    """urllib itself refuses redirections to file, but follows them to ftp."""
+    """Refuse redirections to ftp, which urllib follows; it refuses those to file itself."""
 
     def redirect_request(
         self, request: Any, response: Any, code: int, reason: str, headers: Any, url: str

@@ -1,8 +1,8 @@
-"""From sentences to batches of tensors: vocabulary, flat tensors, and the gathering of a batch."""
+"""Encoding of sentences as tensors: vocabulary and labels, flat tensors per split, gathered batches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,15 @@ from torch import Tensor
 
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Corpus, Sentence, Task
-from ner_experiments.data.text import Text, Where
+from ner_experiments.data.text import BatchIndex, IndexedText
 
 
 @dataclass(frozen=True)
 class Batch:
     """Sentences padded to the longest. `mask` is True on real tokens; tags are 0 on padding.
 
-    The module of input `name` is called with `inputs[name]`; row `places[name][b, t]` of what it returns
-    belongs to token t of sentence b. Inputs that are `shared` are the same in all batches of the split.
+    The module of input `name` is called with `inputs[name]`; row `places[name][b, t]` of its output belongs
+    to token t of sentence b. Inputs in `shared` are the same in all batches of the split.
     """
 
     sentences: Tensor
@@ -32,26 +32,31 @@ class Batch:
     shared: frozenset[str] = frozenset()
 
     def spread(self, name: str, rows: Tensor) -> Tensor:
-        """What was computed per row of input `name`, at the tokens: [rows ...] -> [batch time ...]."""
+        """Distribute output rows of input `name` to the tokens: [rows ...] -> [batch time ...]."""
         return rows[self.places[name]]
 
 
-class Encoded:
-    """A split in flat tensors, on one device: any batch is a few gathers away."""
+class EncodedSplit:
+    """A split as flat tensors on one device, from which any batch is gathered."""
 
-    def __init__(self, text: Text, tags: Tensor, inputs: Mapping[str, Input], device: torch.device) -> None:
+    def __init__(
+        self, text: IndexedText, tags: Tensor, inputs: Mapping[str, Input], device: torch.device
+    ) -> None:
         self.lengths = text.lengths
         self._starts = torch.from_numpy(text.starts[:-1]).to(device)
         self._lengths = torch.from_numpy(text.lengths).to(device)
         self._forms = torch.from_numpy(text.tokens).to(device)
         self._tags = tags.to(device)
-        self._rows = {name: input.encode(text).to(device) for name, input in inputs.items()}
+        self._encoded = {name: input.encode(text).to(device) for name, input in inputs.items()}
 
     def __len__(self) -> int:
         return len(self.lengths)
 
     def batch(self, sentences: np.ndarray, *, share: bool = False) -> Batch:
-        """The given sentences, in the given order. To share is to have all forms of the split as inputs."""
+        """A batch of these sentence numbers, in this order.
+
+        share: pass all forms of the split as inputs, so that their outputs can be reused across batches.
+        """
         time = int(self.lengths[sentences].max())
         numbers = torch.from_numpy(sentences).to(self._starts.device)
         lengths = self._lengths[numbers]
@@ -59,9 +64,9 @@ class Encoded:
         mask = steps < lengths[:, None]
         tokens = self._starts[numbers, None] + steps * mask
         forms, places = torch.unique(self._forms[tokens], return_inverse=True)
-        where = Where(numbers, tokens, mask, forms, places)
-        shared = {name: found for name, rows in self._rows.items() if share and (found := rows.share(where))}
-        selected = {name: shared.get(name) or rows.select(where) for name, rows in self._rows.items()}
+        index = BatchIndex(numbers, tokens, mask, forms, places)
+        shared = {name: pair for name, text in self._encoded.items() if share and (pair := text.share(index))}
+        selected = {name: shared.get(name) or text.select(index) for name, text in self._encoded.items()}
         return Batch(
             sentences=numbers,
             lengths=lengths,
@@ -74,10 +79,10 @@ class Encoded:
 
 
 class Encoder:
-    """Everything that stands between a corpus and a model, and nothing of either.
+    """The inputs and the labels of an experiment, fitted on a corpus and independent of the model.
 
-    `labels` are O and the four BIOES tags of each type, or the tags as they are where each is scored;
-    they are taken from all splits, so that a mention whose type is missing from train still counts as missed.
+    Labels are collected from all splits, so that a gold mention whose type is absent from train still counts
+    as missing.
     """
 
     def __init__(self, inputs: Mapping[str, Input]) -> None:
@@ -88,26 +93,26 @@ class Encoder:
     def fit(self, corpus: Corpus) -> None:
         self.task = corpus.task
         self.labels = labels(corpus)
-        texts = {name: Text.of(sentences) for name, sentences in corpus.splits.items()}
+        texts = {name: IndexedText.from_sentences(sentences) for name, sentences in corpus.splits.items()}
         train = texts.pop("train")
         for input in self.inputs.values():
             input.fit(train, texts.values())
 
-    def encode(self, sentences: Sequence[Sentence], device: torch.device) -> Encoded:
+    def encode(self, sentences: Sequence[Sentence], device: torch.device) -> EncodedSplit:
         ids = {label: number for number, label in enumerate(self.labels)}
         tags = torch.tensor([ids[tag] for sentence in sentences for tag in sentence.tags])
-        return Encoded(Text.of(sentences), tags, self.inputs, device)
+        return EncodedSplit(IndexedText.from_sentences(sentences), tags, self.inputs, device)
 
     def notes(self) -> list[str]:
-        """What the inputs have to say about what they read."""
+        """Remarks of all inputs on the files and the text that they read, for the results."""
         return [note for input in self.inputs.values() for note in input.notes()]
 
     def checksums(self) -> list[str]:
-        """Of what each input learned from besides the corpus."""
+        """Checksums of the files that inputs read besides the corpus."""
         return [checksum for input in self.inputs.values() if (checksum := input.checksum())]
 
     def state(self) -> dict[str, Any]:
-        """As JSON takes it: with this and the weights a model can be used without its corpus."""
+        """JSON-serializable state. Together with the weights it lets a model run without its corpus."""
         inputs = {name: input.state() for name, input in self.inputs.items()}
         return {"task": self.task, "labels": list(self.labels), "inputs": inputs}
 
@@ -118,13 +123,9 @@ class Encoder:
 
 
 def labels(corpus: Corpus) -> tuple[str, ...]:
-    """O and the four BIOES tags of each type, or the tags as they are where every token's tag is scored."""
-    tags = {tag for sentence in all_sentences(corpus) for tag in sentence.tags}
+    """O and the four BIOES tags of each type; for the task "tags", the tags themselves, sorted."""
+    tags = {tag for split in corpus.splits.values() for sentence in split for tag in sentence.tags}
     if corpus.task == "tags":
         return tuple(sorted(tags))
     types = sorted({tag[2:] for tag in tags if tag != "O"})
     return ("O", *(f"{prefix}-{kind}" for kind in types for prefix in "BIES"))
-
-
-def all_sentences(corpus: Corpus) -> Iterable[Sentence]:
-    return (sentence for split in corpus.splits.values() for sentence in split)

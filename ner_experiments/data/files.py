@@ -1,4 +1,4 @@
-"""Corpora in files, one class per format: what most of `conf/data/*.yaml` describe."""
+"""Corpora in files, one class per format. Most of `conf/data/*.yaml` configure one of them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
 from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.sentence import Sentence, Task, Tokens
-from ner_experiments.data.tags import Scheme, illegal
+from ner_experiments.data.tags import Scheme, illegal_positions
 from ner_experiments.utils.files import sha256
 
 
 @dataclass(frozen=True, kw_only=True)
 class Files(ABC):
-    """A corpus in files; how to read one is up to the class below that fits.
+    """A corpus in files. Subclasses read one file format each.
 
-    files: split -> its file, in `folder` or absolute; null: the corpus has no such split.
-    sha256, sizes: split -> checksum of the published file, in hexadecimal, and bytes of it.
-    source, licence: what it is, where it comes from and on which terms; told to whom a file is missing.
-    url: where its files may be downloaded from under their names, if the licence is open.
+    files: split -> its file, relative to `folder` or absolute; null if the corpus has no such split.
+    sha256, sizes: split -> SHA-256 in hexadecimal and size in bytes of the published file.
+    source, licence: the corpus, its origin and its terms, for the message about a missing file.
+    url: the address below which the files can be downloaded by name, if the licence is open.
     held_out, max_sentences, tokens: see `Source`.
     """
 
@@ -59,14 +59,14 @@ class Files(ABC):
 
     @abstractmethod
     def sentences(self, path: Path) -> Iterator[Sentence]:
-        """What is in one file."""
+        """Sentences of one file."""
 
     @abstractmethod
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
-        """What is in a file of this format that has no tags, or whose tags do not matter: all O."""
+        """Sentences of a file in this format with or without tags; every tag is O."""
 
     def find(self, file: str) -> list[Path]:
-        """The files that an entry of `files` names; none if it is missing."""
+        """The files that an entry of `files` names; empty if there is none."""
         path = self.place / file
         return [path] if path.is_file() else []
 
@@ -75,15 +75,15 @@ class Files(ABC):
         return Path(self.folder).expanduser()
 
     def paths(self) -> dict[str, list[Path]]:
-        """The files of each split. ValueError if any is missing: which, and how to come by it."""
+        """The files of each split. Raises ValueError with the missing ones and how to obtain them."""
         named = {split: file for split, file in self.files.items() if file is not None}
         if not named:
             raise ValueError(f"{self.name}: no file is named; set data.files.train, .dev and .test")
-        found = {split: self.find(file) for split, file in named.items()}
-        missing = [named[split] for split, paths in found.items() if not paths]
+        paths_of = {split: self.find(file) for split, file in named.items()}
+        missing = [named[split] for split, paths in paths_of.items() if not paths]
         if missing:
             raise ValueError(self._missing(missing))
-        return found
+        return paths_of
 
     def _missing(self, files: Sequence[str]) -> str:
         message = f"{self.name}: not found in {self.place.absolute()}: {', '.join(files)}"
@@ -113,7 +113,7 @@ class Files(ABC):
         return splits
 
     def checksum(self) -> str:
-        """Over the split, name and content of each file; in which folder it lies makes no difference."""
+        """SHA-256 over the split, name and content of each file, independent of its folder."""
         digest = hashlib.sha256()
         for split, paths in self.paths().items():
             for path in paths:
@@ -135,7 +135,7 @@ class Files(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFiles(Files):
-    """Column files; `columns`, `first_character` and `empty_tag` as in `read_columns`."""
+    """Column files. `columns`, `first_character` and `empty_tag` are those of `read_columns`."""
 
     columns: Mapping[str, int]
     task: Task = "mentions"
@@ -170,11 +170,11 @@ class ColumnFiles(Files):
 
 @dataclass(frozen=True, kw_only=True)
 class ConlluFiles(Files):
-    """CoNLL-U files, for their part-of-speech tags: xpos or upos."""
+    """CoNLL-U files, read for their part-of-speech tags: xpos or upos."""
 
     tag: Tag = "xpos"
     task: ClassVar[Task] = "tags"
-    scheme: ClassVar[SchemeOrAuto] = "auto"  # nobody asks: the tags are no mentions
+    scheme: ClassVar[SchemeOrAuto] = "auto"  # unused: part-of-speech tags have no scheme
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -189,10 +189,10 @@ class ConlluFiles(Files):
 
 @dataclass(frozen=True, kw_only=True)
 class GoldConllFiles(Files):
-    """A tree of CoNLL-2012's `*_gold_conll` files; `files` has a pattern for each split (`**`: any depth)."""
+    """A tree of CoNLL-2012's `*_gold_conll` files. `files` has a glob for each split (`**`: any depth)."""
 
     task: ClassVar[Task] = "mentions"
-    scheme: ClassVar[SchemeOrAuto] = "iob2"  # as `read_gold_conll` writes the brackets
+    scheme: ClassVar[SchemeOrAuto] = "iob2"  # returned by `read_gold_conll`
 
     def find(self, file: str) -> list[Path]:
         return sorted(self.place.glob(file))
@@ -205,11 +205,11 @@ class GoldConllFiles(Files):
 
 
 def _check_tags(path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> None:
-    """ValueError at the first tag that has not the form of the scheme's, whatever may stand around it."""
+    """Raise ValueError at the first tag that the scheme does not have, in any context."""
     faults = {}
     for tag in {tag for sentence in sentences for tag in sentence.tags}:
         try:
-            illegal((tag,), scheme)
+            illegal_positions((tag,), scheme)
         except ValueError as error:
             faults[tag] = error
     if faults:

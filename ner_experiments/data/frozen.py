@@ -1,4 +1,4 @@
-"""A frozen BERT's vectors, computed once for a text and kept in the cache folder."""
+"""Vectors of a frozen BERT, computed once per text and cached on disk."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from torch import Tensor, nn
 
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
-from ner_experiments.data.encoder import Encoded
+from ner_experiments.data.encoder import EncodedSplit
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.pieces import Pieces, spans
-from ner_experiments.data.text import Rows, Text, Where
+from ner_experiments.data.pieces import Pieces, ranges
+from ner_experiments.data.text import BatchIndex, EncodedText, IndexedText
 from ner_experiments.utils.files import clear, replacing, sha256
 
-# Belongs to each file's name: to be raised when the same model and text come to give other vectors.
+# Part of each cache file's name. Increment it when the same model and text yield different vectors.
 _VERSION = 2
 _BATCH = TokenBudget(4096)
-_MOST = 16_384
-"""Pieces that BERT reads at once: a sentence may have any number."""
+_MOST_PIECES = 16_384
+"""Largest number of pieces per call of BERT, since a sentence may have any number."""
 _DIGEST = hashlib.sha256().digest_size
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class OnDisk(Rows):
-    """A vector per token, float32 [tokens dim]; only a batch's come into memory and onto the device."""
+class OnDisk(EncodedText):
+    """A memory-mapped vector per token, float32 [tokens dim]; only a batch is loaded to the device."""
 
     table: np.ndarray
     device: torch.device
@@ -46,33 +46,33 @@ class OnDisk(Rows):
     def to(self, device: torch.device) -> OnDisk:
         return replace(self, device=device)
 
-    def select(self, where: Where) -> tuple[Tensor, Tensor]:
-        rows = torch.from_numpy(self.table[where.tokens[where.mask].cpu().numpy()])
-        # Padding is given its sentence's last token.
-        places = where.mask.flatten().cumsum(0).view_as(where.tokens) - 1
+    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+        rows = torch.from_numpy(self.table[index.tokens[index.mask].cpu().numpy()])
+        # Padding repeats the last token of its sentence.
+        places = index.mask.flatten().cumsum(0).view_as(index.tokens) - 1
         return rows.to(self.device), places
 
 
 @dataclass(frozen=True)
-class ToCompute(Rows):
-    """A vector per token, which `compute` makes on the device that they are to be on."""
+class ToCompute(EncodedText):
+    """A vector per token, computed by `compute` on the target device."""
 
     compute: Callable[[torch.device], np.ndarray]
 
     def to(self, device: torch.device) -> OnDisk:
         return OnDisk(self.compute(device), device)
 
-    def select(self, where: Where) -> tuple[Tensor, Tensor]:
-        return self.to(where.tokens.device).select(where)
+    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+        return self.to(index.tokens.device).select(index)
 
 
 @dataclass
 class FrozenPieces(Input):
-    """What `FrozenBert` would make of `Pieces`, a vector per token, from a file in the folder `cache`.
+    """The vectors that a frozen BERT computes from `Pieces`, one per token, cached in the folder `cache`.
 
-    The file belongs to the model's and the text's content and to the two settings, and is checked when it is
-    taken up; a damaged one is replaced. MSRA takes 7 GB with 768 numbers for a token. The vectors are
-    computed where the batches are to be. Without `cache` they stay in memory.
+    A cache file is keyed by the content of the model and the text and by the two settings, and verified when
+    it is loaded; a damaged one is replaced. MSRA takes 7 GB at 768 numbers per token. The vectors are
+    computed on the device of the batches. Without `cache` they stay in memory.
     """
 
     path: str
@@ -85,22 +85,24 @@ class FrozenPieces(Input):
         self._keeps_bert = False
         self._bert: nn.Module | None = None
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         self.pieces.fit(train, others)
         self.model_checksum = self.checksum()
 
-    def encode(self, text: Text) -> ToCompute:
+    def encode(self, text: IndexedText) -> ToCompute:
         return ToCompute(partial(self._vectors, text))
 
-    def _vectors(self, text: Text, device: torch.device) -> np.ndarray:
+    def _vectors(self, text: IndexedText, device: torch.device) -> np.ndarray:
         shape = (len(text.tokens), self.pieces.dim)
         if self.cache is not None:
-            return self._kept(text, shape, Path(self.cache), device)
+            return self._cached(text, shape, Path(self.cache), device)
         table = np.empty(shape, dtype=np.float32)
         self._compute(text, table, device)
         return table
 
-    def _kept(self, text: Text, shape: tuple[int, int], cache: Path, device: torch.device) -> np.ndarray:
+    def _cached(
+        self, text: IndexedText, shape: tuple[int, int], cache: Path, device: torch.device
+    ) -> np.ndarray:
         settings = [_VERSION, self.model_checksum, self.max_length, self.overlap, _checksum(text)]
         name = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:32]
         file = cache / f"{name}.bert.npy"
@@ -112,7 +114,7 @@ class FrozenPieces(Input):
             assert table is not None
         return table
 
-    def keep_nothing(self) -> None:
+    def disable_cache(self) -> None:
         self.cache = None
         self._keeps_bert = True
 
@@ -132,36 +134,38 @@ class FrozenPieces(Input):
         self.model_checksum = state["model"]
         self.pieces.restore(state["pieces"])
 
-    def _compute(self, text: Text, table: np.ndarray, device: torch.device) -> None:
+    def _compute(self, text: IndexedText, table: np.ndarray, device: torch.device) -> None:
         bert = (self._bert or self._read_model()).to(device)
         if self._keeps_bert:
             self._bert = bert
-        split = Encoded(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device)
+        split = EncodedSplit(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device)
         console = Console(stderr=True)
         plan = _BATCH.in_order(text.lengths)
-        shown = track(plan, "frozen BERT", console=console, transient=True, disable=not console.is_terminal)
+        progress = track(
+            plan, "frozen BERT", console=console, transient=True, disable=not console.is_terminal
+        )
         with torch.inference_mode():
-            for sentences in shown:
+            for sentences in progress:
                 batch = split.batch(sentences)
                 pieces, mask = batch.inputs["words"]
-                some = max(1, _MOST // pieces.shape[1])
-                parts = zip(pieces.split(some), mask.split(some), strict=True)
-                made = [bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
-                tokens = spans(text.starts[sentences], text.lengths[sentences])
-                table[tokens] = batch.spread("words", torch.cat(made))[batch.mask].cpu().numpy()
+                chunk = max(1, _MOST_PIECES // pieces.shape[1])
+                parts = zip(pieces.split(chunk), mask.split(chunk), strict=True)
+                outputs = [bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
+                tokens = ranges(text.starts[sentences], text.lengths[sentences])
+                table[tokens] = batch.spread("words", torch.cat(outputs))[batch.mask].cpu().numpy()
 
     def _read_model(self) -> nn.Module:
         folder = bert_files.find(self.path)
-        found = bert_files.checksum(folder)
-        if found != self.model_checksum:
+        checksum = bert_files.checksum(folder)
+        if checksum != self.model_checksum:
             raise ValueError(
                 f"{folder}: not the BERT that the run was trained on, whose checksum is "
-                f"{self.model_checksum[:12]}; this one's is {found[:12]}"
+                f"{self.model_checksum[:12]}; this one's is {checksum[:12]}"
             )
         return bert_files.read_model(folder)
 
 
-def _checksum(text: Text) -> str:
+def _checksum(text: IndexedText) -> str:
     digest = hashlib.sha256(json.dumps(text.forms).encode())
     digest.update(text.tokens.tobytes())
     digest.update(text.starts.tobytes())
@@ -169,7 +173,7 @@ def _checksum(text: Text) -> str:
 
 
 def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
-    """The vectors, if the file is there and whole: at its end stands the SHA-256 of all before."""
+    """The cached vectors, if the file exists and ends in the SHA-256 of its other bytes."""
     if not file.exists():
         return None
     try:
@@ -186,7 +190,7 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
 
 @contextmanager
 def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
-    """A table that takes the place of `file` once it is filled. Several processes may do this at once."""
+    """A table to fill, which then replaces `file` atomically. Several processes may do this at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
     clear(file.parent)
     with replacing(file) as part:

@@ -1,4 +1,4 @@
-"""Gazetteer features (Huang, Xu & Yu 2015, section 4.2): which tokens stand in lists of names."""
+"""Gazetteer features (Huang, Xu & Yu 2015, section 4.2): tokens that match lists of names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 from ner_experiments.data.columns import read_lines
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import PerToken, Text, to_the_left
+from ner_experiments.data.text import IndexedText, PerToken, align_left
 from ner_experiments.utils.files import sha256
 
 Name = tuple[str, ...]
@@ -22,25 +22,25 @@ Name = tuple[str, ...]
 
 @dataclass
 class Gazetteer(Input):
-    """Where names of lists stand: for each list a feature B, I, E or S on the tokens of a name. 0 is padding.
+    """Matches of names: for each list a feature B, I, E or S on the tokens of a match. 0 is padding.
 
-    The lists are the files `folder`/*.txt, one for each type of name (PER.txt): one name a line, its tokens
-    separated by spaces or tabs, cut as the corpus cuts them (`St. John 's`). A list's names are found from
-    left to right, of those that begin at a token the longest, and the search goes on behind it. So names of
-    one list never overlap, and those of several may. With `lowercase` case makes no difference.
+    The lists are the files `folder`/*.txt, one per type of name (PER.txt), with one name per line, its tokens
+    separated by spaces or tabs and tokenized as in the corpus (`St. John 's`). Each list is matched from left
+    to right, taking the longest name that starts at a token. So matches of one list never overlap, but those
+    of different lists may. With `lowercase`, case is ignored.
     """
 
     folder: str
     lowercase: bool
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         paths = self._paths()
         self.names = {kind: set(self._read(path)) for kind, path in paths.items()}
         content = "".join(f"{kind} {sha256(path)}\n" for kind, path in paths.items())
         self._checksum = hashlib.sha256(content.encode()).hexdigest()
 
-    def encode(self, text: Text) -> PerToken:
-        forms = [self._normal(form) for form in text.forms]
+    def encode(self, text: IndexedText) -> PerToken:
+        forms = [self._normalize(form) for form in text.forms]
         tokens = [forms[token] for token in text.tokens.tolist()]
         ids = np.zeros((len(tokens), len(self.names)), dtype=np.int32)
         for place, names in enumerate(self.names.values()):
@@ -50,7 +50,7 @@ class Gazetteer(Input):
                 for start, stop in matches(tokens[begin:end], names, lengths):
                     features = [first, *[first + 1] * (stop - start - 2), first + 2]
                     ids[begin + start : begin + stop, place] = features if stop - start > 1 else first + 3
-        return PerToken(torch.from_numpy(to_the_left(ids)))
+        return PerToken(torch.from_numpy(align_left(ids)))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_features": 4 * len(self.names)}
@@ -70,7 +70,7 @@ class Gazetteer(Input):
         self._checksum = ""
 
     def _paths(self) -> dict[str, Path]:
-        """The lists by type, in alphabetical order. ValueError if there is none."""
+        """The lists by type, in alphabetical order. Raises ValueError if there is none."""
         folder = Path(self.folder).expanduser()
         paths = {path.stem: path for path in sorted(folder.glob("*.txt"))}
         if not paths:
@@ -83,29 +83,29 @@ class Gazetteer(Input):
     def _read(self, path: Path) -> Iterator[Name]:
         empty = True
         for _, line in read_lines(path):
-            name = tuple(self._normal(token) for token in line.replace("\t", " ").split(" ") if token)
+            name = tuple(self._normalize(token) for token in line.replace("\t", " ").split(" ") if token)
             if name:
                 empty = False
                 yield name
         if empty:
             raise ValueError(f"{path}: expected one name a line, found none")
 
-    def _normal(self, token: str) -> str:
+    def _normalize(self, token: str) -> str:
         return token.lower() if self.lowercase else token
 
 
 def lengths_by_beginning(names: Iterable[Name]) -> dict[str, list[int]]:
-    """First token -> how many tokens the names have that begin with it, the most first."""
+    """First token -> the lengths in tokens of the names that start with it, longest first."""
     lengths: defaultdict[str, set[int]] = defaultdict(set)
     for name in names:
         lengths[name[0]].add(len(name))
-    return {beginning: sorted(found, reverse=True) for beginning, found in lengths.items()}
+    return {beginning: sorted(sizes, reverse=True) for beginning, sizes in lengths.items()}
 
 
 def matches(
     tokens: Sequence[str], names: set[Name], lengths: Mapping[str, Sequence[int]]
 ) -> Iterator[tuple[int, int]]:
-    """[start, stop) of names from left to right, the longest at each place, none in another."""
+    """Non-overlapping matches [start, stop) from left to right, the longest at each start."""
     start = 0
     while start < len(tokens):
         sizes = (size for size in lengths.get(tokens[start], ()) if start + size <= len(tokens))

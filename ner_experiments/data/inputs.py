@@ -1,8 +1,8 @@
-"""What a model can read off a text: word ids, characters, capitalisation. One class per kind of input.
+"""Inputs of a model: word ids, characters, capitalization. One class per kind of input.
 
-An input learns its vocabulary from the training text (`fit`), turns any text into rows of numbers
-(`encode`), tells the module that reads it how large it must be (`sizes`), and can be put down as JSON and
-taken up again without the corpus (`state`, `restore`).
+An input learns its vocabulary from the training text (`fit`), encodes any text as tables of numbers
+(`encode`), tells its module the sizes that depend on the vocabulary (`sizes`), and is saved to and restored
+from JSON without the corpus (`state`, `restore`).
 """
 
 from __future__ import annotations
@@ -17,64 +17,64 @@ import numpy as np
 import torch
 
 from ner_experiments.data import vectors
-from ner_experiments.data.text import PerForm, Rows, Text
+from ner_experiments.data.text import EncodedText, IndexedText, PerForm
 
 State = dict[str, Any]
 UNKNOWN = 0
 
 
 class Input(Protocol):
-    """The defaults suit an input that has nothing to learn."""
+    """Interface of an input. The defaults suit one without a vocabulary."""
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
-        """Learn from `train`; `others` only say for which words a pre-trained vector is worth keeping."""
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
+        """Learn from `train`. `others` only determine which pre-trained vectors are kept as well."""
 
-    def encode(self, text: Text) -> Rows:
-        """The text in numbers."""
+    def encode(self, text: IndexedText) -> EncodedText:
+        """The text as tables of numbers."""
         ...
 
-    def needs(self) -> Sequence[str]:
-        """Of the sentences' columns, those that it reads besides the words."""
+    def required_columns(self) -> Sequence[str]:
+        """Names of the columns that it reads besides the words."""
         return ()
 
     def sizes(self) -> dict[str, Any]:
-        """The arguments of the module that only the vocabulary knows."""
+        """The module's constructor arguments that depend on the vocabulary."""
         ...
 
     def checksum(self) -> str:
-        """SHA-256 of what `fit` read besides the corpus; empty if nothing, or after `restore`."""
+        """SHA-256 of the files that `fit` read besides the corpus; empty if none, or after `restore`."""
         return ""
 
     def notes(self) -> list[str]:
-        """What a reader of the results should know, in plain words."""
+        """Remarks in plain words for readers of the results."""
         return []
 
     def state(self) -> State:
-        """All that `fit` learned, as JSON takes it."""
+        """Everything that `fit` learned, JSON-serializable."""
         return {}
 
     def restore(self, state: State) -> None:
-        """Undo `state`."""
+        """Restore what `state` returned."""
 
-    def keep_nothing(self) -> None:
-        """From now on no text comes twice: what is found out about one is not worth a file in the cache."""
+    def disable_cache(self) -> None:
+        """Stop caching results per text on disk, for prediction on texts that will not recur."""
         return None
 
 
 @dataclass
 class RandomWords(Input):
-    """Ids of the training text's words, for vectors that start random. 0 is the unknown word."""
+    """Ids of the training text's words, for randomly initialized vectors. 0 is the unknown word."""
 
     lowercase: bool
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         counts: Counter[str] = Counter()
         for form, count in zip(train.forms, train.counts().tolist(), strict=True):
-            counts[self._normal(form)] += count
+            counts[self._normalize(form)] += count
         self.restore({"words": list(counts), "singletons": [count == 1 for count in counts.values()]})
 
-    def encode(self, text: Text) -> PerForm:
-        return PerForm(torch.tensor([self.ids.get(self._normal(form), UNKNOWN) for form in text.forms]))
+    def encode(self, text: IndexedText) -> PerForm:
+        return PerForm(torch.tensor([self.ids.get(self._normalize(form), UNKNOWN) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
         return {"num_words": len(self.ids) + 1, "singletons": torch.tensor([False, *self.singletons])}
@@ -86,41 +86,41 @@ class RandomWords(Input):
         self.ids: dict[str, int] = {word: number for number, word in enumerate(state["words"], start=1)}
         self.singletons: list[bool] = state["singletons"]
 
-    def _normal(self, form: str) -> str:
+    def _normalize(self, form: str) -> str:
         return form.lower() if self.lowercase else form
 
 
 @dataclass
 class PretrainedWords(Input):
-    """Ids of the words that have a pre-trained vector or stand in the training text. 0 is the unknown word.
+    """Ids of the words that have a pre-trained vector or occur in the training text. 0 is the unknown word.
 
-    Of the file's words only those are kept that one of the corpus ends at. A word is looked up as it stands,
-    then lower-cased, then with its digits as 0; words that end at the same vector share one id, new ones
-    too. A training word without a vector gets an id of its own, and a random vector.
+    A word is looked up as it is, then lower-cased, then with its digits as 0. Only vectors that a word of the
+    corpus resolves to are kept. Words that resolve to the same vector share one id, new words included. A
+    training word without a vector gets an id of its own and a random vector.
     """
 
     path: str
     cache: str
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         counts = dict(zip(train.forms, train.counts().tolist(), strict=True))
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         loaded = vectors.load_vectors(Path(self.path), forms, cache=Path(self.cache))
-        found = len(loaded.matrix)
+        num_found = len(loaded.matrix)
         self.ids = {key: number for number, key in enumerate(loaded.keys, start=1)}
         for form, row in zip(forms, loaded.rows.tolist(), strict=True):
             if row >= 0:
                 self.ids[form] = row + 1
         unseen = [form for form in forms if form in counts and form not in self.ids]
-        self.ids |= {form: number for number, form in enumerate(unseen, start=found + 1)}
-        self.num_found = found
+        self.ids |= {form: number for number, form in enumerate(unseen, start=num_found + 1)}
+        self.num_found = num_found
         self.singletons = [counts[form] == 1 for form in unseen]
         self.matrix = np.asarray(loaded.matrix)
         self.dim = int(self.matrix.shape[1])
         self._notes = [vectors.coverage_line(loaded)]
         self._checksum = loaded.checksum
 
-    def encode(self, text: Text) -> PerForm:
+    def encode(self, text: IndexedText) -> PerForm:
         return PerForm(torch.tensor([self._id(form) for form in text.forms]))
 
     def _id(self, form: str) -> int:
@@ -147,15 +147,15 @@ class PretrainedWords(Input):
     def restore(self, state: State) -> None:
         self.ids, self.num_found = state["ids"], state["found"]
         self.singletons, self.dim = state["singletons"], state["dim"]
-        self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)  # the weights bring the vectors
+        self.matrix = np.zeros((self.num_found, self.dim), dtype=np.float32)  # loaded with the weights
         self._notes, self._checksum = [], ""
 
 
 @dataclass
 class Characters(Input):
-    """Character ids of each form, cut at `max_length` characters. 0 is padding, 1 an unknown character.
+    """Character ids of each form, truncated to `max_length`. 0 is padding, 1 an unknown character.
 
-    Only what the character module sees is cut: the token stays, and so does its tag.
+    Truncation affects the character module only; the token and its tag stay.
     """
 
     max_length: int
@@ -164,10 +164,10 @@ class Characters(Input):
         if self.max_length < 1:
             raise ValueError(f"chars: max_length must be at least 1, got {self.max_length}")
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         self.restore({"characters": sorted({character for form in train.forms for character in form})})
 
-    def encode(self, text: Text) -> PerForm:
+    def encode(self, text: IndexedText) -> PerForm:
         longest = min(self.max_length, max(map(len, text.forms)))
         rows = np.zeros((len(text.forms), longest), dtype=np.int32)
         for row, form in zip(rows, text.forms, strict=True):
@@ -187,9 +187,9 @@ class Characters(Input):
 
 @dataclass
 class Case(Input):
-    """Capitalisation of each form, one of four (Li, Fu & Ma 2020, 3.1): see `case`."""
+    """Capitalization class of each form, one of four (Li, Fu & Ma 2020, 3.1); see `case`."""
 
-    def encode(self, text: Text) -> PerForm:
+    def encode(self, text: IndexedText) -> PerForm:
         return PerForm(torch.tensor([case(form) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
@@ -197,5 +197,5 @@ class Case(Input):
 
 
 def case(form: str) -> int:
-    """0 upper, 1 upper-initial (`McDonald` too, as in Li et al.'s released code), 2 lower, 3 other."""
+    """0 upper, 1 upper-initial (also `McDonald`, as in Li et al.'s released code), 2 lower, 3 other."""
     return [form.isupper(), form[:1].isupper(), form.islower(), True].index(True)

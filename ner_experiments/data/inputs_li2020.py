@@ -1,4 +1,4 @@
-"""The inputs of Li, Fu & Ma (2020), section 3.1; what the paper leaves open is as in their released code."""
+"""Inputs of Li, Fu & Ma (2020), section 3.1; their released code decides what the paper leaves open."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import UNKNOWN, Input, State, case
-from ner_experiments.data.text import PerForm, Text
+from ner_experiments.data.text import IndexedText, PerForm
 from ner_experiments.data.vectors import check_file, read_vectors
 from ner_experiments.utils.files import sha256
 
@@ -24,14 +24,14 @@ CHARACTERS = "".join(TYPES)
 class TypedCharacters(Input):
     """Ids of the first `max_length` characters of each form. Types are upper, lower, digit and punctuation.
 
-    0 is padding and 1 any character but the 94 visible ones of ASCII; those two have no type. So the set is
-    fixed, as released (there nine punctuation marks are missing), and what is not ASCII shares a vector in
-    train already. Only what the character module sees is cut.
+    0 is padding and 1 any character but the 94 visible ones of ASCII; those two have no type. The set is
+    fixed as in the released code (which lacks nine punctuation marks), so that all non-ASCII characters share
+    a vector in training already. Truncation affects the character module only.
     """
 
     max_length: int
 
-    def encode(self, text: Text) -> PerForm:
+    def encode(self, text: IndexedText) -> PerForm:
         ids = {character: number for number, character in enumerate(CHARACTERS, start=2)}
         rows = np.zeros((len(text.forms), self.max_length), dtype=np.int32)
         for row, form in zip(rows, text.forms, strict=True):
@@ -48,26 +48,26 @@ class TypedCharacters(Input):
 class WordsWithCase(Input):
     """Ids of the words that have a pre-trained vector. Their rows are [vector ; case]; 0 is the unknown word.
 
-    Without a vector a word has no case either: the vector of the unknown word stands for both. Words are
-    looked up as they stand. With `back_off` those that are not found are looked up lower-cased; a file whose
-    words are all lower-cased, such as GloVe 6B, needs it, since all that is capitalised were unknown else.
-    A word found by its lower-cased form keeps its own case. Only words that the corpus holds are kept.
+    A word without a vector has no case either: the vector of the unknown word stands for both. Words are
+    looked up as they are. With `back_off`, those not found are looked up lower-cased; lower-cased files such
+    as GloVe 6B need it, since every capitalized word would be unknown otherwise. A word found by its
+    lower-cased form keeps its own case. Only words of the corpus are kept.
     """
 
     path: str
     back_off: bool
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         forms = list(dict.fromkeys([*train.forms, *(form for text in others for form in text.forms)]))
         path = Path(self.path)
         check_file(path)
-        found, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
+        read, dim = read_vectors(path, {key.encode() for form in forms for key in self._keys(form)})
         rows = {}
         exact = 0
         for form in forms:
-            key = next((key for key in self._keys(form) if key.encode() in found), None)
+            key = next((key for key in self._keys(form) if key.encode() in read), None)
             if key is not None:
-                rows[form] = np.concatenate([found[key.encode()], np.eye(4, dtype=np.float32)[case(form)]])
+                rows[form] = np.concatenate([read[key.encode()], np.eye(4, dtype=np.float32)[case(form)]])
                 exact += key == form
         self.ids = {form: number for number, form in enumerate(rows, start=1)}
         self.table = np.stack([np.zeros(dim + 4, dtype=np.float32), *rows.values()])
@@ -78,7 +78,7 @@ class WordsWithCase(Input):
         ]
         self._checksum = sha256(path)
 
-    def encode(self, text: Text) -> PerForm:
+    def encode(self, text: IndexedText) -> PerForm:
         return PerForm(torch.tensor([self.ids.get(form, UNKNOWN) for form in text.forms]))
 
     def sizes(self) -> dict[str, Any]:
@@ -95,10 +95,10 @@ class WordsWithCase(Input):
 
     def restore(self, state: State) -> None:
         self.ids = {form: number for number, form in enumerate(state["words"], start=1)}
-        # the weights bring the rows
+        # loaded with the weights
         self.table = np.zeros((len(self.ids) + 1, state["width"]), dtype=np.float32)
         self._notes, self._checksum = [], ""
 
     def _keys(self, form: str) -> list[str]:
-        """What to look a form up as, in order."""
+        """Keys to look a form up by, in order."""
         return [form, form.lower()] if self.back_off else [form]

@@ -1,4 +1,4 @@
-"""CoNLL-2012's `*_gold_conll` files (OntoNotes 5), read for their names, which stand in brackets."""
+"""CoNLL-2012's `*_gold_conll` files (OntoNotes 5), read for their named entities."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from ner_experiments.data.columns import (
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.utils.text import quoted
 
-# document, part, number, word, POS, parse, lemma, frameset, sense, speaker, names, arguments ..., coreference
-_WORD, _POS, _NAMES = 3, 4, 10
-_FEWEST_COLUMNS = 12  # a sentence without predicates has no column of arguments
-_NAME = re.compile(r"\*\)?|\([^()*]+(\*|\*?\))")
+# document, part, number, word, POS, parse, lemma, frameset, sense, speaker, entities, arguments ..., coreference
+_WORD, _POS, _ENTITIES = 3, 4, 10
+_FEWEST_COLUMNS = 12  # a sentence without predicates has no argument column
+_ENTITY = re.compile(r"\*\)?|\([^()*]+(\*|\*?\))")
 _DOCUMENT = ("#begin document", "#end document")
 
 
 def read_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
-    """Sentences with their names as iob2 tags, and their part-of-speech tags in `columns["pos"]`.
+    """Sentences with their named entities as iob2 tags, and part-of-speech tags in `columns["pos"]`.
 
-    A name is `(PERSON*`, `*`, `*)`, or `(GPE)` for a single token. Tokens stay as the file writes them:
-    `-LRB-` is not turned into a bracket, nor `/.` into a full stop.
-    ValueError, with file and line: fewer than 12 columns, a sentence's lines of unequal width, an empty word,
-    names that are nested, not closed or not opened, a type that `check_tags` refuses, bytes that are no UTF-8
-    text.
+    An entity is bracketed over its tokens: `(PERSON*`, `*`, `*)`, or `(GPE)` for a single token. Words stay
+    as the file writes them: `-LRB-` is not turned into a bracket, nor `/.` into a full stop. Raises
+    ValueError, with file and line, for fewer than 12 columns, lines of unequal width in a sentence, an empty
+    word, entities that are nested, not closed or not opened, a type that `check_tags` refuses, and bytes that
+    are not UTF-8.
     """
     for block, rows in _rows(path):
-        tags = intern_all(_iob2([row[_NAMES] for row in rows], path, block))
+        tags = intern_all(_iob2([row[_ENTITIES] for row in rows], path, block))
         check_tags(tags, path, block)
         yield _sentence(block, rows, tags)
 
 
 def read_untagged_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
-    """As `read_gold_conll`, but names are not looked at and every token is given O."""
+    """Read as `read_gold_conll` does, but ignore the entities: every tag is O."""
     for block, rows in _rows(path):
         yield _sentence(block, rows, ("O",) * len(rows))
 
 
 def _rows(path: PathOrFile) -> Iterator[tuple[list[Line], list[list[str]]]]:
-    """The lines of each sentence, and their fields."""
+    """The lines of each sentence and their fields."""
     for block in read_blocks(path, _ends_sentence):
         rows = [split_fields(line) for _, line in block]
         width = len(rows[0])
@@ -69,21 +69,23 @@ def _ends_sentence(line: str) -> bool:
     return is_blank(line) or line.startswith(_DOCUMENT)
 
 
-def _iob2(names: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> Iterator[str]:
+def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> Iterator[str]:
     inside, opened = "", block[0]
-    for name, line in zip(names, block, strict=True):
-        if not _NAME.fullmatch(name):
-            raise malformed(path, line, f"expected a name as (TYPE*, *, *) or (TYPE), got {quoted(name)}")
-        if name.startswith("("):
+    for field, line in zip(entities, block, strict=True):
+        if not _ENTITY.fullmatch(field):
+            raise malformed(path, line, f"expected an entity as (TYPE*, *, *) or (TYPE), got {quoted(field)}")
+        if field.startswith("("):
             if inside:
-                raise malformed(path, line, f"{quoted(name)} opens a name inside another, {quoted(inside)}")
-            inside, opened = name.strip("(*)"), line
+                raise malformed(
+                    path, line, f"{quoted(field)} opens an entity inside another, {quoted(inside)}"
+                )
+            inside, opened = field.strip("(*)"), line
             yield f"B-{inside}"
         else:
             yield f"I-{inside}" if inside else "O"
-        if name.endswith(")"):
+        if field.endswith(")"):
             if not inside:
-                raise malformed(path, line, f"{quoted(name)} closes a name that was not opened")
+                raise malformed(path, line, f"{quoted(field)} closes an entity that was not opened")
             inside = ""
     if inside:
-        raise malformed(path, opened, f"name {quoted(inside)} is not closed in its sentence")
+        raise malformed(path, opened, f"entity {quoted(inside)} is not closed in its sentence")

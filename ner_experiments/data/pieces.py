@@ -1,7 +1,4 @@
-"""BERT's sub-word pieces of a text, the first of which stands for its token.
-
-Sentences longer than a model reads at once: cut into windows, and each token's place among them.
-"""
+"""WordPiece ids for BERT: the first piece represents its token, and long sentences are split into windows."""
 
 from __future__ import annotations
 
@@ -16,17 +13,17 @@ from torch import Tensor
 
 from ner_experiments.data import bert_files
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import Rows, Text, Where
+from ner_experiments.data.text import BatchIndex, EncodedText, IndexedText
 
 
 @dataclass
 class Pieces(Input):
-    """The pieces of each token as BERT's tokenizer makes them; the first stands for the token.
+    """The pieces of each token from BERT's tokenizer; the first one represents the token.
 
-    Devlin et al. (2019), section 5.3. A token of which the tokenizer leaves nothing, such as a zero-width
-    space, is [UNK]. A sentence of more than `max_length` pieces, [CLS] and [SEP] included, is read in windows
-    of that length, which share `overlap` pieces or more; a token's vector is taken from the window in which
-    its first piece is farthest from both ends. So no token is ever cut off.
+    Devlin et al. (2019), section 5.3. A token without pieces, such as a zero-width space, becomes [UNK]. A
+    sentence of more than `max_length` pieces, [CLS] and [SEP] included, is split into windows of that length,
+    which overlap by at least `overlap` pieces. A token's vector is taken from the window in which its first
+    piece is farthest from both ends, so no token is ever truncated.
 
     path: a folder, or a name on the Hugging Face hub. See `bert_files.find`.
     """
@@ -35,7 +32,7 @@ class Pieces(Input):
     max_length: int
     overlap: int
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         folder = bert_files.find(self.path)
         config = bert_files.read_config(folder)
         longest = config["max_position_embeddings"]
@@ -43,31 +40,31 @@ class Pieces(Input):
             raise ValueError(f"max_length must be from 3 to the model's {longest}, got {self.max_length}")
         if not 0 <= self.overlap < self.max_length - 2:
             raise ValueError(f"overlap must be from 0 to max_length - 3, got {self.overlap}")
-        self._take(config, bert_files.read_tokenizer(folder))
+        self._load(config, bert_files.read_tokenizer(folder))
         self.folder: Path | None = folder
         self._checksum = bert_files.checksum(folder)
         self._notes = self._count([train, *others])
 
-    def encode(self, text: Text) -> PerWindow:
+    def encode(self, text: IndexedText) -> PerWindow:
         pieces, starts = self._pieces(text)
         sentences = starts[text.starts]
-        windows = cut(np.diff(sentences), self.max_length - 2, self.overlap)
-        flat, begins = self._framed(pieces, sentences, windows)
-        which, positions = windows.places(starts[:-1] - np.repeat(sentences[:-1], text.lengths), text.lengths)
+        windows = plan_windows(np.diff(sentences), self.max_length - 2, self.overlap)
+        flat, begins = self._add_special(pieces, sentences, windows)
+        own, positions = windows.assign(starts[:-1] - np.repeat(sentences[:-1], text.lengths), text.lengths)
         arrays = {
             "pieces": flat.astype(np.int32),
             "starts": begins,
             "lengths": windows.lengths + 2,
             "first": windows.first,
             "counts": windows.counts,
-            "windows": which,
+            "windows": own,
             "positions": positions + 1,  # after [CLS]
         }
         return PerWindow(**{name: torch.from_numpy(array) for name, array in arrays.items()})
 
     def sizes(self) -> dict[str, Any]:
         if self.folder is None:
-            bert = bert_files.untrained(self.config)  # the run's weights are loaded into it
+            bert = bert_files.untrained(self.config)  # its weights are loaded with the run's
         else:
             bert = bert_files.read_model(self.folder)
         return {"bert": bert, "dim": self.dim}
@@ -83,46 +80,46 @@ class Pieces(Input):
 
     def restore(self, state: State) -> None:
         self.folder = None
-        self._take(state["config"], state["tokenizer"])
+        self._load(state["config"], state["tokenizer"])
         self._notes, self._checksum = [], ""
 
-    def _take(self, config: bert_files.Config, tokenizer: str) -> None:
+    def _load(self, config: bert_files.Config, tokenizer: str) -> None:
         self.config, self.dim = config, config["hidden_size"]
         self.tokenizer = bert_files.make_tokenizer(tokenizer)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
-        self.tokenizer.encode_special_tokens = True  # a token "[SEP]" of the text is three characters or more
+        self.tokenizer.encode_special_tokens = True  # a token "[SEP]" in the text is ordinary characters
         vocabulary = self.tokenizer.get_vocab()
         self._cls, self._sep, self._unknown = (vocabulary[piece] for piece in bert_files.SPECIAL)
 
-    def _of_forms(self, text: Text) -> list[list[int]]:
-        """The tokenizer looks at each word by itself, so that each form need be cut only once."""
+    def _pieces_of_forms(self, text: IndexedText) -> list[list[int]]:
+        """The pieces of each distinct form: the tokenizer treats words independently."""
         forms = [[form] for form in text.forms]
-        made = self.tokenizer.encode_batch(forms, is_pretokenized=True, add_special_tokens=False)
-        return [encoding.ids or [self._unknown] for encoding in made]
+        encodings = self.tokenizer.encode_batch(forms, is_pretokenized=True, add_special_tokens=False)
+        return [encoding.ids or [self._unknown] for encoding in encodings]
 
-    def _pieces(self, text: Text) -> tuple[np.ndarray, np.ndarray]:
-        """All pieces of the text; those of token t are `starts[t]:starts[t + 1]`."""
-        forms = self._of_forms(text)
+    def _pieces(self, text: IndexedText) -> tuple[np.ndarray, np.ndarray]:
+        """All pieces of the text, and their `starts`: token t has pieces `starts[t]:starts[t + 1]`."""
+        forms = self._pieces_of_forms(text)
         lengths = np.array([len(pieces) for pieces in forms])
         flat = np.array([piece for pieces in forms for piece in pieces])
         begins = np.cumsum(lengths) - lengths
-        pieces = flat[spans(begins[text.tokens], lengths[text.tokens])]
+        pieces = flat[ranges(begins[text.tokens], lengths[text.tokens])]
         return pieces, np.cumsum([0, *lengths[text.tokens]])
 
-    def _framed(
-        self, pieces: np.ndarray, sentences: np.ndarray, windows: Windowed
+    def _add_special(
+        self, pieces: np.ndarray, sentences: np.ndarray, windows: WindowPlan
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Each window's pieces between [CLS] and [SEP], one window after another, and where each starts."""
+        """The windows' pieces between [CLS] and [SEP], concatenated, and the start of each window."""
         lengths = windows.lengths + 2
         ends = np.cumsum(lengths)
         flat = np.full(ends[-1], self._sep)
         flat[ends - lengths] = self._cls
         sources = np.repeat(sentences[:-1], windows.counts) + windows.starts
-        flat[spans(ends - lengths + 1, windows.lengths)] = pieces[spans(sources, windows.lengths)]
+        flat[ranges(ends - lengths + 1, windows.lengths)] = pieces[ranges(sources, windows.lengths)]
         return flat, ends - lengths
 
-    def _count(self, texts: list[Text]) -> list[str]:
+    def _count(self, texts: list[IndexedText]) -> list[str]:
         sentences = tokens = unknown = long = 0
         for text in texts:
             pieces, starts = self._pieces(text)
@@ -143,12 +140,14 @@ class Windows(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PerWindow(Rows):
-    """Rows of the windows that hold the sentences of a batch; row w * length + p is piece p of window w.
+class PerWindow(EncodedText):
+    """The windows of a text, of which a batch selects those of its sentences.
 
-    pieces: all windows, one after another; window w is `pieces[starts[w]:starts[w] + lengths[w]]`.
-    first, counts: [sentences] a sentence's windows are `counts` in number, from window `first` on.
-    windows, positions: [tokens] the window, counted in its sentence, and the piece that stand for a token.
+    Output row w * length + p belongs to piece p of window w of the selection.
+
+    pieces: all windows, concatenated; window w is `pieces[starts[w]:starts[w] + lengths[w]]`.
+    first, counts: [sentences] a sentence has `counts` windows, from window `first` on.
+    windows, positions: [tokens] the window within its sentence, and the piece in it, that represent a token.
     """
 
     pieces: Tensor
@@ -162,13 +161,13 @@ class PerWindow(Rows):
     def to(self, device: torch.device) -> PerWindow:
         return replace(self, **{name: tensor.to(device) for name, tensor in vars(self).items()})
 
-    def select(self, where: Where) -> tuple[Windows, Tensor]:
-        counts = self.counts[where.sentences]
+    def select(self, index: BatchIndex) -> tuple[Windows, Tensor]:
+        counts = self.counts[index.sentences]
         before = counts.cumsum(0) - counts
-        numbers = torch.repeat_interleave(self.first[where.sentences] - before, counts)
+        numbers = torch.repeat_interleave(self.first[index.sentences] - before, counts)
         selected = self._window(numbers + torch.arange(len(numbers), device=numbers.device))
-        rows = before[:, None] + self.windows[where.tokens]
-        return selected, rows * selected.pieces.shape[1] + self.positions[where.tokens]
+        rows = before[:, None] + self.windows[index.tokens]
+        return selected, rows * selected.pieces.shape[1] + self.positions[index.tokens]
 
     def _window(self, numbers: Tensor) -> Windows:
         lengths = self.lengths[numbers, None]
@@ -178,19 +177,21 @@ class PerWindow(Rows):
 
 
 @dataclass(frozen=True)
-class Windowed:
-    """Sentences cut into windows. `starts` [windows] counts from the beginning of the sentence."""
+class WindowPlan:
+    """Windows over the pieces of sentences.
+
+    starts, lengths: [windows], `starts` relative to the sentence. first, counts: as in `PerWindow`.
+    """
 
     starts: np.ndarray
     lengths: np.ndarray
     first: np.ndarray
     counts: np.ndarray
 
-    def places(self, pieces: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each token the window, counted within its sentence, in which it is farthest from both ends.
+    def assign(self, pieces: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each token, the window of its sentence in which it is farthest from both ends, and its position there.
 
-        pieces: [tokens] the number of a token's first piece in its sentence; tokens: [sentences] how many.
-        Also the piece's position in that window.
+        pieces: [tokens] index of a token's first piece in its sentence. tokens: [sentences] number of tokens.
         """
         first, counts = np.repeat(self.first, tokens), np.repeat(self.counts, tokens)
         best = np.full(len(pieces), -1)
@@ -201,26 +202,26 @@ class Windowed:
             position = pieces[candidates] - self.starts[window]
             margin = np.minimum(position, self.lengths[window] - 1 - position)
             better = margin > best[candidates]
-            won = candidates[better]
-            best[won], chosen[won], positions[won] = margin[better], number, position[better]
-        assert (best >= 0).all(), "a token lies in no window"
+            updated = candidates[better]
+            best[updated], chosen[updated], positions[updated] = margin[better], number, position[better]
+        assert (best >= 0).all(), "a token is in no window"
         return chosen, positions
 
 
-def cut(sentences: np.ndarray, longest: int, overlap: int) -> Windowed:
-    """As few windows of at most `longest` pieces as the overlap allows, spread evenly; all full if several.
+def plan_windows(sentences: np.ndarray, longest: int, overlap: int) -> WindowPlan:
+    """The fewest windows of at most `longest` pieces with this overlap, evenly spread; all full if several.
 
-    sentences: how many pieces each has.
+    sentences: number of pieces of each sentence.
     """
     counts = 1 + np.maximum(0, -(-(sentences - longest) // (longest - overlap)))
     first = np.cumsum(counts) - counts
     number = np.arange(counts.sum()) - np.repeat(first, counts)
     room = np.repeat(np.maximum(0, sentences - longest), counts)
     starts = number * room // np.repeat(np.maximum(1, counts - 1), counts)
-    return Windowed(starts, np.repeat(np.minimum(sentences, longest), counts), first, counts)
+    return WindowPlan(starts, np.repeat(np.minimum(sentences, longest), counts), first, counts)
 
 
-def spans(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """start, start + 1, ... of each span, one after another."""
+def ranges(starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Concatenation of the ranges start, start + 1, ..., start + length - 1."""
     ends = np.cumsum(lengths)
     return np.repeat(starts - (ends - lengths), lengths) + np.arange(ends[-1])

@@ -1,4 +1,4 @@
-"""What every reader yields and every other part reads: a sentence, and the corpus it belongs to."""
+"""The data types that readers return and everything else consumes: a sentence and a corpus."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Task = Literal["mentions", "tags"]
-"""What is scored: exact mentions (names, chunks) by F1, or every token's tag (POS) by accuracy."""
+"""Exact mentions (names, chunks), scored by F1, or one tag per token (POS), scored by accuracy."""
 
-HEADLINES = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
-"""What each task is scored by: in a report, and as it is printed."""
+PRIMARY_METRIC = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
+"""Task -> the key of its score in a report, and the score's printed name."""
 
 Tokens = Literal["words", "characters"]
-"""What a corpus' tokens are, and so what text that is not in it yet is cut into."""
+"""The unit that a corpus tokenizes its text into, which new text is tokenized into as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Tokens and their tags, one each; `columns` holds further layers (pos, chunk), one each too."""
+    """Tokens with one tag each. `columns` holds further layers (pos, chunk), also one value per token."""
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     line: int = 0
-    """Line of the first token in its file, from 1; 0 where there is no file."""
+    """1-based line of the first token in its file; 0 if the sentence comes from no file."""
 
     def __len__(self) -> int:
         return len(self.words)
@@ -31,9 +31,9 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A corpus as the models see it: train, dev and test, mentions as BIOES tags.
+    """A corpus as the models see it: train, dev and test, with mentions as BIOES tags.
 
-    `notes` says in plain words what was done to get here (a held-out part, a limit), for tables to print.
+    `notes` describes in plain words what `corpus.load` did (a held-out part, a limit), for tables to print.
     """
 
     name: str

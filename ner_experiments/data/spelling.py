@@ -1,4 +1,4 @@
-"""Spelling features of Huang, Xu & Yu (2015), section 4.2.1: what a word looks like, as feature ids."""
+"""Spelling features of Huang, Xu & Yu (2015), section 4.2.1, as feature ids."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import PerForm, Text
+from ner_experiments.data.text import IndexedText, PerForm
 
 AFFIXES = range(2, 6)
 _REPEATED = re.compile(r"(.)\1+", re.DOTALL)
@@ -21,10 +21,7 @@ _REPEATED = re.compile(r"(.)\1+", re.DOTALL)
 
 @dataclass
 class Spelling(Input):
-    """Ids of each form's `spelling_features`, those that train has `min_count` times at least. 0 is padding.
-
-    Features that train does not have are left out.
-    """
+    """Ids of each form's `spelling_features` that occur at least `min_count` times in train. 0 is padding."""
 
     min_count: int
 
@@ -32,20 +29,20 @@ class Spelling(Input):
         if self.min_count < 1:
             raise ValueError(f"spelling: min_count must be at least 1, got {self.min_count}")
 
-    def fit(self, train: Text, others: Iterable[Text]) -> None:
+    def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         counts: Counter[str] = Counter()
         for form, count in zip(train.forms, train.counts().tolist(), strict=True):
             for feature in spelling_features(form):
                 counts[feature] += count
         self.restore({"features": [name for name, count in counts.items() if count >= self.min_count]})
 
-    def encode(self, text: Text) -> PerForm:
-        found = [
+    def encode(self, text: IndexedText) -> PerForm:
+        features = [
             [self.ids[feature] for feature in spelling_features(form) if feature in self.ids]
             for form in text.forms
         ]
-        rows = np.zeros((len(found), max(1, *map(len, found))), dtype=np.int32)
-        for row, ids in zip(rows, found, strict=True):
+        rows = np.zeros((len(features), max(1, *map(len, features))), dtype=np.int32)
+        for row, ids in zip(rows, features, strict=True):
             row[: len(ids)] = ids
         return PerForm(torch.from_numpy(rows))
 
@@ -63,7 +60,7 @@ class Spelling(Input):
 
 
 def spelling_features(form: str) -> Iterator[str]:
-    """The twelve kinds of the paper's list and the lower-cased word. Of `D56y-3`, in the paper's order:
+    """Features of the paper's twelve kinds, and the lower-cased word. For `D56y-3`, in the paper's order:
 
         word d56y-3
         initial capital
@@ -77,9 +74,10 @@ def spelling_features(form: str) -> Iterator[str]:
         pattern A00a-0
         summary A0a-0
 
-    Readings: `all capitals` and `all lower` speak of the letters, so `I.B.M.` is all capitals; punctuation is
-    any punctuation or symbol of Unicode; affixes keep their case, may hold any character, and may be the
-    whole word; apostrophe is a word's end in 's (or ’s). `letters` and `others` are left out where empty.
+    Our readings: `all capitals` and `all lower` concern the letters only, so `I.B.M.` is all capitals;
+    punctuation is any punctuation or symbol of Unicode; affixes keep their case, may hold any character, and
+    may be the whole word; apostrophe means that the word ends in 's (or ’s). Empty `letters` and `others` are
+    left out.
     """
     yield f"word {form.lower()}"
     yield from (name for name, holds in _PROPERTIES.items() if holds(form))
@@ -99,7 +97,7 @@ def spelling_features(form: str) -> Iterator[str]:
 
 
 def pattern(form: str) -> str:
-    """Capital letters as A, lower-case ones as a, digits as 0; all else, such as `-` or 中, as it is."""
+    """Word shape: capitals as A, lower-case letters as a, digits as 0, all else (`-`, 中) unchanged."""
     return "".join(map(_class_of, form))
 
 

@@ -1,6 +1,7 @@
-"""Sentences flattened: the distinct surface forms once, and which of them each token is.
+"""Sentences as flat index arrays, and the interface of what an input encodes them to.
 
-What an input makes of a text, ready to be gathered: rows of numbers, and which of them a batch needs.
+An input encodes an `IndexedText` once (`EncodedText`), as a table with a row per surface form or per token.
+A batch is then gathered from the tables by its `BatchIndex`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from ner_experiments.data.sentence import Sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """`forms[tokens[i]]` is token i as it stands; sentence s holds tokens `starts[s]:starts[s + 1]`."""
+class IndexedText:
+    """`forms[tokens[i]]` is token i's surface form; sentence s is tokens `starts[s]:starts[s + 1]`."""
 
     forms: list[str]
     tokens: np.ndarray
@@ -26,7 +27,7 @@ class Text:
     sentences: Sequence[Sentence]
 
     @classmethod
-    def of(cls, sentences: Sequence[Sentence]) -> Text:
+    def from_sentences(cls, sentences: Sequence[Sentence]) -> IndexedText:
         ids: dict[str, int] = {}
         tokens = [ids.setdefault(word, len(ids)) for sentence in sentences for word in sentence.words]
         starts = np.cumsum([0, *(len(sentence) for sentence in sentences)])
@@ -34,87 +35,90 @@ class Text:
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens per sentence."""
+        """Number of tokens of each sentence."""
         return np.diff(self.starts)
 
     def counts(self) -> np.ndarray:
-        """How often each form occurs."""
+        """Number of occurrences of each form."""
         return np.bincount(self.tokens, minlength=len(self.forms))
 
 
 @dataclass(frozen=True)
-class Where:
-    """A batch's place in its text. Padding repeats the first token of its sentence.
+class BatchIndex:
+    """Indices of a batch into its text. Padding repeats the first token of its sentence.
 
-    Row `form_places[b, t]` of `forms` is the surface form of token t in sentence b, and `tokens[b, t]` the
-    number of the token in the text; `forms` holds each distinct form of the batch once.
+    sentences: [batch]. tokens: [batch time] token numbers in the text. mask: [batch time], True on real tokens.
+    forms: the distinct form numbers of the batch. form_rows: [batch time], with
+        `forms[form_rows[b, t]]` the form of token t in sentence b.
     """
 
     sentences: Tensor
     tokens: Tensor
     mask: Tensor
     forms: Tensor
-    form_places: Tensor
+    form_rows: Tensor
 
 
-class Rows(Protocol):
-    def to(self, device: torch.device) -> Rows: ...
+class EncodedText(Protocol):
+    """A text encoded by one input, from which the module's arguments for a batch are gathered."""
 
-    def select(self, where: Where) -> tuple[Any, Tensor]:
-        """What the module of the input is called with, and the places [batch time] of its output's rows."""
+    def to(self, device: torch.device) -> EncodedText: ...
+
+    def select(self, index: BatchIndex) -> tuple[Any, Tensor]:
+        """The module's argument for a batch, and for each token its row of the output, [batch time]."""
         ...
 
-    def share(self, where: Where) -> tuple[Tensor, Tensor] | None:
-        """The same, with what is the same for all batches of the text; None if there is no such thing."""
+    def share(self, index: BatchIndex) -> tuple[Tensor, Tensor] | None:
+        """As `select`, with an argument common to all batches of the text; None if there is none."""
         return None
 
 
 @dataclass(frozen=True)
-class PerForm(Rows):
-    """[forms] or [forms width]: computed once for each form of a batch. Padding is 0, on the right."""
+class PerForm(EncodedText):
+    """A table [forms] or [forms width]: the module runs once per distinct form. Right-padded with 0."""
 
     table: Tensor
 
     def to(self, device: torch.device) -> PerForm:
         return PerForm(self.table.to(device))
 
-    def select(self, where: Where) -> tuple[Tensor, Tensor]:
-        return trimmed(self.table[where.forms]), where.form_places
+    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+        return trim_padding(self.table[index.forms]), index.form_rows
 
-    def share(self, where: Where) -> tuple[Tensor, Tensor]:
-        return self.table, where.forms[where.form_places]
+    def share(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+        return self.table, index.forms[index.form_rows]
 
 
 @dataclass(frozen=True)
-class PerToken(Rows):
-    """[tokens] or [tokens width]: what depends on the sentence as well. Padding is 0, on the right."""
+class PerToken(EncodedText):
+    """A table [tokens] or [tokens width], for features that depend on the context. Right-padded with 0."""
 
     table: Tensor
 
     def to(self, device: torch.device) -> PerToken:
         return PerToken(self.table.to(device))
 
-    def select(self, where: Where) -> tuple[Tensor, Tensor]:
-        places = torch.arange(where.tokens.numel(), device=where.tokens.device).view_as(where.tokens)
-        return trimmed(self.table[where.tokens.flatten()]), places
+    def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+        rows = torch.arange(index.tokens.numel(), device=index.tokens.device).view_as(index.tokens)
+        return trim_padding(self.table[index.tokens.flatten()]), rows
 
 
-def trimmed(rows: Tensor) -> Tensor:
-    """Without the columns that are padding in every row."""
+def trim_padding(rows: Tensor) -> Tensor:
+    """Drop the columns that are padding in every row."""
     if rows.ndim == 1:
         return rows
     return rows[:, : max(1, int((rows != 0).sum(1).max()))]
 
 
-def to_the_left(ids: np.ndarray) -> np.ndarray:
-    """Of each row the ids first, then its padding. Their order is lost: what they stand for is summed."""
+def align_left(ids: np.ndarray) -> np.ndarray:
+    """Move the ids of each row before its padding, in any order: bags of features have none."""
     return -np.sort(-ids, axis=1)
 
 
-def in_chunks(module: Callable[[Tensor], Tensor], table: Tensor, *, size: int = 512) -> Tensor:
-    """What a module makes of all rows of a table, which it is given in pieces with little padding."""
+def apply_in_chunks(module: Callable[[Tensor], Tensor], table: Tensor, *, size: int = 512) -> Tensor:
+    """Apply a module to all rows of a table, in chunks of similar length to limit padding."""
     order = torch.arange(len(table), device=table.device)
     if table.ndim == 2:
         order = (table != 0).sum(1).argsort()
-    made = torch.cat([module(trimmed(table[rows])) for rows in torch.split(order, size)])
-    return torch.empty_like(made).index_copy_(0, order, made)
+    outputs = torch.cat([module(trim_padding(table[rows])) for rows in torch.split(order, size)])
+    return torch.empty_like(outputs).index_copy_(0, order, outputs)

@@ -1,16 +1,15 @@
-"""The words and sentence patterns of the toy corpora, as two grammars. All names are invented.
+"""Two toy corpora, English and Chinese, generated from grammars: identical on every machine and Python version.
 
-A symbol stands for one of its alternatives, separated by `|` or line ends; `{symbol}` inside one is replaced
-in turn. One in capitals makes a mention: `{LOC}` of type LOC, expanded from the symbol LOC; `{LOC=any}` one
-expanded from `any`, whose names all four types share, so that only the context tells. An alternative that
-comes twice is twice as frequent. Symbols with held-out words take some of those in dev and test.
+A symbol of a grammar stands for one of its alternatives, which are separated by `|` or line ends; `{symbol}`
+in an alternative is expanded in turn. A symbol in capitals makes a mention: `{LOC}` a LOC expanded from the
+symbol LOC, `{LOC=any}` a LOC expanded from `any`, whose names all four types share, so that only the context
+tells the type. A repeated alternative is more frequent. Symbols with held-out words take some of those in dev
+and test. All names are invented.
 
-Families of patterns. near: the cue is beside the name, or the name's own form tells. shared: a shared name,
-the cue near. far: a shared name, the cue several tokens before or after it. log: a shared name whose type
-follows from the words before and after it together, as in exclusive or: neither alone tells. none: no
-mention, but words that look like parts of one.
-
-Two toy corpora, English and Chinese, made by the grammars of `toy_words`: the same everywhere, always.
+Families of patterns. near: the cue is beside the name, or the name's own form tells. shared: a shared name
+with the cue nearby. far: a shared name with the cue several tokens before or after it. log: a shared name
+whose type is the exclusive or of the words before and after it: neither side alone tells. none: no mention,
+but words that look like parts of one.
 """
 
 from __future__ import annotations
@@ -23,7 +22,91 @@ from typing import Literal, get_args
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span, encode
 
+Language = Literal["en", "zh"]
+Split = Literal["train", "dev", "test"]
+
+TYPES = ("PER", "LOC", "ORG", "PROD")
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+_LENGTHS = range(3, 36)
+_HELD_OUT_SHARE = 0.2
+_SLOT = re.compile(r"\{([^}]+)\}")
+
 Grammar = dict[str, str]
+
+
+def sentences(language: Language, split: Split, count: int) -> list[Sentence]:
+    """The first `count` sentences of a split, tagged in BIOES. Chinese tokens are characters.
+
+    Sentences have 3 to 35 tokens and are unique within and across splits. Part of the names in dev and test
+    are made of words that never occur in train.
+    """
+    if language not in GRAMMARS or split not in SPLITS:
+        raise ValueError(
+            f"toy corpora: language must be one of {', '.join(get_args(Language))} and split one of "
+            f"{', '.join(SPLITS)}, got {language!r} and {split!r}"
+        )
+    writer = _Writer(language, split)
+    by_words: dict[tuple[str, ...], Sentence] = {}
+    while len(by_words) < count:
+        sentence = writer.sentence()
+        if len(sentence) in _LENGTHS and _split_of(sentence.words) == split:
+            by_words.setdefault(sentence.words, sentence)
+    return list(by_words.values())
+
+
+def _split_of(words: tuple[str, ...]) -> str:
+    """The only split that may contain the sentence, independent of the sizes of the splits."""
+    return SPLITS[zlib.crc32(" ".join(words).encode()) % len(SPLITS)]
+
+
+class _Writer:
+    """Expands a grammar from the symbol `sentence` and records the mentions."""
+
+    def __init__(self, language: Language, split: Split) -> None:
+        self.tokenize = str.split if language == "en" else list
+        self.known = _alternatives(GRAMMARS[language])
+        self.held_out = _alternatives(HELD_OUT[language].get(split, {}))
+        self.draws = random.Random(f"{language} {split}")
+
+    def sentence(self) -> Sentence:
+        self.words: list[str] = []
+        self.spans: list[Span] = []
+        self._write(self._choose("sentence"))
+        self.words[0] = self.words[0][0].upper() + self.words[0][1:]
+        return Sentence(tuple(self.words), encode(self.spans, len(self.words), "bioes"))
+
+    def _write(self, pattern: str) -> None:
+        for index, piece in enumerate(_SLOT.split(pattern)):
+            if index % 2 == 0:
+                self.words += self.tokenize(piece)
+            elif piece[0].isupper():
+                self._mention(*piece.partition("=")[::2])
+            else:
+                self._write(self._choose(piece))
+
+    def _mention(self, type_: str, symbol: str) -> None:
+        start = len(self.words)
+        self.words += self.tokenize(self._name(symbol or type_))
+        self.spans.append((start, len(self.words), type_))
+
+    def _name(self, symbol: str) -> str:
+        return _SLOT.sub(lambda slot: self._name(slot[1]), self._choose(symbol))
+
+    def _choose(self, symbol: str) -> str:
+        options = self.known[symbol]
+        if symbol in self.held_out and self.draws.random() < _HELD_OUT_SHARE:
+            options = self.held_out[symbol]
+        # Only random() is guaranteed to draw the same numbers in every version of Python.
+        return options[int(self.draws.random() * len(options))]
+
+
+def _alternatives(grammar: dict[str, str]) -> dict[str, list[str]]:
+    return {
+        symbol: [option for option in map(str.strip, re.split(r"[|\n]", text)) if option]
+        for symbol, text in grammar.items()
+    }
+
 
 _EN: Grammar = {
     "sentence": """
@@ -245,87 +328,3 @@ _ZH_HELD_OUT: dict[str, Grammar] = {
 
 GRAMMARS = {"en": _EN, "zh": _ZH}
 HELD_OUT = {"en": _EN_HELD_OUT, "zh": _ZH_HELD_OUT}
-
-
-Language = Literal["en", "zh"]
-Split = Literal["train", "dev", "test"]
-
-TYPES = ("PER", "LOC", "ORG", "PROD")
-SPLITS: tuple[Split, ...] = get_args(Split)
-
-_LENGTHS = range(3, 36)
-_HELD_OUT_SHARE = 0.2
-_SLOT = re.compile(r"\{([^}]+)\}")
-
-
-def sentences(language: Language, split: Split, count: int) -> list[Sentence]:
-    """The first `count` sentences of a split, tagged in BIOES; the tokens of Chinese are its characters.
-
-    3 to 35 tokens; no sentence comes twice, in one split or in two. Names in dev and test are in part made of
-    words that train never has.
-    """
-    if language not in GRAMMARS or split not in SPLITS:
-        raise ValueError(
-            f"toy corpora: language must be one of {', '.join(get_args(Language))} and split one of "
-            f"{', '.join(SPLITS)}, got {language!r} and {split!r}"
-        )
-    writer = _Writer(language, split)
-    found: dict[tuple[str, ...], Sentence] = {}
-    while len(found) < count:
-        sentence = writer.sentence()
-        if len(sentence) in _LENGTHS and _home(sentence.words) == split:
-            found.setdefault(sentence.words, sentence)
-    return list(found.values())
-
-
-def _home(words: tuple[str, ...]) -> str:
-    """The only split that may hold the sentence, whatever the sizes of the splits."""
-    return SPLITS[zlib.crc32(" ".join(words).encode()) % len(SPLITS)]
-
-
-class _Writer:
-    """Expands a grammar from the symbol `sentence`, and keeps the mentions as it goes."""
-
-    def __init__(self, language: Language, split: Split) -> None:
-        self.tokenize = str.split if language == "en" else list
-        self.known = _alternatives(GRAMMARS[language])
-        self.held_out = _alternatives(HELD_OUT[language].get(split, {}))
-        self.draws = random.Random(f"{language} {split}")
-
-    def sentence(self) -> Sentence:
-        self.words: list[str] = []
-        self.spans: list[Span] = []
-        self._write(self._choose("sentence"))
-        self.words[0] = self.words[0][0].upper() + self.words[0][1:]
-        return Sentence(tuple(self.words), encode(self.spans, len(self.words), "bioes"))
-
-    def _write(self, pattern: str) -> None:
-        for index, piece in enumerate(_SLOT.split(pattern)):
-            if index % 2 == 0:
-                self.words += self.tokenize(piece)
-            elif piece[0].isupper():
-                self._mention(*piece.partition("=")[::2])
-            else:
-                self._write(self._choose(piece))
-
-    def _mention(self, type_: str, symbol: str) -> None:
-        start = len(self.words)
-        self.words += self.tokenize(self._name(symbol or type_))
-        self.spans.append((start, len(self.words), type_))
-
-    def _name(self, symbol: str) -> str:
-        return _SLOT.sub(lambda slot: self._name(slot[1]), self._choose(symbol))
-
-    def _choose(self, symbol: str) -> str:
-        options = self.known[symbol]
-        if symbol in self.held_out and self.draws.random() < _HELD_OUT_SHARE:
-            options = self.held_out[symbol]
-        # Only random() draws the same numbers in every version of Python.
-        return options[int(self.draws.random() * len(options))]
-
-
-def _alternatives(grammar: dict[str, str]) -> dict[str, list[str]]:
-    return {
-        symbol: [option for option in map(str.strip, re.split(r"[|\n]", text)) if option]
-        for symbol, text in grammar.items()
-    }

@@ -1,6 +1,7 @@
-"""Some words' vectors out of a large file, in one pass: GloVe text, word2vec text or binary, also gzipped.
+"""Pre-trained word vectors for the words of a corpus: looked up with back-off, and cached.
 
-Pre-trained word vectors for the words of a corpus: looked up with back-off, and cached.
+`load_vectors` is the entry point. `read_vectors` reads the files in one pass: GloVe text, word2vec text or
+binary, each also gzipped.
 """
 
 from __future__ import annotations
@@ -23,191 +24,49 @@ import numpy as np
 from ner_experiments.utils.files import clear, replacing, sha256
 from ner_experiments.utils.text import quoted
 
-Rows = dict[bytes, np.ndarray]
-"""The vector, in float32, of each key that was found."""
-
-_BLOCK = 1 << 20
-_LONGEST_QUOTE = 60
-_WIDEST = 100_000
-"""Numbers of a vector. A header that says more is damaged, and would have the whole file read at once."""
-_DIGITS = 18
-_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
-_GZIP = b"\x1f\x8b"
-
-
-def check_file(path: Path) -> None:
-    """ValueError if it is not there."""
-    if not path.is_file():
-        raise ValueError(
-            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
-            "or set NER_DATA_DIR to the folder that holds your copies"
-        )
-
-
-def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[Rows, int]:
-    """The vectors of the wanted keys (words in UTF-8), and the width of the file's vectors.
-
-    The format is known by content: gzip by its first bytes, word2vec by a first line `count width`, binary
-    by a first vector that is not written in ASCII. Binary numbers are little-endian float32. In text a key
-    may hold spaces (`. . .` in GloVe 840B): the last `width` fields are the numbers. Without a header the
-    first line gives the width, so its word must not hold spaces.
-
-    Of a word that comes twice the first vector counts, as in gensim. Keys are compared as bytes: one that is
-    not UTF-8 matches no word. Other words' lines are neither parsed nor checked.
-
-    ValueError, with file and line (binary: the vector's number): an empty or cut-off file, a first line that
-    is none, and in a wanted line a wrong number of numbers, or one that is none or not finite. No word or
-    first line may have more than a MiB.
-    """
-    with open(path, "rb", buffering=0) as file:
-        compressed = file.read(len(_GZIP)) == _GZIP
-        file.seek(0)
-        raw = cast(io.RawIOBase, gzip.GzipFile(fileobj=file)) if compressed else file
-        try:
-            with io.BufferedReader(raw, _BLOCK) as stream:
-                return _read(stream, path, wanted)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: damaged or cut-off gzip data: {error}") from None
-
-
-def _read(stream: io.BufferedReader[io.RawIOBase], path: Path, wanted: Set[bytes]) -> tuple[Rows, int]:
-    first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
-    if not first:
-        raise ValueError(f"{path}: the file is empty")
-    if len(first) == _BLOCK and not first.endswith(b"\n"):
-        raise ValueError(f"{path}:1: a line of more than {_BLOCK:,} bytes: {first[:_LONGEST_QUOTE]!r}")
-    if header := _HEADER.fullmatch(first):
-        count, width = _header(header.groups(), path)
-        if _begins_text(stream.peek(), width):
-            return _read_text(stream, path, wanted, width, 2, count), width
-        return _read_binary(stream, path, wanted, count, width), width
-    word, _, numbers = first.partition(b" ")
-    width = len(numbers.split())
-    if not (word and width) or b"\t" in word or not all(map(_is_number, numbers.split())):
-        raise ValueError(
-            f"{path}:1: expected a word and its numbers, separated by spaces, or a header 'count width', "
-            f"got {first[:_LONGEST_QUOTE]!r}"
-        )
-    return _read_text(itertools.chain([first], stream), path, wanted, width, 1, None), width
-
-
-def _header(fields: Iterable[bytes], path: Path) -> tuple[int, int]:
-    count, width = (int(field[:_DIGITS]) for field in fields)  # with more digits too large as well
-    if not (count and width):
-        raise ValueError(f"{path}:1: expected a header of two positive numbers, got {count} {width}")
-    if width > _WIDEST:
-        raise ValueError(f"{path}:1: expected vectors of at most {_WIDEST:,} numbers, got {width:,}")
-    return count, width
-
-
-def _begins_text(sample: bytes, width: int) -> bool:
-    """Whether what follows the first word, to the end of its line, can be that many numbers in writing."""
-    rest = sample.partition(b"\n")[0].partition(b" ")[2]
-    return len(rest) >= 2 * width - 1 and all(byte in b"\t\r" or 32 <= byte < 127 for byte in rest)
-
-
-def _read_text(
-    lines: Iterable[bytes], path: Path, wanted: Set[bytes], width: int, start: int, count: int | None
-) -> Rows:
-    beginnings = {key.partition(b" ")[0] for key in wanted}
-    rows: Rows = {}
-    number = start - 1
-    for number, line in enumerate(lines, start):
-        # Most lines end here, at the price of one search: only a corpus' words are parsed.
-        space = line.find(b" ")
-        if line[:space] in beginnings and (space >= 0 or line.endswith(b"\n")):
-            fields = line[space:].split()
-            inner = fields[:-width]
-            key = b" ".join([line[:space], *inner])
-            if len(fields) < width or (key not in wanted and inner and all(map(_is_number, inner))):
-                raise ValueError(f"{path}:{number}: expected {width} numbers, got {len(fields)}")
-            if key in wanted and key not in rows:
-                rows[key] = _parse(fields[-width:], f"{path}:{number}")
-    if count is not None and number - start + 1 < count:
-        raise ValueError(f"{path}: cut off: the header says {count} vectors, found {number - start + 1}")
-    return rows
-
-
-def _parse(fields: list[bytes], place: str) -> np.ndarray:
-    try:
-        with np.errstate(over="ignore"):
-            vector = np.fromiter(map(float, fields), np.float32, len(fields))
-    except ValueError:
-        wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
-        raise ValueError(f"{place}: not a number: {quoted(wrong)}") from None
-    return _finite(vector, place)
-
-
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _finite(vector: np.ndarray, place: str) -> np.ndarray:
-    if not np.isfinite(vector).all():
-        worst = vector[~np.isfinite(vector)][0]
-        raise ValueError(f"{place}: not a finite float32 number: {worst}")
-    return vector
-
-
-def _read_binary(stream: IO[bytes], path: Path, wanted: Set[bytes], count: int, width: int) -> Rows:
-    rows: Rows = {}
-    size = 4 * width
-    buffer, start = b"", 0
-    for number in range(1, count + 1):
-        space = buffer.find(b" ", start)
-        while space < 0 or len(buffer) <= space + size:
-            if space < 0 and len(buffer) - start > _BLOCK:
-                raise ValueError(f"{path}: vector {number}: its word has more than {_BLOCK:,} bytes")
-            block = stream.read(_BLOCK)
-            if not block:
-                raise ValueError(f"{path}: cut off in vector {number} of {count}")
-            buffer, start = buffer[start:] + block, 0
-            space = buffer.find(b" ")
-        # The original tool ends each vector with a newline, others do not.
-        key = buffer[start:space].lstrip(b"\n")
-        if key in wanted and key not in rows:
-            vector = np.frombuffer(buffer, "<f4", width, space + 1).astype(np.float32)
-            rows[key] = _finite(vector, f"{path}: vector {number}")
-        start = space + 1 + size
-    return rows
-
-
-# Belongs to each cached result's name: to be raised when the same file and words come to give another one.
+# Part of each cache file's name. Increment it when the same file and words yield a different result.
 _VERSION = 2
 _DIGIT = re.compile(r"\d")
 
 _log = logging.getLogger(__name__)
 
+VectorsByKey = dict[bytes, np.ndarray]
+"""Key -> float32 vector."""
+
+_BLOCK = 1 << 20
+_LONGEST_QUOTE = 60
+_WIDEST = 100_000
+"""Largest plausible width. A larger one is a damaged header, for which the whole file would be read at once."""
+_DIGITS = 18
+_HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
+_GZIP = b"\x1f\x8b"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """The vectors of some words. The arrays are read-only memory maps: torch is to be given a copy."""
+    """The vectors of some words. The arrays are read-only memory maps; copy them before handing them to torch."""
 
     matrix: np.ndarray
     """float32 [vectors found, width]."""
     rows: np.ndarray
-    """int64 [words]: the row of each word, -1 for unknown. Words that end at the same key share a row."""
+    """int64 [words]: the row of each word, -1 if unknown. Words that resolve to the same key share a row."""
     keys: list[str]
-    """The key that each row has in the file."""
+    """The key of each row in the file."""
     steps: dict[str, int]
-    """How many words were found as "exact", "lower", "digits", and how many are "unknown"."""
+    """Number of words found as "exact", "lower" and "digits", and of "unknown" ones."""
     checksum: str
-    """SHA-256 over the above, keys apart: the same wherever the file lies and whatever else it holds."""
+    """SHA-256 over the above except `keys`: independent of the file's path and its other words."""
 
 
 def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
-    """The vector of each word in a file of any format of `read_vectors`; ValueError as there.
+    """Vectors of the words from a file in any format of `read_vectors`, which also lists the ValueErrors.
 
-    A word is looked up as it is, then lower-cased, then with each digit as 0, then both; the first key that
-    the file has counts. The rows are in the order of the words that first use them.
+    A word is looked up as it is, then lower-cased, then with each digit as 0, then both; the first key in the
+    file counts. Rows are in the order of the words that first use them.
 
-    Files in the folder `cache` keep the result for these words, in this order, and this file: its absolute
-    path, size and time of change. The file is not opened again then. Damaged ones are replaced. Several
-    processes may do this at once.
+    The folder `cache` stores the result for these words, in this order, and this file, identified by its
+    absolute path, size and modification time. On a hit the file is not opened. Damaged cache entries are
+    replaced. Several processes may call this at once.
     """
     check_file(path)
     entry = cache / _cache_name(path, words)
@@ -215,12 +74,12 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     if vectors is None:
         _store(entry, path, *_look_up(path, words))
         vectors = _load(entry)
-    assert vectors is not None, f"{entry}: what was just written cannot be read"
+    assert vectors is not None, f"{entry}: cannot read back the cache entry"
     return vectors
 
 
 def coverage_line(vectors: Vectors) -> str:
-    """One sentence on how many words have a vector, and how they were found."""
+    """A sentence on how many words have a vector, and how they were found."""
     total = len(vectors.rows)
     share = {step: f"{number:,} ({number / max(total, 1):.1%})" for step, number in vectors.steps.items()}
     known = total - vectors.steps["unknown"]
@@ -232,23 +91,23 @@ def coverage_line(vectors: Vectors) -> str:
 
 
 def _look_up(path: Path, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray, list[str], dict[str, int]]:
-    found, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
+    vectors, width = read_vectors(path, {key for word in words for _, key in _keys(word)})
     order: dict[bytes, int] = {}
     rows = np.full(len(words), -1, dtype=np.int64)
     steps = {"exact": 0, "lower": 0, "digits": 0, "unknown": 0}
     for index, word in enumerate(words):
-        step, key = next((pair for pair in _keys(word) if pair[1] in found), ("unknown", b""))
+        step, key = next((pair for pair in _keys(word) if pair[1] in vectors), ("unknown", b""))
         steps[step] += 1
         if step != "unknown":
             rows[index] = order.setdefault(key, len(order))
     matrix = np.empty((len(order), width), dtype=np.float32)
     for key, row in order.items():
-        matrix[row] = found[key]
+        matrix[row] = vectors[key]
     return matrix, rows, [key.decode() for key in order], steps
 
 
 def back_off(word: str) -> list[tuple[str, str]]:
-    """What to look a word up as, in order: the step that each form belongs to, and the form."""
+    """Lookup order of a word: pairs of the back-off step and the form to look up."""
     lower = word.lower()
     digits = [("digits", _DIGIT.sub("0", form)) for form in (word, lower)]
     return [("exact", word), ("lower", lower), *digits]
@@ -298,7 +157,7 @@ def _load(entry: Path) -> Vectors | None:
 def _store(
     entry: Path, path: Path, matrix: np.ndarray, rows: np.ndarray, keys: list[str], steps: dict[str, int]
 ) -> None:
-    # The summary comes last: without it the arrays do not count. All processes write the same content.
+    # The summary is written last: arrays without it are ignored. All processes write the same content.
     entry.parent.mkdir(parents=True, exist_ok=True)
     clear(entry.parent)
     matrix_file, rows_file, summary_file = _files(entry)
@@ -309,3 +168,146 @@ def _store(
     summary = {"file": str(path), "keys": keys, "steps": steps, **checksums}
     with replacing(summary_file) as part:
         part.write_text(json.dumps(summary, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def check_file(path: Path) -> None:
+    """Raise ValueError if there is no such file."""
+    if not path.is_file():
+        raise ValueError(
+            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
+            "or set NER_DATA_DIR to the folder that holds your copies"
+        )
+
+
+def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[VectorsByKey, int]:
+    """Vectors of the wanted keys (words in UTF-8), and the width of the file's vectors.
+
+    The format is detected by content: gzip by its first bytes, word2vec by a first line `count width`, binary
+    by a first vector that is not ASCII text. Binary numbers are little-endian float32. In text, a key may
+    contain spaces (`. . .` in GloVe 840B): the last `width` fields are the numbers. Without a header, the
+    first line determines the width, so its word must not contain spaces.
+
+    The first vector of a repeated word counts, as in gensim. Keys are compared as bytes: one that is not
+    UTF-8 matches no word. Lines of other words are neither parsed nor checked.
+
+    Raises ValueError, with file and line (binary: number of the vector), for an empty or truncated file, a
+    malformed first line, a word or first line of more than a MiB, and a wanted line with the wrong number of
+    fields or one that is not a finite number.
+    """
+    with open(path, "rb", buffering=0) as file:
+        compressed = file.read(len(_GZIP)) == _GZIP
+        file.seek(0)
+        raw = cast(io.RawIOBase, gzip.GzipFile(fileobj=file)) if compressed else file
+        try:
+            with io.BufferedReader(raw, _BLOCK) as stream:
+                return _read(stream, path, wanted)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: damaged or cut-off gzip data: {error}") from None
+
+
+def _read(
+    stream: io.BufferedReader[io.RawIOBase], path: Path, wanted: Set[bytes]
+) -> tuple[VectorsByKey, int]:
+    first = stream.readline(_BLOCK).removeprefix(b"\xef\xbb\xbf")
+    if not first:
+        raise ValueError(f"{path}: the file is empty")
+    if len(first) == _BLOCK and not first.endswith(b"\n"):
+        raise ValueError(f"{path}:1: a line of more than {_BLOCK:,} bytes: {first[:_LONGEST_QUOTE]!r}")
+    if header := _HEADER.fullmatch(first):
+        count, width = _header(header.groups(), path)
+        if _begins_text(stream.peek(), width):
+            return _read_text(stream, path, wanted, width, 2, count), width
+        return _read_binary(stream, path, wanted, count, width), width
+    word, _, numbers = first.partition(b" ")
+    width = len(numbers.split())
+    if not (word and width) or b"\t" in word or not all(map(_is_number, numbers.split())):
+        raise ValueError(
+            f"{path}:1: expected a word and its numbers, separated by spaces, or a header 'count width', "
+            f"got {first[:_LONGEST_QUOTE]!r}"
+        )
+    return _read_text(itertools.chain([first], stream), path, wanted, width, 1, None), width
+
+
+def _header(fields: Iterable[bytes], path: Path) -> tuple[int, int]:
+    count, width = (int(field[:_DIGITS]) for field in fields)  # longer numbers are too large in any case
+    if not (count and width):
+        raise ValueError(f"{path}:1: expected a header of two positive numbers, got {count} {width}")
+    if width > _WIDEST:
+        raise ValueError(f"{path}:1: expected vectors of at most {_WIDEST:,} numbers, got {width:,}")
+    return count, width
+
+
+def _begins_text(sample: bytes, width: int) -> bool:
+    """Whether the rest of the line after the first word can be `width` numbers written in ASCII."""
+    rest = sample.partition(b"\n")[0].partition(b" ")[2]
+    return len(rest) >= 2 * width - 1 and all(byte in b"\t\r" or 32 <= byte < 127 for byte in rest)
+
+
+def _read_text(
+    lines: Iterable[bytes], path: Path, wanted: Set[bytes], width: int, start: int, count: int | None
+) -> VectorsByKey:
+    beginnings = {key.partition(b" ")[0] for key in wanted}
+    rows: VectorsByKey = {}
+    number = start - 1
+    for number, line in enumerate(lines, start):
+        # Most lines are skipped after this one search: only wanted words are parsed.
+        space = line.find(b" ")
+        if line[:space] in beginnings and (space >= 0 or line.endswith(b"\n")):
+            fields = line[space:].split()
+            inner = fields[:-width]
+            key = b" ".join([line[:space], *inner])
+            if len(fields) < width or (key not in wanted and inner and all(map(_is_number, inner))):
+                raise ValueError(f"{path}:{number}: expected {width} numbers, got {len(fields)}")
+            if key in wanted and key not in rows:
+                rows[key] = _parse(fields[-width:], f"{path}:{number}")
+    if count is not None and number - start + 1 < count:
+        raise ValueError(f"{path}: cut off: the header says {count} vectors, found {number - start + 1}")
+    return rows
+
+
+def _parse(fields: list[bytes], place: str) -> np.ndarray:
+    try:
+        with np.errstate(over="ignore"):
+            vector = np.fromiter(map(float, fields), np.float32, len(fields))
+    except ValueError:
+        wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
+        raise ValueError(f"{place}: not a number: {quoted(wrong)}") from None
+    return _finite(vector, place)
+
+
+def _is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
+
+
+def _finite(vector: np.ndarray, place: str) -> np.ndarray:
+    if not np.isfinite(vector).all():
+        worst = vector[~np.isfinite(vector)][0]
+        raise ValueError(f"{place}: not a finite float32 number: {worst}")
+    return vector
+
+
+def _read_binary(stream: IO[bytes], path: Path, wanted: Set[bytes], count: int, width: int) -> VectorsByKey:
+    rows: VectorsByKey = {}
+    size = 4 * width
+    buffer, start = b"", 0
+    for number in range(1, count + 1):
+        space = buffer.find(b" ", start)
+        while space < 0 or len(buffer) <= space + size:
+            if space < 0 and len(buffer) - start > _BLOCK:
+                raise ValueError(f"{path}: vector {number}: its word has more than {_BLOCK:,} bytes")
+            block = stream.read(_BLOCK)
+            if not block:
+                raise ValueError(f"{path}: cut off in vector {number} of {count}")
+            buffer, start = buffer[start:] + block, 0
+            space = buffer.find(b" ")
+        # The original word2vec tool writes a newline after each vector, others do not.
+        key = buffer[start:space].lstrip(b"\n")
+        if key in wanted and key not in rows:
+            vector = np.frombuffer(buffer, "<f4", width, space + 1).astype(np.float32)
+            rows[key] = _finite(vector, f"{path}: vector {number}")
+        start = space + 1 + size
+    return rows

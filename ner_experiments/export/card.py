@@ -1,8 +1,6 @@
-"""The model card of an export: what the model is, what it was made of, and how far its score can be trusted.
+"""Model card of an export: the model, its data and protocol, its scores, and their distribution over seeds.
 
-Made of a run's metrics.json and config.yaml alone; no word of the corpus is in it.
-
-How the runs of one experiment score that differ in their seed alone, and where one lies among them.
+It is written from metrics.json and config.yaml alone, so it contains no text of the corpus.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from typing import Any
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarise
 from ner_experiments.build import readers
 from ner_experiments.config.identity import counted, kind
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
@@ -34,7 +32,7 @@ SPLITS = ("dev", "test")
 
 
 def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
-    """Markdown. `origin`: in words, the sentences that the export was tried on."""
+    """The card as Markdown. `origin` describes the sentences that the export was verified on."""
     cfg = read_config(run.folder)
     metrics = run.metrics
     scored = [split for split in SPLITS if split in metrics]
@@ -44,7 +42,7 @@ def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
         "Data": data(metrics["data"]),
         "Protocol": protocol(run, cfg),
         "Scores": scores(run, scored),
-        "Seeds": section(run, scored[-1]),
+        "Seeds": seeds(run, scored[-1]),
         "Made with": made_with(metrics, differences),
         "Limits": limits(metrics),
         "Settings": settings(cfg),
@@ -58,8 +56,8 @@ def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
 
 def model(run: Run, cfg: Any) -> Iterator[str]:
     metrics = run.metrics
-    yield f"- architecture: {described(cfg.model._target_)}"
-    yield f"- decoder: {described(cfg.decoder._target_)}"
+    yield f"- architecture: {class_summary(cfg.model._target_)}"
+    yield f"- decoder: {class_summary(cfg.decoder._target_)}"
     inputs = ", ".join(
         f"{name} ({part.input._target_.rpartition('.')[2]})" for name, part in readers(cfg).items()
     )
@@ -69,8 +67,8 @@ def model(run: Run, cfg: Any) -> Iterator[str]:
     yield f"- identity: `{metrics['identity']}`"
 
 
-def described(target: str) -> str:
-    """A class, and what the file that it is in says of it, which names the paper."""
+def class_summary(target: str) -> str:
+    """A class and the first docstring line of its module, which names the paper."""
     place = target.rpartition(".")[0]
     text = inspect.getdoc(import_module(place)) or ""
     return f"`{target}`" + (f": {text.splitlines()[0]}" if text else "")
@@ -108,7 +106,7 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
 
 
 def scores(run: Run, scored: list[str]) -> Iterator[str]:
-    names = MEASURES[run.headline]
+    names = MEASURES[run.primary_metric]
     yield f"| | {' | '.join(names).replace('f1', 'F1')} |"
     yield "|---|" + "--:|" * len(names)
     for split in scored:
@@ -118,7 +116,7 @@ def scores(run: Run, scored: list[str]) -> Iterator[str]:
 
 
 def row(name: str, report: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Scores in percent, counts as they are."""
+    """A table row, with scores in percent and counts as they are."""
     cells = (
         f"{report[name]:,}" if name in COUNTS else f"{100 * report[name]:.2f}" if name in report else ""
         for name in names
@@ -130,15 +128,15 @@ def made_with(metrics: Mapping[str, Any], differences: Mapping[str, float]) -> I
     versions = ", ".join(f"{name} {number}" for name, number in metrics["versions"].items())
     device = f"{metrics['device']}, {metrics['threads']} threads, {metrics['processes']} processes"
     yield f"- training: Python {metrics['python']}, {versions}; {device}; {metrics['seconds']:.0f} seconds"
-    code = [of_commit(metrics["commit"]), f"checksum `{metrics['code']}`"]
+    code = [commit_text(metrics["commit"]), f"checksum `{metrics['code']}`"]
     yield f"- code of the training: {', '.join(filter(None, code))}"
     names = ("torch", *(EXTRA if Onnx.file in differences else ()))
-    exported = [", ".join(f"{name} {version(name)}" for name in names), of_commit(commit())]
+    exported = [", ".join(f"{name} {version(name)}" for name in names), commit_text(commit())]
     yield f"- export: {'; '.join(filter(None, exported))}"
 
 
-def of_commit(commit: str | None) -> str:
-    """Empty where it was not made in a checkout."""
+def commit_text(commit: str | None) -> str:
+    """The commit in words; empty outside a checkout."""
     return f"commit {commit}" if commit else ""
 
 
@@ -157,9 +155,9 @@ def settings(cfg: Any) -> Iterator[str]:
 
 
 def same_experiment(run: Run) -> dict[int, Run]:
-    """The finished runs under the run's output folder that have its identity, itself among them, by seed.
+    """Seed -> the finished runs in the run's output folder with its identity, itself included.
 
-    A damaged one counts as not finished.
+    Damaged runs are skipped.
     """
     output = run.folder.resolve().parent.parent
     same = []
@@ -170,32 +168,33 @@ def same_experiment(run: Run) -> dict[int, Run]:
     return by_seed([*same, run])
 
 
-def section(run: Run, split: str) -> Iterator[str]:
-    """Markdown of the distribution; scores are percent."""
+def seeds(run: Run, split: str) -> Iterator[str]:
+    """The distribution of the score, in percent, over the finished runs that differ in the seed alone."""
     runs = same_experiment(run)
-    name = HEADLINES[run.metrics["task"]][1]
-    scores = {seed: 100 * float(it.metrics[split][it.headline]) for seed, it in runs.items()}
+    name = PRIMARY_METRIC[run.metrics["task"]][1]
+    scores = {seed: 100 * float(it.metrics[split][it.primary_metric]) for seed, it in runs.items()}
     yield f"{split} {name}, in percent, of the finished runs that differ in the seed alone:"
     yield ""
     yield "| seed | " + " | ".join(map(str, scores)) + " |"
     yield "|---|" + "--:|" * len(scores)
     yield f"| {name} | " + " | ".join(f"{score:.2f}" for score in scores.values()) + " |"
     yield ""
-    yield from said(summarise(scores.values()), scores, run.metrics["seed"])
+    yield from seed_statistics(summarise(scores.values()), scores, run.metrics["seed"])
 
 
-def said(found: Summary, scores: Mapping[int, float], seed: int) -> Iterator[str]:
-    if found.sd is None:
+def seed_statistics(summary: Summary, scores: Mapping[int, float], seed: int) -> Iterator[str]:
+    """Mean, spread and interval of the scores, and the rank of this run."""
+    if summary.sd is None:
         yield "This is the only run: how much its score owes to its seed is not known."
         return
-    assert found.low is not None
-    assert found.high is not None
+    assert summary.low is not None
+    assert summary.high is not None
     above = sum(score > scores[seed] for score in scores.values())
-    yield f"- mean {found.mean:.2f}, standard deviation {found.sd:.2f}, {found.n} runs"
-    yield f"- {CONFIDENCE:.0%} interval of the mean (Student): {found.low:.2f} to {found.high:.2f}"
+    yield f"- mean {summary.mean:.2f}, standard deviation {summary.sd:.2f}, {summary.n} runs"
+    yield f"- {CONFIDENCE:.0%} interval of the mean (Student): {summary.low:.2f} to {summary.high:.2f}"
     away = (
-        f", {(scores[seed] - found.mean) / found.sd:+.2f} standard deviations from the mean"
-        if found.sd
+        f", {(scores[seed] - summary.mean) / summary.sd:+.2f} standard deviations from the mean"
+        if summary.sd
         else ""
     )
-    yield f"- this run, seed {seed}: number {above + 1} of {found.n} from above{away}"
+    yield f"- this run, seed {seed}: number {above + 1} of {summary.n} from above{away}"

@@ -1,4 +1,4 @@
-"""The two formats: how a traced tagger is written, and run again from its file alone."""
+"""Export formats: writing a traced tagger, and running it from its file alone."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ import torch
 from torch import Tensor
 from torch.export import ExportedProgram
 
-Tagged = tuple[Tensor, Tensor]
+Outputs = tuple[Tensor, Tensor]
 """Tags [batch time] and scores [batch time tags]."""
 OUTPUTS = ("tags", "scores")
 EXTRA = ("onnx", "onnxscript", "onnxruntime")
 
 
 class Format(Protocol):
+    """Interface of a format, which writes and reads the file `file`."""
+
     file: str
 
     def require(self) -> None:
-        """ValueError where something that it needs is not installed."""
+        """Raise ValueError if a required package is not installed."""
         return
 
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:
-        """`names`: of the inputs, in their order."""
+        """Write the program. `names` are its inputs in order."""
         ...
 
-    def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Tagged]: ...
+    def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Outputs]:
+        """A function that runs the file on named tensors."""
+        ...
 
 
 class TorchExport(Format):
@@ -41,14 +45,14 @@ class TorchExport(Format):
         with quiet():
             torch.export.save(program, path)
 
-    def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Tagged]:
+    def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Outputs]:
         with quiet():
             module = torch.export.load(path).module()
 
-        def run(inputs: Mapping[str, Tensor]) -> Tagged:
+        def run(inputs: Mapping[str, Tensor]) -> Outputs:
             with torch.no_grad():
-                found = module(dict(inputs))
-            return found["tags"], found["scores"]
+                outputs = module(dict(inputs))
+            return outputs["tags"], outputs["scores"]
 
         return run
 
@@ -64,22 +68,22 @@ class Onnx(Format):
 
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:
         with quiet(), torch.no_grad():
-            made = torch.onnx.export(
+            program_of_onnx = torch.onnx.export(
                 program, input_names=names, output_names=[*OUTPUTS], dynamo=True, verbose=False
             )
-        assert made is not None
-        made.save(path)
+        assert program_of_onnx is not None
+        program_of_onnx.save(path)
 
-    def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Tagged]:
-        import onnxruntime
+    def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Outputs]:
+        import onnxruntime  # optional
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
 
-        def run(inputs: Mapping[str, Tensor]) -> Tagged:
-            found = session.run([*OUTPUTS], {name: x.numpy() for name, x in inputs.items()})
-            tags, scores = map(torch.from_numpy, found)
+        def run(inputs: Mapping[str, Tensor]) -> Outputs:
+            outputs = session.run([*OUTPUTS], {name: x.numpy() for name, x in inputs.items()})
+            tags, scores = map(torch.from_numpy, outputs)
             return tags, scores
 
         return run
@@ -88,7 +92,7 @@ class Onnx(Format):
 FORMATS: dict[str, tuple[Format, ...]] = {"torch": (TorchExport(),), "onnx": (Onnx(),)}
 FORMATS["both"] = FORMATS["torch"] + FORMATS["onnx"]
 
-OF_THE_EXPORTER = (
+EXPORTER_WARNINGS = (
     (DeprecationWarning, r"`torch\.jit\.script"),
     (FutureWarning, r"`isinstance\(treespec, LeafSpec\)` is deprecated"),
 )
@@ -96,13 +100,13 @@ OF_THE_EXPORTER = (
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without what the exporters have to say of themselves, and of torchvision, which nothing here needs."""
+    """Suppress the exporters' deprecation warnings, and the one about torchvision, which is not needed."""
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")
     before = registration.level
     registration.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            for category, message in OF_THE_EXPORTER:
+            for category, message in EXPORTER_WARNINGS:
                 warnings.filterwarnings("ignore", message, category)
             yield
     finally:

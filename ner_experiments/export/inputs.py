@@ -1,4 +1,4 @@
-"""What a caller needs to make the inputs: encoder.json, and the sentences that an export is tried on."""
+"""Inputs of an export: their description in encoder.json, and random sentences to trace and verify with."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ REFUSED = {
 WITH_IDS = (RandomWords, PretrainedWords, WordsWithCase, Characters)
 AXES = ("batch", "time", "width")
 LONGEST = 60
-"""Tokens of a made-up sentence."""
+"""Largest number of tokens of a random sentence."""
 
 
-def refuse(encoder: Encoder) -> None:
-    """ValueError for an input that cannot be exported."""
+def check_exportable(encoder: Encoder) -> None:
+    """Raise ValueError for an input that cannot be exported."""
     for name, part in encoder.inputs.items():
         if reason := REFUSED.get(type(part)):
             raise ValueError(f"{name}: {type(part).__name__} cannot be exported: {reason}")
 
 
 def description(encoder: Encoder, example: Mapping[str, Tensor]) -> dict[str, Any]:
-    """The tensors by name, the labels by number, and each input: its kind, its settings, what it learned."""
+    """Content of encoder.json: tensors by name, labels by number, and class, settings and state of each input."""
     return {
         "task": encoder.task,
         "labels": list(encoder.labels),
@@ -53,15 +53,15 @@ def description(encoder: Encoder, example: Mapping[str, Tensor]) -> dict[str, An
 
 
 def settings(part: Input) -> dict[str, Any]:
-    """Those that say how a text is read, and not where a file lies."""
-    found = {field.name: getattr(part, field.name) for field in fields(part) if field.name not in PLACES}  # type: ignore[arg-type]
-    return {name: value if np.isscalar(value) else list(value) for name, value in found.items()}
+    """The settings of an input, without paths of files."""
+    values = {field.name: getattr(part, field.name) for field in fields(part) if field.name not in PLACES}  # type: ignore[arg-type]
+    return {name: value if np.isscalar(value) else list(value) for name, value in values.items()}
 
 
-def made_up(encoder: Encoder, number: int) -> list[Sentence]:
-    """Sentences of 1 to 60 words, half of them known to the run and half of random characters.
+def random_sentences(encoder: Encoder, number: int) -> list[Sentence]:
+    """Random sentences of 1 to 60 words: half of them known to the run, half of random characters.
 
-    A corpus' further columns have what the run saw in them.
+    Further columns have values that the run has seen in them.
     """
     rng = np.random.default_rng(0)
     words, characters = known(encoder)
@@ -83,7 +83,7 @@ def made_up(encoder: Encoder, number: int) -> list[Sentence]:
 
 
 def known(encoder: Encoder) -> tuple[list[str], list[str]]:
-    """The words and the characters that a run has ids for; letters and digits where it has none."""
+    """The words and characters in the run's vocabulary; letters and digits if it has no characters."""
     ids = {name: [*part.ids] for name, part in encoder.inputs.items() if isinstance(part, WITH_IDS)}
     characters = sorted({character for keys in ids.values() for key in keys for character in key})
     return ids.get("words", []), characters or list(string.ascii_letters + string.digits)

@@ -1,9 +1,8 @@
-"""Loops over time as one operator, `scan`, which torch.export and ONNX keep for any number of steps.
+"""Traceable replacements of modules that loop over time or use an operator that ONNX lacks.
 
-PyTorch's own LSTM and GRU are unrolled when they are traced, and kernels cannot be traced at all. What stands
-here computes the same, to rounding, from left to right and padding included, as the modules do elsewhere.
-
-Which modules are traced in another form: those with a loop over time or an operator that ONNX lacks.
+Loops become one operator, `scan`, which torch.export and ONNX keep for any number of steps: PyTorch's own LSTM
+and GRU are unrolled by tracing, and kernels cannot be traced at all. The replacements compute the same as the
+modules up to rounding, from left to right and including padding.
 """
 
 from collections.abc import Sequence
@@ -25,6 +24,53 @@ from ner_experiments.modules.softmax import Softmax
 from ner_experiments.modules.units import BiLSTMUnits
 
 State = tuple[Tensor, Tensor]
+
+
+@singledispatch
+def traceable(module: nn.Module) -> nn.Module:
+    """A traceable equivalent of the module, whose children are replaced in place.
+
+    A new architecture needs an entry here only if it loops over time itself.
+    """
+    for name, part in module.named_children():
+        setattr(module, name, traceable(part))
+    return module
+
+
+@traceable.register
+def _(module: nn.LSTM) -> nn.Module:
+    return LSTMCell(list(weights_of(module)))
+
+
+@traceable.register
+def _(module: nn.GRU) -> nn.Module:
+    return GRUCell(module)
+
+
+@traceable.register
+def _(module: PeepholeLSTM) -> nn.Module:
+    return LSTMCell([layer.weights() for layer in module.layers if isinstance(layer, PeepholeLayer)])
+
+
+@traceable.register
+def _(module: BiLSTMUnits) -> nn.Module:
+    return Units(module.weights())
+
+
+@traceable.register
+def _(module: CRF) -> nn.Module:
+    return ViterbiDecoder(module.scored(torch.float32))
+
+
+@traceable.register
+def _(module: Softmax) -> nn.Module:
+    transitions = module.scored(torch.float32)
+    return module if transitions is None else ViterbiDecoder(transitions)
+
+
+@traceable.register
+def _(module: SparseScores) -> nn.Module:
+    return SummedScores(module.weight)
 
 
 class LSTMs(nn.Module):
@@ -63,14 +109,14 @@ def carry(
         i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
         c = f * c + i * g.tanh()
         h = (o + peepholes[2] * c).sigmoid() * c.tanh()
-        return (h, c), h.clone()  # what a step hands on and what it gives may not be one tensor
+        return (h, c), h.clone()  # scan requires that carry and output be different tensors
 
     _, states = scan(step, (nothing, nothing.clone()), gates.permute(2, 0, 3, 1, 4).flatten(1, 2))
     return states.unflatten(1, (directions, units)).permute(1, 3, 0, 2, 4)
 
 
 class LSTMCell(nn.Module):
-    """Layers of LSTMs from left to right, in place of a cell of `UniRNN`: the states of the last."""
+    """LSTM layers from left to right, in place of a cell of `UniRNN`: the states of the last."""
 
     def __init__(self, layers: Sequence[Weights]) -> None:
         super().__init__()
@@ -84,7 +130,7 @@ class LSTMCell(nn.Module):
 
 
 class GRUCell(nn.Module):
-    """The same with the layers of `nn.GRU`.
+    """Layers of an `nn.GRU`, in place of a cell of `UniRNN`: the states of the last.
 
     r, z = sigmoid(U x_t + b + W h_{t-1} + d), n = tanh(U x_t + b + r (W h_{t-1} + d)), in the order r z n;
     h_t = (1 - z) n + z h_{t-1}.
@@ -120,7 +166,7 @@ class GRUCell(nn.Module):
         return states
 
 
-class BestPath(nn.Module):
+class ViterbiDecoder(nn.Module):
     """`decoding.viterbi` with these transitions, as a decoder."""
 
     def __init__(self, transitions: Transitions) -> None:
@@ -154,55 +200,8 @@ class BestPath(nn.Module):
         return path.T.masked_fill(~mask, 0)
 
 
-@singledispatch
-def traceable(module: nn.Module) -> nn.Module:
-    """What computes the same as the module and can be traced; changes the module's parts in place.
-
-    An architecture of one's own needs a form here only if it loops over time itself.
-    """
-    for name, part in module.named_children():
-        setattr(module, name, traceable(part))
-    return module
-
-
-@traceable.register
-def _(module: nn.LSTM) -> nn.Module:
-    return LSTMCell(list(weights_of(module)))
-
-
-@traceable.register
-def _(module: nn.GRU) -> nn.Module:
-    return GRUCell(module)
-
-
-@traceable.register
-def _(module: PeepholeLSTM) -> nn.Module:
-    return LSTMCell([layer.weights() for layer in module.layers if isinstance(layer, PeepholeLayer)])
-
-
-@traceable.register
-def _(module: BiLSTMUnits) -> nn.Module:
-    return Units(module.weights())
-
-
-@traceable.register
-def _(module: CRF) -> nn.Module:
-    return BestPath(module.scored(torch.float32))
-
-
-@traceable.register
-def _(module: Softmax) -> nn.Module:
-    transitions = module.scored(torch.float32)
-    return module if transitions is None else BestPath(transitions)
-
-
-@traceable.register
-def _(module: SparseScores) -> nn.Module:
-    return SummedScores(module.weight)
-
-
 class Units(nn.Module):
-    """`BiLSTMUnits`, in evaluation."""
+    """`BiLSTMUnits` in evaluation mode."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()

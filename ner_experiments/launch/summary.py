@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import reason
 
 
@@ -57,14 +57,14 @@ def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
 
     "epoch" is the one that dev chose.
     """
-    names = sorted({HEADLINES[run["task"]][1] for runs in rows.values() for run in runs})
+    names = sorted({PRIMARY_METRIC[run["task"]][1] for runs in rows.values() for run in runs})
     score = "/".join(names)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("", overflow="fold")
     for heading in ("runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds"):
         table.add_column(heading, justify="right", no_wrap=True)
     for name, runs in rows.items():
-        key = HEADLINES[runs[0]["task"]][0]
+        key = PRIMARY_METRIC[runs[0]["task"]][0]
         table.add_row(
             escape(name),
             str(len(runs)),

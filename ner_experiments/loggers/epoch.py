@@ -7,7 +7,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.loggers.base import Logger
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.gradients import Gradients
@@ -64,9 +64,9 @@ def scalars(rows: Sequence[Mapping[str, float]], report: Mapping[str, Any]) -> d
 
 def scores(prefix: str, report: Mapping[str, Any]) -> dict[str, float]:
     """dev/f1, dev/precision, ..., and of each type of mention, or tag, its own: dev_types/PER."""
-    headline = next(name for name, _ in HEADLINES.values() if name in report)
+    primary_metric = next(name for name, _ in PRIMARY_METRIC.values() if name in report)
     overall = {name: value for name, value in report.items() if name not in ("types", *COUNTS)}
-    by_type = {kind: of_type[headline] for kind, of_type in report["types"].items()}
+    by_type = {kind: of_type[primary_metric] for kind, of_type in report["types"].items()}
     return {
         **{f"{prefix}/{name}": float(value) for name, value in overall.items()},
         **{f"{prefix}_types/{kind}": float(value) for kind, value in by_type.items()},

@@ -1,4 +1,4 @@
-"""Sentences that are given to be tagged: raw text, JSON lines, or columns as their corpus has them."""
+"""Input of `predict`: raw text, JSON lines, or columns in the format of the run's corpus."""
 
 from __future__ import annotations
 
@@ -10,106 +10,111 @@ from typing import Any, Literal
 from ner_experiments.data.columns import Line, PathOrFile, malformed, read_lines, read_text, read_untagged
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.predict import tokenize
-from ner_experiments.predict.tokenize import Cut
+from ner_experiments.predict.tokenize import TokenizedSentence, tokenize, tokenize_lines
 from ner_experiments.utils.text import json_object
 
-Form = Literal["text", "conll", "jsonl"]
+InputFormat = Literal["text", "conll", "jsonl"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How text is read for a run that knows the corpus `source`.
+class InputReader:
+    """Reads text for a run that was trained on the corpus `source`.
 
-    tokens: what raw text is cut into. lines: each of its lines is a sentence.
-    needs: the columns that the run reads besides the words.
-    columns: of columns, where each stands if not where the corpus has it, such as {"word": 0, "pos": 2}.
+    tokens: the unit that raw text is tokenized into. lines: each line of raw text is a sentence.
+    required_columns: the columns that the run reads besides the words.
+    columns: column indices, if they differ from the corpus', such as {"word": 0, "pos": 2}.
     """
 
     source: Source
     tokens: Tokens
-    needs: Sequence[str] = ()
+    required_columns: Sequence[str] = ()
     lines: bool = False
     columns: Mapping[str, int] | None = None
 
-    def read(self, path: PathOrFile, form: Form) -> Iterator[Cut]:
-        """Sentence by sentence, as they are asked for. ValueError, with file and line, for what is malformed.
+    def read(self, path: PathOrFile, format: InputFormat) -> Iterator[TokenizedSentence]:
+        """Yield sentences lazily. Raises ValueError, with file and line, for malformed input.
 
-        Raw text and JSON lines may hold any characters but NUL, in UTF-8; a byte order mark counts as none.
+        Raw text and JSON lines are UTF-8 and may contain any character but NUL; a byte order mark is dropped.
         """
-        if form == "text":
-            self.check_raw()
-            return tokenize.sentences((line for _, line in read_text(path)), self.tokens, lines=self.lines)
-        return self._columns(path) if form == "conll" else self._json_lines(path)
+        if format == "text":
+            self.check_raw_text()
+            return tokenize_lines((line for _, line in read_text(path)), self.tokens, lines=self.lines)
+        return self._columns(path) if format == "conll" else self._json_lines(path)
 
-    def check_raw(self) -> None:
-        """ValueError if the run reads more than words."""
-        if self.needs:
-            keys = ", ".join(f'"{name}": [...]' for name in self.needs)
+    def check_raw_text(self) -> None:
+        """Raise ValueError if the run reads columns, which raw text does not have."""
+        if self.required_columns:
+            keys = ", ".join(f'"{name}": [...]' for name in self.required_columns)
             raise ValueError(
-                f"the run reads the columns {', '.join(self.needs)} besides the words, which raw text does "
+                f"the run reads the columns {', '.join(self.required_columns)} besides the words, which raw text does "
                 f'not have: give it columns (conll), or JSON lines as {{"words": [...], {keys}}} (jsonl)'
             )
 
-    def of_words(self, words: Sequence[str], columns: Mapping[str, Sequence[str]], line: int = 0) -> Cut:
-        """A sentence that is cut already: its text is the words with a space between, of Chinese without.
+    def from_words(
+        self, words: Sequence[str], columns: Mapping[str, Sequence[str]], line: int = 0
+    ) -> TokenizedSentence:
+        """A sentence from its tokens: words joined by spaces, or characters joined directly.
 
-        ValueError if a word is empty, is no text, or does not have what the run reads besides.
+        Raises ValueError for a word that is empty or no text, and for missing or misaligned columns.
         """
         check_words("words", words)
-        for name in self.needs:
+        for name in self.required_columns:
             if name not in columns:
-                raise ValueError(f"the run reads the columns {', '.join(self.needs)}, and there is no {name}")
+                raise ValueError(
+                    f"the run reads the columns {', '.join(self.required_columns)}, and there is no {name}"
+                )
             check_words(name, columns[name])
             if len(columns[name]) != len(words):
                 raise ValueError(f"{name} must have one item a word, {len(words)}, got {len(columns[name])}")
-        between = " " if self.tokens == "words" else ""
-        starts = accumulate((len(word) + len(between) for word in words), initial=0)
-        places = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=False))
-        kept = {name: tuple(columns[name]) for name in self.needs}
-        return Cut(between.join(words), 0, places, line, kept)
+        separator = " " if self.tokens == "words" else ""
+        starts = accumulate((len(word) + len(separator) for word in words), initial=0)
+        offsets = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=False))
+        required = {name: tuple(columns[name]) for name in self.required_columns}
+        return TokenizedSentence(separator.join(words), 0, offsets, line, required)
 
-    def _columns(self, path: PathOrFile) -> Iterator[Cut]:
+    def _columns(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
         sentences = (
             self.source.untagged(path) if self.columns is None else read_untagged(path, columns=self.columns)
         )
         for sentence in sentences:
-            yield self.of_words(sentence.words, sentence.columns, sentence.line)
+            yield self.from_words(sentence.words, sentence.columns, sentence.line)
 
-    def _json_lines(self, path: PathOrFile) -> Iterator[Cut]:
+    def _json_lines(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
         for line in read_lines(path):
             if line[1].strip(" \t"):
                 try:
-                    yield from self._of_json(line)
+                    yield from self._from_json(line)
                 except ValueError as error:
                     raise malformed(path, line, str(error)) from None
 
-    def _of_json(self, line: Line) -> Iterable[Cut]:
+    def _from_json(self, line: Line) -> Iterable[TokenizedSentence]:
         number, text = line
-        given = json_object(text)
-        if ("text" in given) == ("words" in given):
+        record = json_object(text)
+        if ("text" in record) == ("words" in record):
             raise ValueError('expected either "text" or "words"')
-        if "words" in given:
-            if given["words"] == []:
+        if "words" in record:
+            if record["words"] == []:
                 return []
-            columns = {name: given[name] for name in self.needs if name in given}
-            return [self.of_words(given["words"], columns, number)]
-        self.check_raw()
-        check_text("text", given["text"])
-        return [replace(it, line=number) for it in tokenize.cut(given["text"], self.tokens, lines=self.lines)]
+            columns = {name: record[name] for name in self.required_columns if name in record}
+            return [self.from_words(record["words"], columns, number)]
+        self.check_raw_text()
+        check_text("text", record["text"])
+        sentences = tokenize(record["text"], self.tokens, lines=self.lines)
+        return [replace(sentence, line=number) for sentence in sentences]
 
 
 def check_words(name: str, words: Any) -> None:
+    """Raise ValueError unless `words` is a list of non-empty texts."""
     if not isinstance(words, list | tuple):
         raise ValueError(f"{name} must be a list of strings")
-    for place, word in enumerate(words, 1):
+    for number, word in enumerate(words, 1):
         if word == "":
-            raise ValueError(f"empty word: item {place} of {name}")
-        check_text(f"item {place} of {name}", word)
+            raise ValueError(f"empty word: item {number} of {name}")
+        check_text(f"item {number} of {name}", word)
 
 
 def check_text(name: str, text: Any) -> None:
-    """ValueError for what no UTF-8 file without NUL can hold."""
+    """Raise ValueError for a value that a UTF-8 file without NUL cannot contain."""
     if not isinstance(text, str):
         raise ValueError(f"{name} must be a string")
     if "\0" in text:

@@ -1,4 +1,4 @@
-"""Tagged sentences as JSON lines, as CoNLL columns, coloured for a terminal, and as a page of HTML."""
+"""Output of `predict`: JSON lines, CoNLL columns, colored text for a terminal, or an HTML page."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from ner_experiments.predict.tagger import Tagged
+from ner_experiments.predict.tagger import TaggedSentence
 
 DIGITS = 4
-"""Of a probability."""
-COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue")
+"""Decimals of a probability."""
+COLORS = ("cyan", "yellow", "magenta", "green", "red", "blue")
 SHADES = ("#b9e3f9", "#fde6a8", "#ecc9f2", "#c5ecc0", "#fbcfc4", "#d0d5fb")
-"""Light enough for black letters."""
+"""Background colors, light enough for black text."""
 JOINERS = frozenset("\u200c\u200d")
-"""They hide nothing, and hold emoji and some scripts together."""
+"""Zero-width joiners, which emoji and some scripts need."""
 
-Piece = tuple[str, int, str, float]
-"""A part of a sentence's text, where it starts, the type or tag that it has or "", and its probability."""
+Segment = tuple[str, int, str, float]
+"""A part of a sentence's text, its offset, its type or tag ("" for none), and its probability."""
 
 HEAD = """<!doctype html>
 <html lang="und">
@@ -44,19 +44,20 @@ mark small {{ font-size: 0.7em; font-weight: bold; margin-left: 0.4em }}
 FOOT = "</body>\n</html>\n"
 
 
-def write_jsonl(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> None:
-    """An object a line: where the sentence stands, its tokens' offsets, and its mentions or tags."""
+def write_jsonl(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
+    """Write an object per line: position of the sentence, offsets of its tokens, its mentions or tags."""
     for sentence in tagged:
-        file.write(json.dumps(record(sentence), ensure_ascii=False) + "\n")
+        file.write(json.dumps(to_json(sentence), ensure_ascii=False) + "\n")
 
 
-def record(tagged: Tagged) -> dict[str, Any]:
+def to_json(tagged: TaggedSentence) -> dict[str, Any]:
+    """The sentence and its predictions as a JSON object."""
     it = tagged.sentence
-    place = {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text}
-    tokens = [list(pair) for pair in it.places]
+    position = {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text}
+    tokens = [list(pair) for pair in it.offsets]
     if tagged.probabilities:
-        sure = [round(probability, DIGITS) for probability in tagged.probabilities]
-        return {**place, "tokens": tokens, "tags": list(tagged.tags), "probabilities": sure}
+        probabilities = [round(probability, DIGITS) for probability in tagged.probabilities]
+        return {**position, "tokens": tokens, "tags": list(tagged.tags), "probabilities": probabilities}
     mentions = [
         {
             "start": mention.start,
@@ -67,101 +68,104 @@ def record(tagged: Tagged) -> dict[str, Any]:
         }
         for mention in tagged.mentions
     ]
-    return {**place, "tokens": tokens, "mentions": mentions}
+    return {**position, "tokens": tokens, "mentions": mentions}
 
 
-def write_conll(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> None:
-    """A token a line: the word, where it starts and ends, how probable its mention or tag is, and its tag.
+def write_conll(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
+    """Write a token per line: word, start, end, probability of its mention or tag, and tag.
 
-    Mentions are IOB2, and a token of none has _ for a probability. White space in a token becomes U+2423.
+    Mentions are IOB2. A token outside mentions has the probability _. White space in a token becomes U+2423.
     """
     for sentence in tagged:
-        it, sure = sentence.sentence, of_tokens(sentence)
+        it, probabilities = sentence.sentence, token_probabilities(sentence)
         for word, (start, end), probability, tag in zip(
-            it.words, it.places, sure, sentence.tags, strict=True
+            it.words, it.offsets, probabilities, sentence.tags, strict=True
         ):
             file.write(f"{one_field(word)} {start} {end} {probability} {one_field(tag)}\n")
         file.write("\n")
 
 
-def of_tokens(tagged: Tagged) -> list[str]:
-    """Each token's probability: of its mention, or of its tag."""
+def token_probabilities(tagged: TaggedSentence) -> list[str]:
+    """For each token the probability of its mention or tag, formatted; _ outside mentions."""
     if tagged.probabilities:
         return [f"{probability:.{DIGITS}f}" for probability in tagged.probabilities]
-    sure = ["_"] * len(tagged.tags)
-    number = {start: place for place, (start, _) in enumerate(tagged.sentence.places)}
+    probabilities = ["_"] * len(tagged.tags)
+    tokens = {start: token for token, (start, _) in enumerate(tagged.sentence.offsets)}
     for mention in tagged.mentions:
-        place = number[mention.start]
-        while place < len(sure) and tagged.sentence.places[place][1] <= mention.end:
-            sure[place] = f"{mention.probability:.{DIGITS}f}"
-            place += 1
-    return sure
+        token = tokens[mention.start]
+        while token < len(probabilities) and tagged.sentence.offsets[token][1] <= mention.end:
+            probabilities[token] = f"{mention.probability:.{DIGITS}f}"
+            token += 1
+    return probabilities
 
 
 def one_field(text: str) -> str:
+    """The text with white space as U+2423, so that it is one field of a column file."""
     return "".join("␣" if character in " \t\r\n" else character for character in text)
 
 
-def write_terminal(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> None:
-    """A line for each sentence, with type and probability behind each mention; in colour on a terminal."""
+def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
+    """Write a line per sentence, with type and probability after each mention; in color on a terminal."""
     console = Console(file=file, highlight=False, soft_wrap=True)
     for sentence in tagged:
         line = Text()
-        for text, _, kind, probability in pieces(sentence):
-            colour = COLOURS[types.index(kind) % len(COLOURS)] if kind else ""
-            line.append(visible(text), style=f"bold {colour}" if kind else "")
+        for text, _, kind, probability in segments(sentence):
+            color = COLORS[types.index(kind) % len(COLORS)] if kind else ""
+            line.append(visible(text), style=f"bold {color}" if kind else "")
             if kind:
-                line.append(f" [{kind} {probability:.2f}]", style=colour)
+                line.append(f" [{kind} {probability:.2f}]", style=color)
         console.print(line)
 
 
 def visible(text: str) -> str:
-    """What could move the cursor or turn the line around is written out; a line end is a space."""
+    """The text on one line, with characters that could move the cursor or change its direction escaped."""
     flat = re.sub(r"[ \t\r]*\n[ \t\r\n]*", " ", text)
     return "".join(c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in flat)
 
 
-def write_html(tagged: Iterable[Tagged], file: TextIO, types: Sequence[str]) -> None:
-    """A page that needs nothing else: a paragraph for each sentence, each mention with its offsets."""
+def write_html(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
+    """Write a self-contained page: a paragraph per sentence, with the offsets of each mention as its title."""
     shades = [f".k{number} {{ background: {shade} }}" for number, shade in enumerate(SHADES)]
     file.write(HEAD.format(shades="\n".join(shades)))
     for sentence in tagged:
-        body = "".join(marked(piece, types) for piece in pieces(sentence))
+        body = "".join(segment_html(segment, types) for segment in segments(sentence))
         file.write(f'<p dir="auto">{body}</p>\n')
     file.write(FOOT)
 
 
-def marked(piece: Piece, types: Sequence[str]) -> str:
-    text, start, kind, probability = piece
+def segment_html(segment: Segment, types: Sequence[str]) -> str:
+    """A segment as HTML; mentions and tags are marked."""
+    text, start, kind, probability = segment
     if not kind:
         return escape(text)
     shade = types.index(kind) % len(SHADES)
     about = f"{kind}, probability {probability:.{DIGITS}f}, characters {start} to {start + len(text)}"
-    shown = f"<small>{escape(kind)} {probability:.2f}</small>"
-    return f'<mark class="k{shade}" title="{escape(about)}">{escape(text)}{shown}</mark>'
+    label = f"<small>{escape(kind)} {probability:.2f}</small>"
+    return f'<mark class="k{shade}" title="{escape(about)}">{escape(text)}{label}</mark>'
 
 
-def pieces(tagged: Tagged) -> Iterator[Piece]:
-    """The text of the sentence in order, none of it left out."""
+def segments(tagged: TaggedSentence) -> Iterator[Segment]:
+    """The whole text of the sentence, split at its mentions or tags."""
     it, done = tagged.sentence, 0
-    for start, end, kind, probability in found(tagged):
+    for start, end, kind, probability in labeled_spans(tagged):
         yield it.text[done : start - it.start], it.start + done, "", 0.0
         yield it.text[start - it.start : end - it.start], start, kind, probability
         done = end - it.start
     yield it.text[done:], it.start + done, "", 0.0
 
 
-def found(tagged: Tagged) -> Iterator[tuple[int, int, str, float]]:
+def labeled_spans(tagged: TaggedSentence) -> Iterator[tuple[int, int, str, float]]:
+    """Start, end, type or tag, and probability of each mention or tag."""
     if tagged.probabilities:
-        for place, tag, probability in zip(
-            tagged.sentence.places, tagged.tags, tagged.probabilities, strict=True
+        for offsets, tag, probability in zip(
+            tagged.sentence.offsets, tagged.tags, tagged.probabilities, strict=True
         ):
-            yield *place, tag, probability
+            yield *offsets, tag, probability
     for mention in tagged.mentions:
         yield mention.start, mention.end, mention.type, mention.probability
 
 
-Write = Callable[[Iterable[Tagged], TextIO, Sequence[str]], None]
+Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
     "jsonl": write_jsonl,
     "conll": write_conll,

@@ -1,4 +1,4 @@
-"""Trained runs at work on other text: `load(run).tag(text)`."""
+"""Tagging of new text with a finished run: `load(run).tag(text)`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode
-from ner_experiments.predict import tokenize
-from ner_experiments.predict.input import Reading, check_text
-from ner_experiments.predict.tokenize import Cut
+from ner_experiments.predict.input import InputReader, check_text
+from ner_experiments.predict.tokenize import TokenizedSentence, tokenize
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import run_of
@@ -24,12 +23,33 @@ from ner_experiments.tagger import Tagger
 
 PARTS = (artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
 CHUNK = 16_384
-"""Tokens that are read before the first of them are tagged, at least, if there are so many."""
+"""Number of tokens that are collected before they are tagged together."""
+
+
+def load(
+    run: Path | str, *, tokens: Tokens | None = None, lines: bool = False, device: str = "cpu"
+) -> TextTagger:
+    """The tagger of a finished run's folder. Executes no code from the folder, and needs no corpus.
+
+    Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. With `lines`, each line is a
+    sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run.
+    """
+    folder = Path(run)
+    artifacts.verify(folder, run_of(folder).metrics, PARTS)
+    source = build.source(read_config(folder))
+    tagger, encoder = build.load(folder)
+    for input in encoder.inputs.values():
+        input.disable_cache()
+    required = [name for input in encoder.inputs.values() for name in input.required_columns()]
+    reader = InputReader(
+        source=source, tokens=tokens or source.tokens, required_columns=required, lines=lines
+    )
+    return TextTagger(tagger.to(device), encoder, reader)
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """document[start:end] is `text`; `probability`: of just these tokens being a mention of the type."""
+    """A predicted mention: `text` is document[start:end], `probability` is that of exactly this mention."""
 
     start: int
     end: int
@@ -39,109 +59,95 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
-    """A sentence and what was found in it.
+class TaggedSentence:
+    """A sentence and its predictions.
 
-    tags: one a token; mentions as IOB2. Of a run that tags every token, such as by its part of speech,
-    there are no mentions, but each tag has its probability.
+    tags: one per token, with mentions as IOB2. A run whose task is "tags", such as part of speech, has no
+    mentions but a probability for each tag.
     """
 
-    sentence: Cut
+    sentence: TokenizedSentence
     tags: tuple[str, ...]
     mentions: tuple[Mention, ...] = ()
     probabilities: tuple[float, ...] = ()
 
 
 class TextTagger:
-    """Tags text by a trained run, in batches of a bounded number of tokens; a longer sentence comes alone.
+    """Tags text with a trained model, in batches of a bounded number of tokens; a longer sentence comes alone.
 
-    The probability of a mention from token s to token e is exact. BIOES tags t_s ... t_e decide it, so it is
-    p(y_s = t_s, ..., y_e = t_e | x), the sum over all tags of the other tokens: see the decoders'
-    `span_probabilities`. It says how sure the model is, not how often it is right.
+    The probability of a mention from token s to token e is exact. It is determined by its BIOES tags, so it
+    is p(y_s = t_s, ..., y_e = t_e | x), summed over all tags of the other tokens: see the decoders'
+    `span_probabilities`. It is the model's confidence, which need not be calibrated.
     """
 
-    def __init__(self, tagger: Tagger, encoder: Encoder, reading: Reading) -> None:
-        self.tagger, self.encoder, self.reading = tagger, encoder, reading
+    def __init__(self, tagger: Tagger, encoder: Encoder, reader: InputReader) -> None:
+        self.tagger, self.encoder, self.reader = tagger, encoder, reader
 
     @property
     def types(self) -> list[str]:
-        """What a mention may be, or the tags that a token may have."""
+        """The types of mentions, or the tags of a run whose task is "tags"."""
         if self.encoder.task == "tags":
             return list(self.encoder.labels)
         return list(dict.fromkeys(label[2:] for label in self.encoder.labels if label != "O"))
 
-    def tag(self, text: str) -> list[Tagged]:
-        """The sentences of a document. ValueError if the run reads more than words, or for a NUL."""
-        self.reading.check_raw()
+    def tag(self, text: str) -> list[TaggedSentence]:
+        """Tag the sentences of a document. Raises ValueError if the run reads columns, or for a NUL."""
+        self.reader.check_raw_text()
         check_text("the text", text)
-        return list(self.stream(tokenize.cut(text, self.reading.tokens, lines=self.reading.lines)))
+        return list(self.stream(tokenize(text, self.reader.tokens, lines=self.reader.lines)))
 
-    def tag_words(self, words: Sequence[str], **columns: Sequence[str]) -> Tagged:
-        """A sentence that is cut already, with the columns that the run reads besides, such as pos=[...]."""
+    def tag_words(self, words: Sequence[str], **columns: Sequence[str]) -> TaggedSentence:
+        """Tag a tokenized sentence, given with the columns that the run reads, such as pos=[...]."""
         if not words:
             raise ValueError("a sentence must have a word")
-        (tagged,) = self.stream([self.reading.of_words(words, columns)])
+        (tagged,) = self.stream([self.reader.from_words(words, columns)])
         return tagged
 
-    def stream(self, sentences: Iterable[Cut]) -> Iterator[Tagged]:
-        """One by one, in their order; reads some `CHUNK` tokens ahead."""
-        chunk: list[Cut] = []
+    def stream(self, sentences: Iterable[TokenizedSentence]) -> Iterator[TaggedSentence]:
+        """Tag sentences lazily and in order, reading some `CHUNK` tokens ahead."""
+        chunk: list[TokenizedSentence] = []
         tokens = 0
         for sentence in sentences:
             chunk.append(sentence)
-            tokens += len(sentence.places)
+            tokens += len(sentence.offsets)
             if tokens >= CHUNK:
-                yield from self._chunk(chunk)
+                yield from self._tag_chunk(chunk)
                 chunk, tokens = [], 0
         if chunk:
-            yield from self._chunk(chunk)
+            yield from self._tag_chunk(chunk)
 
     @torch.inference_mode()
-    def _chunk(self, chunk: Sequence[Cut]) -> list[Tagged]:
+    def _tag_chunk(self, chunk: Sequence[TokenizedSentence]) -> list[TaggedSentence]:
         filler = self.encoder.labels[0]
         sentences = [Sentence(words := it.words, (filler,) * len(words), it.columns) for it in chunk]
         encoded = self.encoder.encode(sentences, self.tagger.device)
-        found: dict[int, Tagged] = {}
+        tagged: dict[int, TaggedSentence] = {}
         try:
             for numbers in EVALUATION.in_order(encoded.lengths):
                 batch = encoded.batch(numbers, share=True)
-                found.update(zip(numbers.tolist(), self._batch(chunk, numbers.tolist(), batch), strict=True))
+                of_batch = self._tag_batch(chunk, numbers.tolist(), batch)
+                tagged.update(zip(numbers.tolist(), of_batch, strict=True))
         finally:
             self.tagger.shared.clear()
-        return [found[number] for number in range(len(chunk))]
+        return [tagged[number] for number in range(len(chunk))]
 
-    def _batch(self, chunk: Sequence[Cut], numbers: Sequence[int], batch: Batch) -> Iterator[Tagged]:
-        of_batch = decoded(self.tagger, self.encoder, batch)
-        for number, (tags, spans, probabilities) in zip(numbers, of_batch, strict=True):
+    def _tag_batch(
+        self, chunk: Sequence[TokenizedSentence], numbers: Sequence[int], batch: Batch
+    ) -> Iterator[TaggedSentence]:
+        predictions = decoded(self.tagger, self.encoder, batch)
+        for number, (tags, spans, probabilities) in zip(numbers, predictions, strict=True):
             if self.encoder.task == "mentions":
                 yield with_mentions(chunk[number], spans, probabilities)
             else:
-                yield Tagged(chunk[number], tuple(tags), probabilities=tuple(probabilities))
+                yield TaggedSentence(chunk[number], tuple(tags), probabilities=tuple(probabilities))
 
 
-def with_mentions(sentence: Cut, spans: Sequence[Span], probabilities: Sequence[float]) -> Tagged:
+def with_mentions(
+    sentence: TokenizedSentence, spans: Sequence[Span], probabilities: Sequence[float]
+) -> TaggedSentence:
     mentions = []
     for (first, last, kind), probability in zip(spans, probabilities, strict=True):
-        start, end = sentence.places[first][0], sentence.places[last - 1][1]
+        start, end = sentence.offsets[first][0], sentence.offsets[last - 1][1]
         text = sentence.text[start - sentence.start : end - sentence.start]
         mentions.append(Mention(start, end, kind, text, probability))
-    return Tagged(sentence, encode(spans, len(sentence.places), "iob2"), tuple(mentions))
-
-
-def load(
-    run: Path | str, *, tokens: Tokens | None = None, lines: bool = False, device: str = "cpu"
-) -> TextTagger:
-    """The tagger of a finished run's folder. Executes nothing that lies there, and needs no corpus.
-
-    Raw text is cut into what the run's corpus has for tokens unless `tokens` says otherwise; with `lines`
-    each line is a sentence, such as a tweet. ValueError or OSError for what is no finished run's folder.
-    """
-    folder = Path(run)
-    artifacts.verify(folder, run_of(folder).metrics, PARTS)
-    source = build.source(read_config(folder))
-    tagger, encoder = build.load(folder)
-    for input in encoder.inputs.values():
-        input.keep_nothing()
-    needs = [name for input in encoder.inputs.values() for name in input.needs()]
-    reading = Reading(source=source, tokens=tokens or source.tokens, needs=needs, lines=lines)
-    return TextTagger(tagger.to(device), encoder, reading)
+    return TaggedSentence(sentence, encode(spans, len(sentence.offsets), "iob2"), tuple(mentions))

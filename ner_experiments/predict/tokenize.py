@@ -1,12 +1,9 @@
-"""English text cut into words, and the ends of its sentences, by rules near those of the English corpora.
+"""Sentence splitting and tokenization of raw text, with character offsets, line by line and in linear time.
 
-Words are cut as in CoNLL-2003 (`do n't`, `Ann 's`, `U.S.`, `Mr.`, `US$ 3.50`, quotes and brackets as they are
-written), but addresses, @names, #tags and emoticons stay whole, as in tweets.
-
-Raw text cut into sentences and tokens that know their places, line by line, in time linear in the text.
-
-Where a sentence ends is told by rules, from what stands before and one token after. Those of words are in
-`raw_words`; of Chinese each character is a token unless it is white space, as in its corpora.
+English follows rules close to those of the English corpora. Words are split as in CoNLL-2003 (`do n't`, `Ann 's`,
+`U.S.`, `Mr.`, `US$ 3.50`, quotes and brackets as written), but addresses, @names, #tags and emoticons stay whole,
+as in tweets. In Chinese, as in its corpora, each character but white space is a token. Whether a sentence ends is
+decided from the tokens before and one token after.
 """
 
 from __future__ import annotations
@@ -15,12 +12,91 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from ner_experiments.data.sentence import Tokens
 
-# What no word holds, but for a few joints. Nothing is tried twice: no text takes more than linear time.
-# Possessive loops are of single characters alone, as those of groups go wrong in Python 3.11.2 (Debian 12).
+
+class Token(NamedTuple):
+    """A token. `before` is the white space in front of it, `start` its 0-based offset, `line` 1-based."""
+
+    before: str
+    text: str
+    start: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedSentence:
+    """A sentence of a document and the offsets of its tokens.
+
+    Offsets are 0-based characters of the document: token i is document[begin:end] for `offsets[i]`, and
+    `text` is document[start:start + len(text)]. `line` is the 1-based input line of its start. `columns`
+    holds further layers, such as parts of speech, with one value per token.
+    """
+
+    text: str
+    start: int
+    offsets: tuple[tuple[int, int], ...]
+    line: int
+    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.text[begin - self.start : end - self.start] for begin, end in self.offsets)
+
+
+def tokenize(text: str, tokens: Tokens, *, lines: bool = False) -> Iterator[TokenizedSentence]:
+    """The sentences of a document; see `tokenize_lines`."""
+    return tokenize_lines(StringIO(text, newline="\n"), tokens, lines=lines)
+
+
+def tokenize_lines(
+    document: Iterable[str], tokens: Tokens, *, lines: bool = False
+) -> Iterator[TokenizedSentence]:
+    """The sentences of a document, given as lines with their line ends. No token crosses a line end.
+
+    A blank line always ends a sentence. Any other line end is mere white space, unless `lines` makes each line
+    a sentence.
+    """
+    find_tokens, ends = _RULES[tokens]
+    sentence: list[Token] = []
+    for token in _tokens(document, find_tokens):
+        if sentence:
+            line_ends = token.line - sentence[-1].line
+            if line_ends > 1 or (line_ends if lines else ends(sentence, token)):
+                yield _sentence(sentence)
+                sentence = []
+        sentence.append(token)
+    if sentence:
+        yield _sentence(sentence)
+
+
+def _tokens(
+    document: Iterable[str], find_tokens: Callable[[str], Iterator[tuple[int, int]]]
+) -> Iterator[Token]:
+    start, before = 0, ""
+    for number, line in enumerate(document, 1):
+        done = 0
+        for begin, end in find_tokens(line):
+            yield Token(before + line[done:begin], line[begin:end], start + begin, number)
+            before, done = "", end
+        before += line[done:]
+        start += len(line)
+
+
+def _sentence(tokens: Sequence[Token]) -> TokenizedSentence:
+    first, *others = tokens
+    text = first.text + "".join(token.before + token.text for token in others)
+    offsets = tuple((token.start, token.start + len(token.text)) for token in tokens)
+    return TokenizedSentence(text, first.start, offsets, first.line)
+
+
+# English
+
+# Characters that no word contains, except where the pattern of words allows it. The pattern never backtracks, so
+# that tokenization is linear. Possessive quantifiers apply to single characters only, as those of groups are
+# broken in Python 3.11.2 (Debian 12).
 _APART = r"""\s"“”„«»‹›()\[\]{}<>;!?…,:$£€¥%*=|~^\\`'’‘/"""
 _TOKEN = re.compile(
     rf"""
@@ -38,8 +114,7 @@ _TOKEN = re.compile(
 )
 _AFTER_ADDRESS = frozenset(".,;:!?'’)]}…")
 _CLITIC = re.compile(r"n['’]t|['’](?:s|m|re|ve|ll|d)", re.IGNORECASE)
-_CLITICS = (3, 2)
-"""How long they are."""
+_CLITIC_LENGTHS = (3, 2)
 _INITIALS = re.compile(r"[A-Z]|(?:[^\W\d_]\.)+[^\W\d_]")
 _NUMBER_AHEAD = re.compile(r"\.\s*\d")
 _TITLE = re.compile(
@@ -53,12 +128,12 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PRONOUN = "I"
-"""More often a word than an initial where a sentence may end."""
+"""Before a full stop, more often a word than an initial."""
 
 _STOPS = frozenset((".", "…"))
 _CLOSES = frozenset("\"'”’»)]}")
 _ENDS = _CLOSES.union(".…!?")
-"""The last character of all that may end a sentence."""
+"""Last characters of tokens that may end a sentence."""
 _GOES_ON = frozenset(",;:)]}%")
 _BEGINS = re.compile(
     """The|An?|This|That|These|Those|He|She|It|We|You|They|I|But|And|In|On|At|For|If|As|When|While|After|Before
@@ -68,56 +143,48 @@ _BEGINS = re.compile(
 _LOOK_BACK = 4
 
 
-class Placed(Protocol):
-    @property
-    def before(self) -> str:
-        """The white space in front of the token."""
-        ...
-
-    @property
-    def text(self) -> str: ...
-
-
 def words(line: str) -> Iterator[tuple[int, int]]:
-    """Where each token begins, and where it is over; none holds white space."""
-    place = 0
-    while found := _TOKEN.search(line, place):
-        begin, place = found.span()
-        if found["address"]:
-            while line[place - 1] in _AFTER_ADDRESS:
-                place -= 1
-        elif word := found["word"]:
-            if line.startswith(".", place) and _takes_full_stop(word, line, place):
-                place += 1
-            elif ("'" in word or "’" in word) and (clitic := _clitic(word)):
-                yield begin, place - clitic
-                begin = place - clitic
-        yield begin, place
+    """Start and end of each token of a line. No token contains white space."""
+    end = 0
+    while match := _TOKEN.search(line, end):
+        begin, end = match.span()
+        if match["address"]:
+            while line[end - 1] in _AFTER_ADDRESS:
+                end -= 1
+        elif word := match["word"]:
+            if line.startswith(".", end) and _takes_full_stop(word, line, end):
+                end += 1
+            elif ("'" in word or "’" in word) and (clitic := _clitic_length(word)):
+                yield begin, end - clitic
+                begin = end - clitic
+        yield begin, end
 
 
-def _takes_full_stop(word: str, line: str, place: int) -> bool:
-    """Whether the full stop behind a word, which is no part of `...`, belongs to it."""
-    if line.startswith("..", place):
+def _takes_full_stop(word: str, line: str, end: int) -> bool:
+    """Whether the full stop at `end` belongs to the word before it, as in abbreviations; not in `...`."""
+    if line.startswith("..", end):
         return False
     if word.lower() == "no":
-        return _NUMBER_AHEAD.match(line, place) is not None
+        return _NUMBER_AHEAD.match(line, end) is not None
     if _TITLE.fullmatch(word) or _ABBREVIATION.fullmatch(word):
         return True
     return word != _PRONOUN and _INITIALS.fullmatch(word) is not None
 
 
-def _clitic(word: str) -> int:
-    """How many characters of a word's end are a token of their own, as in `ca n't` and `Ann 's`."""
-    ends = (size for size in _CLITICS if size < len(word) and _CLITIC.fullmatch(word, len(word) - size))
-    return next(ends, 0)
+def _clitic_length(word: str) -> int:
+    """Length of a clitic at the word's end, as in `ca n't` and `Ann 's`; 0 if there is none."""
+    sizes = (
+        size for size in _CLITIC_LENGTHS if size < len(word) and _CLITIC.fullmatch(word, len(word) - size)
+    )
+    return next(sizes, 0)
 
 
-def ends(sentence: Sequence[Placed], following: Placed) -> bool:
-    """Whether a sentence is over with what stands there of it, before the token that follows.
+def ends_sentence(sentence: Sequence[Token], following: Token) -> bool:
+    """Whether the sentence ends before the token `following`.
 
-    It is over behind `.`, `!`, `?`, or dots, and the quotes and brackets that close there, if the next token
-    stands apart and begins with no small letter; behind an abbreviation only before such as `The`, and
-    never behind a title or a single initial.
+    It ends after `.`, `!`, `?` or dots, and the quotes and brackets that close there, if white space follows
+    and the next token does not start with a lower-case letter. After an abbreviation it ends only before
+    words such as `The`, and never after a title or a single initial.
     """
     if sentence[-1].text[-1] not in _ENDS:
         return False
@@ -136,92 +203,27 @@ def ends(sentence: Sequence[Placed], following: Placed) -> bool:
     return not _TITLE.fullmatch(last[:-1]) and _BEGINS.fullmatch(following.text) is not None
 
 
+# Chinese
+
 _CHARACTER = re.compile(r"\S")
 _CHINESE_STOPS = frozenset("。！？!?…")
 _CHINESE_CLOSES = frozenset("”’」』）)】》\"'")
 
 
-class Token(NamedTuple):
-    """`before` is the white space in front of it; `start` counts characters from 0, `line` lines from 1."""
-
-    before: str
-    text: str
-    start: int
-    line: int
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """A sentence as it stands in its document, and its tokens.
-
-    Offsets count the characters of the document from 0: token i is document[begin:end] for `places[i]`, and
-    `text` is document[start:start + len(text)]. `line`, from 1, is the one of the input where it begins.
-    `columns` holds further layers, such as parts of speech, one symbol a token.
-    """
-
-    text: str
-    start: int
-    places: tuple[tuple[int, int], ...]
-    line: int
-    columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return tuple(self.text[begin - self.start : end - self.start] for begin, end in self.places)
-
-
-def cut(text: str, tokens: Tokens, *, lines: bool = False) -> Iterator[Cut]:
-    """The sentences of a document; see `sentences`."""
-    return sentences(StringIO(text, newline="\n"), tokens, lines=lines)
-
-
-def sentences(document: Iterable[str], tokens: Tokens, *, lines: bool = False) -> Iterator[Cut]:
-    """The sentences of a document that comes line by line, each with its end; no token reaches beyond one.
-
-    A blank line always ends a sentence. A line end is white space as any other, or with `lines` the only
-    thing that ends one.
-    """
-    find, ends = _RULES[tokens]
-    inside: list[Token] = []
-    for token in _tokens(document, find):
-        if inside:
-            apart = token.line - inside[-1].line
-            if apart > 1 or (apart if lines else ends(inside, token)):
-                yield _sentence(inside)
-                inside = []
-        inside.append(token)
-    if inside:
-        yield _sentence(inside)
-
-
-def _tokens(document: Iterable[str], find: Callable[[str], Iterator[tuple[int, int]]]) -> Iterator[Token]:
-    start, before = 0, ""
-    for number, line in enumerate(document, 1):
-        done = 0
-        for begin, end in find(line):
-            yield Token(before + line[done:begin], line[begin:end], start + begin, number)
-            before, done = "", end
-        before += line[done:]
-        start += len(line)
-
-
-def _sentence(tokens: Sequence[Token]) -> Cut:
-    first, *others = tokens
-    text = first.text + "".join(token.before + token.text for token in others)
-    places = tuple((token.start, token.start + len(token.text)) for token in tokens)
-    return Cut(text, first.start, places, first.line)
-
-
 def _characters(line: str) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in _CHARACTER.finditer(line))
+    return (match.span() for match in _CHARACTER.finditer(line))
 
 
-def _ends_characters(sentence: Sequence[Token], following: Token) -> bool:
-    """Behind the last of `。！？!?…` in a row, and of the quotes and brackets that close there."""
+def _ends_sentence_of_characters(sentence: Sequence[Token], following: Token) -> bool:
+    """Whether the sentence ends: after a run of `。！？!?…` and the quotes and brackets that close there."""
     if following.text in _CHINESE_STOPS or (following.text in _CHINESE_CLOSES and not following.before):
         return False
-    behind = (token.text for token in reversed(sentence[-_LOOK_BACK:]))
-    return next((text in _CHINESE_STOPS for text in behind if text not in _CHINESE_CLOSES), False)
+    last = (token.text for token in reversed(sentence[-_LOOK_BACK:]))
+    return next((text in _CHINESE_STOPS for text in last if text not in _CHINESE_CLOSES), False)
 
 
-_RULES = {"words": (words, ends), "characters": (_characters, _ends_characters)}
+_RULES = {
+    "words": (words, ends_sentence),
+    "characters": (_characters, _ends_sentence_of_characters),
+}
+"""Kind of tokens -> functions that find the tokens of a line and decide where sentences end."""

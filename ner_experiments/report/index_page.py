@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Site
 from ner_experiments.tables.pages import cost, hours
@@ -117,7 +117,7 @@ def single_runs(results: Path) -> Grid:
         its = json.loads(path.read_text(encoding="utf-8")).get("metrics", {})
         if "task" not in its:
             continue
-        key = HEADLINES[its["task"]][0]
+        key = PRIMARY_METRIC[its["task"]][0]
         scores = [f"{100 * its[part][key]:.2f}" if part in its else "" for part in ("dev", "test")]
         seconds = f"{its['seconds'] / its['epochs']:.1f}"
         lines.append(

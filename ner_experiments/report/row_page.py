@@ -75,7 +75,7 @@ def seeds(runs: Runs) -> Section:
     first = next(iter(runs.values()))
     mentions = first.metrics["task"] == "mentions"
     names = ("precision", "recall", "f1") if mentions else ("accuracy",)
-    shown = [name.replace("f1", "F1") for name in (first.headline, *names)]
+    shown = [name.replace("f1", "F1") for name in (first.primary_metric, *names)]
     headings = [
         "seed",
         f"dev {shown[0]}",
@@ -99,7 +99,7 @@ def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
     its = run.metrics
     return [
         f"{seed}",
-        f"{100 * its['dev'][run.headline]:.2f}",
+        f"{100 * its['dev'][run.primary_metric]:.2f}",
         *(f"{100 * its['test'][name]:.2f}" for name in names),
         f"{its['best_epoch']}",
         f"{its['epochs']}",

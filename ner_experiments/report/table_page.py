@@ -129,8 +129,8 @@ def curves(entry: Entry) -> Section | None:
 
 def scored_on(result: Result) -> tuple[str, str, str]:
     """The corpus, its checksum, and what is counted of it."""
-    headline = next(iter(result.runs.values())).headline
-    return result.data["name"], result.data["checksum"], headline
+    primary_metric = next(iter(result.runs.values())).primary_metric
+    return result.data["name"], result.data["checksum"], primary_metric
 
 
 def cost(entry: Entry, links: Links) -> Section | None:

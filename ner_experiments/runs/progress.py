@@ -14,7 +14,7 @@ SLURM_TASK = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID")
 
 
 def left(
-    rows: Sequence[Mapping[str, Any]], headline: str, limit: int, patience: int
+    rows: Sequence[Mapping[str, Any]], primary_metric: str, limit: int, patience: int
 ) -> tuple[float, float] | None:
     """Seconds that training will take at least, if dev does not improve any more, and at most.
 
@@ -23,7 +23,7 @@ def left(
     """
     if not rows:
         return None
-    scores = [row[f"dev_{headline}"] for row in rows]
+    scores = [row[f"dev_{primary_metric}"] for row in rows]
     since = len(rows) - 1 - scores.index(max(scores))
     most = limit - len(rows)
     least = min(most, patience - since if max(scores) > 0 else patience + 1)

@@ -13,7 +13,7 @@ import numpy as np
 from omegaconf import DictConfig
 
 from ner_experiments.config.identity import identity, run_folder
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.data.tags import spans
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.predictions import Predicted
@@ -34,11 +34,11 @@ class Run:
     @property
     def score(self) -> float:
         """F1 or accuracy on test, in percent."""
-        return 100 * float(self.metrics["test"][self.headline])
+        return 100 * float(self.metrics["test"][self.primary_metric])
 
     @property
-    def headline(self) -> str:
-        return HEADLINES[self.metrics["task"]][0]
+    def primary_metric(self) -> str:
+        return PRIMARY_METRIC[self.metrics["task"]][0]
 
     def counts(self) -> np.ndarray:
         """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
@@ -55,7 +55,7 @@ class Run:
     def peeked(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
         path = self.whole(artifacts.PEEK)
-        return [100 * row[f"test_{self.headline}"] for row in rows_of(path)] if path.exists() else []
+        return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)] if path.exists() else []
 
     def predicted(self) -> list[Predicted]:
         self.whole("predictions/test.conll")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.identity import experiment
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, METRICS, read_config
 from ner_experiments.utils.locks import is_held
@@ -149,8 +149,8 @@ def finished(folder: Path, label: str, seed: int) -> Status:
         metrics = artifacts.read(folder / METRICS)
     except (artifacts.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
-    headline = HEADLINES[metrics["task"]][0]
-    dev, test = metrics["dev"][headline], metrics.get("test", {}).get(headline)
+    primary_metric = PRIMARY_METRIC[metrics["task"]][0]
+    dev, test = metrics["dev"][primary_metric], metrics.get("test", {}).get(primary_metric)
     epochs = {"epoch": metrics["epochs"], "best_epoch": metrics["best_epoch"]}
     return Status(label, seed, DONE, str(folder), dev=dev, best=dev, test=test, **epochs)
 

@@ -11,7 +11,7 @@ import wandb_workspaces.workspaces as workspaces
 from ner_experiments.build import source
 from ner_experiments.config.identity import KNOBS, counted, experiment, flat, kind
 from ner_experiments.config.overrides import compared, decides, named, numeric, settings
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.loggers.final import MAPS, name_of_map
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
@@ -50,7 +50,7 @@ def by_score(rows: Sequence[Experiment]) -> dict[str, list[Experiment]]:
     tasks = [source(row.cfg).task for row in rows]
     return {
         score: [row for row, its in zip(rows, tasks, strict=True) if its == task]
-        for task, (score, _) in HEADLINES.items()
+        for task, (score, _) in PRIMARY_METRIC.items()
         if task in tasks
     }
 
@@ -99,7 +99,7 @@ def bars(title: str, y: panels.SummaryMetric, **further: Any) -> Any:
 
 
 def printed(score: str) -> str:
-    return dict(HEADLINES.values())[score]
+    return dict(PRIMARY_METRIC.values())[score]
 
 
 def logged(key: str, values: Sequence[str], configs: Sequence[Mapping[str, Any]]) -> list[str]:

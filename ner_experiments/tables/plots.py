@@ -17,7 +17,7 @@ from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from ner_experiments.config import overrides
 from ner_experiments.config.overrides import named, numeric, varying
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, deviation, interval, printed
 from ner_experiments.tables.scores import Page, Result
@@ -183,8 +183,8 @@ def unit_of(table: Table, results: Iterable[Result]) -> str:
     if table.analysis:
         chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
         return "points of recall" if chunks else "points of F1"
-    names = dict(HEADLINES.values())
-    kinds = {names[run.headline] for result in results for run in result.runs.values()}
+    names = dict(PRIMARY_METRIC.values())
+    kinds = {names[run.primary_metric] for result in results for run in result.runs.values()}
     kinds = kinds or {name for name in names.values() if name in table.title}
     return f"test {kinds.pop()}" if len(kinds) == 1 else "test score"
 

@@ -73,7 +73,7 @@ def scored_without(run: KeptRun) -> KeptRun:
     counts = np.delete(counts, number - 1, axis=0)
     content = {name: run.content[name] for name in ("label", "config", "epochs")}
     content |= {"counts": in_a_line(counts), "figures": {}, "peeked": []}
-    return KeptRun(run.folder, {**run.metrics, "test": {run.headline: score(counts)}}, content)
+    return KeptRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)
 
 
 def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figures]:

@@ -81,9 +81,9 @@ class EpochLog(Callback):
         """Training speed over all epochs, without validation."""
         return sum(row["tokens"] for row in self.rows) / sum(row["train_seconds"] for row in self.rows)
 
-    def best_epoch(self, headline: str) -> int:
+    def best_epoch(self, primary_metric: str) -> int:
         """Epoch with the highest dev score, from 1; the first of several, as in `BestWeights`."""
-        return max(self.rows, key=lambda row: (row[f"dev_{headline}"], -row["epoch"]))["epoch"]
+        return max(self.rows, key=lambda row: (row[f"dev_{primary_metric}"], -row["epoch"]))["epoch"]
 
     def on_fit_end(self, trainer: Trainer, module: LightningModule) -> None:
         """Write once more: a file written before a crash may not have reached the disk."""
@@ -199,11 +199,11 @@ class TestEveryEpoch(Callback):
         self.scores = list(state["scores"])
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
-        headline = module.metric.headline
-        self.scores.append(self.evaluate(trainer, module)[headline])
+        primary_metric = module.metric.primary_metric
+        self.scores.append(self.evaluate(trainer, module)[primary_metric])
         if trainer.is_global_zero:
             scores = enumerate(self.scores, start=1)
-            rows = [{"epoch": epoch, f"test_{headline}": score} for epoch, score in scores]
+            rows = [{"epoch": epoch, f"test_{primary_metric}": score} for epoch, score in scores]
             write_csv(self.path, list(rows[0]), rows)
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from ner_experiments.data.sentence import HEADLINES
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs.progress import LIFE, NAME, in_words, left, slurm_task
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.utils.files import write_json
@@ -23,11 +23,11 @@ class Progress(Callback):
     def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
         self.path, self.epochs, self.patience, self.show = folder / NAME, epochs, patience, show
         self.title = f"{folder.parent.name} {folder.name}"
-        self.headline = ""
+        self.primary_metric = ""
         self.written = 0.0
 
     def on_fit_start(self, trainer: Trainer, module: Any) -> None:
-        self.headline = module.metric.headline
+        self.primary_metric = module.metric.primary_metric
         self.write(trainer, "training")
 
     def on_train_batch_end(
@@ -52,21 +52,21 @@ class Progress(Callback):
         rows, limit = self.epochs.rows, trainer.max_epochs or 0
         content: dict[str, Any] = {
             **{"stage": stage, "epoch": len(rows), "part": round(part, 4), "max_epochs": limit},
-            "seconds_left": left(rows, self.headline, limit, self.patience),
+            "seconds_left": left(rows, self.primary_metric, limit, self.patience),
             **{"host": platform.node(), "slurm": slurm_task(os.environ)},
         }
         if rows:
-            best = self.epochs.best_epoch(self.headline)
-            content |= {"dev": rows[-1][f"dev_{self.headline}"], "best_epoch": best}
-            content |= {"best": rows[best - 1][f"dev_{self.headline}"]}
+            best = self.epochs.best_epoch(self.primary_metric)
+            content |= {"dev": rows[-1][f"dev_{self.primary_metric}"], "best_epoch": best}
+            content |= {"best": rows[best - 1][f"dev_{self.primary_metric}"]}
         write_json(self.path, content)
 
     def print(self, limit: int) -> None:
         rows = self.epochs.rows
-        row, best = rows[-1], self.epochs.best_epoch(self.headline)
-        score, top = row[f"dev_{self.headline}"], rows[best - 1][f"dev_{self.headline}"]
-        name = dict(HEADLINES.values())[self.headline]
-        remaining = left(rows, self.headline, limit, self.patience)
+        row, best = rows[-1], self.epochs.best_epoch(self.primary_metric)
+        score, top = row[f"dev_{self.primary_metric}"], rows[best - 1][f"dev_{self.primary_metric}"]
+        name = dict(PRIMARY_METRIC.values())[self.primary_metric]
+        remaining = left(rows, self.primary_metric, limit, self.patience)
         print(
             f"{self.title} | epoch {row['epoch']:>3}/{limit} | loss {row['train_loss']:8.4f}"
             f" | dev {name} {100 * score:5.2f} (best {100 * top:5.2f} in {best})"

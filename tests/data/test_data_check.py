@@ -17,7 +17,7 @@ from places import CONF
 from rich.console import Console
 
 from ner_experiments.commands import data
-from ner_experiments.commands.data import main, report
+from ner_experiments.commands.data import corpus_report, main
 from ner_experiments.data.corpus import Source, ToyCorpus
 from ner_experiments.data.files import ColumnFiles, ConlluFiles
 
@@ -61,7 +61,7 @@ def mine(tmp_path: Path) -> ColumnFiles:
 
 
 def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
-    assert report(mine) == {
+    assert corpus_report(mine) == {
         "name": "mine",
         "task": "mentions",
         "scheme": "iob2",
@@ -93,7 +93,7 @@ def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
 
 def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "mine", "--json"], lambda name: mine) == 0
-    assert json.loads(capsys.readouterr().out) == report(mine)
+    assert json.loads(capsys.readouterr().out) == corpus_report(mine)
     assert main(["check", "mine"], lambda name: mine) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line.strip(" ─")] == [
@@ -120,7 +120,7 @@ def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.Capt
     text += "\n" + row.format(1, "it", "PRON", "PRP")
     (tmp_path / "a.conllu").write_text(text)
     source = ConlluFiles(name="ud", folder=str(tmp_path), files={"train": "a.conllu"})
-    assert report(source)["splits"] == {
+    assert corpus_report(source)["splits"] == {
         "train": {
             "sentences": 2,
             "tokens": 3,
@@ -131,7 +131,7 @@ def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.Capt
             "tags": {"PRP": 2, "VBZ": 1},
         }
     }
-    assert (report(source)["official"], report(source)["scheme"]) == (None, None)
+    assert (corpus_report(source)["official"], corpus_report(source)["scheme"]) == (None, None)
     assert main(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")], refuse) == 0
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["different", "tags", "2"] in printed
@@ -164,7 +164,9 @@ def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
         name="conll", folder="", files={path.name: str(path) for path in paths}, columns={"word": 0, "tag": 1}
     )
     with open(tmp_path / "out", "w+", encoding="utf-8") as out:
-        data.show(report(source), Console(file=out, width=80, markup=False, emoji=False, highlight=False))
+        data.print_report(
+            corpus_report(source), Console(file=out, width=80, markup=False, emoji=False, highlight=False)
+        )
         out.seek(0)
         lines = out.read().splitlines()
     assert max(map(len, lines)) <= 80
@@ -190,7 +192,7 @@ def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str])
     toy = ToyCorpus(name="toy", language="en", sentences={"train": 1})
     for source, message in (
         (mine, "mine: not of open licence (all rights reserved); it is My names, https://example.org\n"),
-        (toy, "toy: made on the spot, nothing to download\n"),
+        (toy, "toy: generated, nothing to download\n"),
     ):
         assert main(["get", source.name], lambda name, source=source: source) == 1
         assert capsys.readouterr().err == message

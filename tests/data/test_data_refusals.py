@@ -81,7 +81,7 @@ def test_what_cannot_be_read_gets_one_line(
             "--scheme and --empty-tag are for --format conll",
         ),
         (["check", "a", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
-        ([], "the following arguments are required: command"),
+        ([], "the following arguments are required: action"),
     ],
 )
 def test_wrong_usage_is_refused(

@@ -17,7 +17,7 @@ from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.inputs import Case, Characters, Input, RandomWords
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import encode
-from ner_experiments.data.text import PerToken, Text, in_chunks
+from ner_experiments.data.text import IndexedText, PerToken, apply_in_chunks
 
 LONGEST = 4  # characters
 seeded = settings(derandomize=True, deadline=None, max_examples=60)
@@ -32,7 +32,7 @@ def beginnings(sentence: Sentence) -> list[list[int]]:
 class WordLengths(Input):
     """`beginnings`: what depends on the sentence."""
 
-    def encode(self, text: Text) -> PerToken:
+    def encode(self, text: IndexedText) -> PerToken:
         longest = max(map(len, text.sentences))
         rows = [row + [0] * (longest - len(row)) for s in text.sentences for row in beginnings(s)]
         return PerToken(torch.tensor(rows))
@@ -201,5 +201,5 @@ def test_a_table_in_chunks_is_made_row_by_row() -> None:
         seen.append(tuple(rows.shape))
         return rows.sum(1, keepdim=True).float()
 
-    assert in_chunks(add_up, table, size=2).flatten().tolist() == [4, 2, 11, 18, 1]
+    assert apply_in_chunks(add_up, table, size=2).flatten().tolist() == [4, 2, 11, 18, 1]
     assert seen == [(2, 1), (2, 2), (1, 4)]

@@ -7,7 +7,7 @@ from hostile_corpora import CUT, LONG
 
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 from ner_experiments.data.vectors import read_vectors
 
 VECTORS = {
@@ -62,7 +62,7 @@ def test_only_spaces_separate_a_word_from_its_vector(word: str, first: bool, tmp
 @pytest.mark.parametrize("word", ["a\u00a0b", "\u3000", "a\u2028", "\x85", "\x1c", "a\x0cb"], ids=ascii)
 def test_a_gazetteer_cuts_names_where_corpora_cut_tokens(word: str, tmp_path: Path) -> None:
     (tmp_path / "PER.txt").write_text(f"Mia {word}\n{word}\tRoe\n", encoding="utf-8", newline="")
-    text = Text.of([Sentence(("Mia", word, word, "Roe"), ("O",) * 4)])
+    text = IndexedText.from_sentences([Sentence(("Mia", word, word, "Roe"), ("O",) * 4)])
     lists = Gazetteer(folder=str(tmp_path), lowercase=False)
     lists.fit(text, [])
     assert lists.encode(text).table.flatten().tolist() == [1, 3, 1, 3]
@@ -71,7 +71,7 @@ def test_a_gazetteer_cuts_names_where_corpora_cut_tokens(word: str, tmp_path: Pa
 def test_a_name_without_end_takes_no_time_in_a_sentence_without_end(tmp_path: Path) -> None:
     """Each place was tried with each length up to the longest name's: 10^10 attempts here."""
     (tmp_path / "PER.txt").write_text("a " * 100_000 + "b\n" + "a a\n", encoding="utf-8")
-    text = Text.of([Sentence(("a",) * 100_000, ("O",) * 100_000)])
+    text = IndexedText.from_sentences([Sentence(("a",) * 100_000, ("O",) * 100_000)])
     lists = Gazetteer(folder=str(tmp_path), lowercase=False)
     lists.fit(text, [])
     assert lists.encode(text).table.flatten().tolist() == [1, 3] * 50_000

@@ -131,9 +131,9 @@ GOLD = "a 0 0 Mia NNP * - - - - (PERSON) -\n"
         (
             GoldConllFiles,
             GOLD.replace("(PERSON)", f"({'x' * LONG}"),
-            "train:1: expected a name as (TYPE*, *, *)",
+            "train:1: expected an entity as (TYPE*, *, *)",
         ),
-        (GoldConllFiles, GOLD.replace("PERSON)", f"{'x' * LONG}*"), f"train:1: name '{CUT}' is not closed"),
+        (GoldConllFiles, GOLD.replace("PERSON)", f"{'x' * LONG}*"), f"train:1: entity '{CUT}' is not closed"),
     ],
     ids=["hidden", "number", "CR", "comments", "word", "hidden name", "name", "open"],
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 
 
 @st.composite
@@ -38,7 +38,7 @@ def test_context_is_every_ngram_of_the_window_that_train_has_there(
     train: list[Sentence], other: list[Sentence], window: int, columns: list[str], min_count: int
 ):
     reader = context(columns=columns, window=window, min_count=min_count)
-    texts = Text.of(train), Text.of(other)
+    texts = IndexedText.from_sentences(train), IndexedText.from_sentences(other)
     reader.fit(texts[0], [texts[1]])
     extracted = [
         [

@@ -16,7 +16,7 @@ from ner_experiments.data.context import Context
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.spelling import Spelling, spelling_features
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 
 DATA = os.environ.get("NER_DATA_DIR")
 PROPERTIES = {
@@ -137,8 +137,8 @@ def test_what_was_learned_is_put_down_as_json_and_taken_up_without_corpus_and_fi
     assert (restored.sizes(), restored.notes()) == (fitted.sizes(), fitted.notes())
 
 
-def with_pos_and_without() -> Text:
-    return Text.of(
+def with_pos_and_without() -> IndexedText:
+    return IndexedText.from_sentences(
         [Sentence(("a",), ("O",), {"pos": ("N",), "x": ("Y",)}), Sentence(("b",), ("O",), {"pos": ("N",)})]
     )
 
@@ -182,7 +182,9 @@ def test_an_error_says_what_to_do(build: Callable[[Path], object], message: str,
 @pytest.mark.skipif(DATA is None, reason="NER_DATA_DIR is not set")
 def test_conll2003_has_features_on_the_paper_s_scale():
     path = Path(str(DATA)) / "conll2003" / "eng.train"
-    train = Text.of(list(read_columns(path, columns={"word": 0, "pos": 1, "chunk": 2, "tag": 3})))
+    train = IndexedText.from_sentences(
+        list(read_columns(path, columns={"word": 0, "pos": 1, "chunk": 2, "tag": 3}))
+    )
     readers = Spelling(min_count=1), context(columns=["pos", "chunk"])
     for reader in readers:
         reader.fit(train, [])

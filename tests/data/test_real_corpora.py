@@ -12,7 +12,7 @@ from ner_experiments.data.tags import spans
 from ner_experiments.train import train
 
 DATA = Path(os.environ.get("NER_DATA_DIR", "data"))
-HEADLINES = {
+PRIMARY_METRIC = {
     "weibo": "f1",
     "msra": "f1",
     "wnut17": "f1",
@@ -22,7 +22,7 @@ HEADLINES = {
 }
 
 
-@pytest.mark.parametrize("name", HEADLINES)
+@pytest.mark.parametrize("name", PRIMARY_METRIC)
 def test_a_corpus_trains_an_epoch(name: str, tmp_path: Path) -> None:
     if not (DATA / name).is_dir():
         pytest.skip(f"{name} is not here")
@@ -36,7 +36,7 @@ def test_a_corpus_trains_an_epoch(name: str, tmp_path: Path) -> None:
         overrides = [f"data={name}", *small, f"output_dir={tmp_path}", "runtime.accelerator=cpu"]
         cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
     result = train(cfg)
-    assert 0 <= result["test"][HEADLINES[name]] <= 1
+    assert 0 <= result["test"][PRIMARY_METRIC[name]] <= 1
     corpus = load(hydra.utils.instantiate(cfg.data))
     blocks = (Path(result["folder"]) / "predictions/test.conll").read_text(encoding="utf-8").split("\n\n")
     gold = [[line.split(" ")[1] for line in block.split("\n")] for block in blocks if block.strip("\n")]

@@ -8,7 +8,7 @@ from read_files import WORD_TAG
 
 from ner_experiments.data.columns import read_columns
 from ner_experiments.data.conllu import read_conllu
-from ner_experiments.data.tags import convert, illegal, spans, strict_spans
+from ner_experiments.data.tags import convert, illegal_positions, spans, strict_spans
 
 DATA = os.environ.get("NER_DATA_DIR")
 needs_data = pytest.mark.skipif(not DATA, reason="NER_DATA_DIR names no folder of real corpora")
@@ -66,7 +66,7 @@ def test_counts_of_msra_train():
 @needs_data
 def test_conll2003_is_iob1_but_for_two_tags():
     read = read_real("conll2003/eng.train", CONLL2003)
-    assert sum(len(illegal(sentence.tags, "iob1")) for sentence in read) == 2
+    assert sum(len(illegal_positions(sentence.tags, "iob1")) for sentence in read) == 2
     assert sum(tag.startswith("B-") for sentence in read for tag in sentence.tags) == 72
 
 
@@ -77,7 +77,9 @@ def test_conll2003_is_iob1_but_for_two_tags():
 def test_illegal_tags_of_weibo(split, after_o, after_other_type):
     read = read_real(f"{WEIBO}.{split}", WORD_TAG, first_character=True)
     before = [
-        ("O", *sentence.tags)[position] for sentence in read for position in illegal(sentence.tags, "iob2")
+        ("O", *sentence.tags)[position]
+        for sentence in read
+        for position in illegal_positions(sentence.tags, "iob2")
     ]
     assert sum(tag == "O" for tag in before) == after_o
     assert sum(tag != "O" for tag in before) == after_other_type

@@ -11,7 +11,7 @@ from ner_experiments.data.tags import (
     Span,
     convert,
     encode,
-    illegal,
+    illegal_positions,
     spans,
     strict_spans,
 )
@@ -42,7 +42,7 @@ def test_spans_encode_spans(case, scheme, random):
     tags = encode(shuffled, length, scheme)
     assert len(tags) == length
     assert spans(tags) == found
-    assert illegal(tags, scheme) == []
+    assert illegal_positions(tags, scheme) == []
     if scheme == "bioes":
         assert strict_spans(tags) == found
 

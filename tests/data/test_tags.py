@@ -11,7 +11,7 @@ from tag_sequences import BIOES, SCHEMES, seeded, sequences
 
 from ner_experiments.data.tags import (
     allowed_transitions,
-    illegal,
+    illegal_positions,
     spans,
     strict_spans,
 )
@@ -103,7 +103,7 @@ def test_illegal_against_rules_over_neighbours(scheme):
     for tags in sequences(labels, 4):
         padded = ("O", *tags, "O")
         expected = [i for i in range(len(tags)) if breaks(scheme, *padded[i : i + 3])]
-        assert illegal(tags, scheme) == expected, tags
+        assert illegal_positions(tags, scheme) == expected, tags
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_illegal_against_rules_over_neighbours(scheme):
 )
 def test_a_tag_that_is_not_of_the_scheme_is_named(tag, scheme, letters):
     with pytest.raises(ValueError) as error:  # noqa: PT011  the whole message follows
-        illegal(["O", tag], scheme)
+        illegal_positions(["O", tag], scheme)
     assert str(error.value) == f"tag {tag!r} is neither O nor one of {letters} followed by a type"
 
 

@@ -13,7 +13,7 @@ import pytest
 from places import BENCHMARKS
 
 from ner_experiments.data.columns import read_columns
-from ner_experiments.data.tags import illegal
+from ner_experiments.data.tags import illegal_positions
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_corpus_is_as_long_as_conll_2003_and_legal(end_to_end: ModuleType, t
         assert sum(lengths) == tokens
         assert max(lengths) == 113
         assert np.mean(lengths) == pytest.approx(14.5, abs=0.7)
-        assert not any(illegal(sentence.tags, "bioes") for sentence in sentences)
+        assert not any(illegal_positions(sentence.tags, "bioes") for sentence in sentences)
         assert len({tag for sentence in sentences for tag in sentence.tags}) == 21
     vectors = (tmp_path / "vectors.txt").read_text().splitlines()
     known = {line.split(" ")[0] for line in vectors}

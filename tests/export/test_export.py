@@ -60,7 +60,7 @@ def text_of(exported: Exported) -> str:
 
 
 def test_both_files_give_the_predictions_that_the_run_wrote(run: Path, exported: Exported) -> None:
-    assert exported.tried.origin == "30 of dev, 40 of test, 30 made up of its words and characters"
+    assert exported.checked.origin == "30 of dev, 40 of test, 30 made up of its words and characters"
     assert exported.differences.keys() == {"model.pt2", "model.onnx"}
     assert {path.name for path in exported.folder.iterdir()} == {
         *("model.pt2", "model.onnx", "encoder.json", "README.md"),

@@ -18,9 +18,9 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.export.export import differ, tensors, trace
-from ner_experiments.export.formats import FORMATS, Tagged
-from ner_experiments.export.inputs import REFUSED, made_up, refuse
+from ner_experiments.export.export import max_difference, tensors, trace
+from ner_experiments.export.formats import FORMATS, Outputs
+from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences
 from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
 
@@ -31,7 +31,7 @@ OF_THE_SAME_PARTS = {
 """As other architectures; tracing each takes seconds."""
 SMALL = {"hidden_size": 6, "dense_size": 8, "unit_size": 4, "num_layers": 2}
 TOY = ["data=toy_en", "data.sentences={train: 30, dev: 5, test: 5}", "model=none", "chars=none"]
-Run = Callable[[Mapping[str, Tensor]], Tagged]
+Run = Callable[[Mapping[str, Tensor]], Outputs]
 
 
 def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
@@ -48,7 +48,7 @@ def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
 
 
 def exported(tagger: Tagger, encoder: Encoder, folder: Path) -> dict[str, Run]:
-    example = of(encoder, made_up(encoder, 3))
+    example = of(encoder, random_sentences(encoder, 3))
     program = trace(tagger, example)
     for each in FORMATS["both"]:
         each.write(program, [*example], folder / each.file)
@@ -63,13 +63,13 @@ def of(encoder: Encoder, sentences: Sequence[Sentence]) -> dict[str, Tensor]:
 def check(overrides: Sequence[str], folder: Path) -> None:
     """On sentences one by one, all together, and of one token; then with rubbish for padding."""
     tagger, encoder = untrained(*overrides)
-    sentences = made_up(encoder, 12)
+    sentences = random_sentences(encoder, 12)
     tokens = [
         Sentence(it.words[:1], it.tags[:1], {n: c[:1] for n, c in it.columns.items()}) for it in sentences
     ]
     for name, run in exported(tagger, encoder, folder).items():
         for some in (sentences, tokens[:1], tokens, *([it] for it in sentences[:3])):
-            assert differ(tagger, encoder, some, run, name) < 1e-4
+            assert max_difference(tagger, encoder, some, run, name) < 1e-4
         inputs = of(encoder, sentences)
         lengths = inputs["lengths"]
         real = torch.arange(int(lengths.max())) < lengths[:, None]
@@ -147,14 +147,14 @@ def test_no_kind_of_input_was_forgotten() -> None:
 )
 def test_bert_is_refused_by_name(part: Pieces | FrozenPieces, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        refuse(Encoder({"words": part}))
+        check_exportable(Encoder({"words": part}))
 
 
 def test_further_columns_are_made_up_of_what_the_run_saw() -> None:
     _, encoder = untrained("direct=tagging")
     context = encoder.inputs["context"]
     context.columns, context.symbols = ("pos",), [context.symbols[0], ["NN", "VB"]]  # type: ignore[attr-defined]
-    sentences = made_up(encoder, 20)
+    sentences = random_sentences(encoder, 20)
     assert {symbol for it in sentences for symbol in it.columns["pos"]} == {"NN", "VB"}
     assert all(len(it.columns["pos"]) == len(it) for it in sentences)
 
@@ -162,11 +162,11 @@ def test_further_columns_are_made_up_of_what_the_run_saw() -> None:
 def test_a_score_that_is_no_number_is_no_equal_one() -> None:
     tagger, encoder = untrained()
 
-    def run(inputs: Mapping[str, Tensor]) -> Tagged:
+    def run(inputs: Mapping[str, Tensor]) -> Outputs:
         (batch,) = batches(encoder, sentences)
         scores = tagger(batch)
         return tagger.decoder.decode(scores, batch.mask), torch.full_like(scores, torch.nan)
 
-    sentences = made_up(encoder, 2)
+    sentences = random_sentences(encoder, 2)
     with pytest.raises(ValueError, match="0 have other tags, and a score differs by nan; "):
-        differ(tagger, encoder, sentences, run, "model.pt2")
+        max_difference(tagger, encoder, sentences, run, "model.pt2")

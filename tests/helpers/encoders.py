@@ -10,7 +10,7 @@ from ner_experiments.data.context import Context
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 
 CPU = torch.device("cpu")
 
@@ -19,8 +19,8 @@ def sentence(text: str) -> Sentence:
     return Sentence(tuple(text.split()), ("O",) * len(text.split()))
 
 
-def text(*sentences: str) -> Text:
-    return Text.of([sentence(words) for words in sentences])
+def text(*sentences: str) -> IndexedText:
+    return IndexedText.from_sentences([sentence(words) for words in sentences])
 
 
 def fitted(train: Sequence[Sentence], others: Sequence[Sentence] = (), **inputs: Input) -> Encoder:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
-from ner_experiments.data.encoder import Batch, Encoded
+from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghij"
@@ -73,24 +73,24 @@ def write_vocabulary(folder: Path, pieces: list[str]) -> None:
     (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces), encoding="utf-8")
 
 
-def sentences(*texts: list[str]) -> Text:
-    return Text.of([Sentence(tuple(words), ("O",) * len(words)) for words in texts])
+def sentences(*texts: list[str]) -> IndexedText:
+    return IndexedText.from_sentences([Sentence(tuple(words), ("O",) * len(words)) for words in texts])
 
 
-def random_text(*lengths: int, words: list[str] = WORDS, seed: int = 0) -> Text:
+def random_text(*lengths: int, words: list[str] = WORDS, seed: int = 0) -> IndexedText:
     rng = np.random.default_rng(seed)
     return sentences(*([str(word) for word in rng.choice(words, length)] for length in lengths))
 
 
-def fitted(input: Any, text: Text) -> Any:
+def fitted(input: Any, text: IndexedText) -> Any:
     input.fit(text, [])
     return input
 
 
-def batch(input: Input, text: Text, *numbers: int) -> Batch:
+def batch(input: Input, text: IndexedText, *numbers: int) -> Batch:
     tags = torch.zeros(len(text.tokens), dtype=torch.long)
     chosen = np.array(numbers or range(len(text.lengths)))
-    return Encoded(text, tags, {"words": input}, torch.device("cpu")).batch(chosen)
+    return EncodedSplit(text, tags, {"words": input}, torch.device("cpu")).batch(chosen)
 
 
 def vectors(module: torch.nn.Module, batch: Batch) -> Tensor:

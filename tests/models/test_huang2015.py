@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from ner_experiments.data.batches import TokenTotal
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 from ner_experiments.modules.direct import SparseScores
 from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
 from ner_experiments.modules.recurrent import BiRNN
@@ -222,7 +222,7 @@ def test_direct_choices_become_scores(choice: str, columns: list[str], tmp_path:
     (tmp_path / "gazetteer" / "LOC.txt").write_text("New York\n", encoding="utf-8")
     words = ("He", "left", "New", "York")
     layers = {"pos": ("PRP", "VBD", "NNP", "NNP"), "chunk": ("I-NP", "I-VP", "I-NP", "I-NP")}
-    text = Text.of([Sentence(words, ("O",) * 4, {name: layers[name] for name in columns})])
+    text = IndexedText.from_sentences([Sentence(words, ("O",) * 4, {name: layers[name] for name in columns})])
     cfg = composed(f"direct={choice}", f"data_dir={tmp_path}")
     names = ["spelling", "context"] + ["gazetteer"] * (choice == "ner_gazetteer")
     assert list(cfg.direct) == names

@@ -92,7 +92,7 @@ def test_a_finished_run_reads_its_bert_once(folder: Path, monkeypatch: pytest.Mo
     text, new = random_text(9, 20), random_text(5, 30, seed=1)
     input = fitted(frozen(folder, None), text)
     expected = batch(input, new).inputs["words"]
-    input.keep_nothing()
+    input.disable_cache()
     first = batch(input, new).inputs["words"]
     monkeypatch.delattr(bert_files, "find")
     again = batch(input, new).inputs["words"]
@@ -117,7 +117,7 @@ def test_a_long_sentence_is_read_a_few_windows_at_a_time(
         return bert
 
     monkeypatch.setattr(bert_files, "read_model", listened_to)
-    monkeypatch.setattr(frozen_module, "_MOST", 40)
+    monkeypatch.setattr(frozen_module, "_MOST_PIECES", 40)
     torch.testing.assert_close(batch(input, text).inputs["words"], expected, rtol=0, atol=1e-5)
     assert len(calls) > 5
     assert max(calls) <= 40

@@ -13,8 +13,8 @@ from tiny_runs import columns_of_test, finished
 import ner_experiments
 from ner_experiments.data.toy import sentences
 from ner_experiments.predict import tagger as tagging
-from ner_experiments.predict.input import Reading
-from ner_experiments.predict.tagger import Tagged, TextTagger, load
+from ner_experiments.predict.input import InputReader
+from ner_experiments.predict.tagger import TaggedSentence, TextTagger, load
 from ner_experiments.runs.predictions import read
 
 RUNS = {
@@ -31,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: finished(folder, *overrides) for name, overrides in RUNS.items()}
 
 
-def mentions(tagged: Iterable[Tagged]) -> list[tuple[str, str]]:
+def mentions(tagged: Iterable[TaggedSentence]) -> list[tuple[str, str]]:
     return [(mention.text, mention.type) for it in tagged for mention in it.mentions]
 
 
@@ -42,7 +42,7 @@ def test_the_columns_of_the_test_file_get_the_tags_of_the_evaluation(
     language = "zh" if name == "constrained" else "en"
     path = columns_of_test(tmp_path / "test.conll", language)
     tagger = load(runs[name])
-    found = list(tagger.stream(tagger.reading.read(path, "conll")))
+    found = list(tagger.stream(tagger.reader.read(path, "conll")))
     expected = read(runs[name])
     assert [it.sentence.words for it in found] == [it.words for it in expected]
     assert [it.tags for it in found] == [it.predicted for it in expected]
@@ -96,9 +96,9 @@ def scores_of(tagger: TextTagger, words: tuple[str, ...]) -> torch.Tensor:
     return seen[0][0].clone()
 
 
-def place_of(tagged: Tagged, at: int) -> int:
+def place_of(tagged: TaggedSentence, at: int) -> int:
     """The token that begins or ends there."""
-    return next(place for place, pair in enumerate(tagged.sentence.places) if at in pair)
+    return next(place for place, pair in enumerate(tagged.sentence.offsets) if at in pair)
 
 
 def bioes(kind: str, length: int) -> list[str]:
@@ -111,7 +111,7 @@ def test_chunks_and_batches_change_nothing_and_keep_the_order(
     runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tagger = load(runs["attention"])
-    given = [tagger.reading.of_words(it.words, {}) for it in sentences("en", "dev", 40)]
+    given = [tagger.reader.from_words(it.words, {}) for it in sentences("en", "dev", 40)]
     expected = list(tagger.stream(given))
     monkeypatch.setattr(tagging, "CHUNK", 50)
     found = list(tagger.stream(given))
@@ -127,7 +127,7 @@ def test_no_more_than_a_chunk_is_read_ahead(runs: dict[str, Path], monkeypatch: 
     def endless() -> Iterable[object]:
         for number in itertools.count():
             read.append(number)
-            yield tagger.reading.of_words(["Ann"] * 10, {}, number)
+            yield tagger.reader.from_words(["Ann"] * 10, {}, number)
 
     found = tagger.stream(endless())
     for number in range(23):
@@ -140,7 +140,7 @@ def test_text_that_holds_nothing_or_nothing_known(runs: dict[str, Path]) -> None
         tagger = load(runs[name])
         assert tagger.tag("") == tagger.tag(" \n\t\u3000\n") == []
         (unknown,) = tagger.tag("\u200b😀ẞ-" + "x" * 10_000)
-        assert len(unknown.tags) == len(unknown.sentence.places)
+        assert len(unknown.tags) == len(unknown.sentence.offsets)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_run_that_reads_columns_says_which(tmp_path: Path) -> None:
         tagger.tag_words(["Ann"], pos=["T3"])
     with pytest.raises(ValueError, match="pos must have one item a word, 1, got 2"):
         tagger.tag_words(["Ann"], pos=["T3", "T4"], chunk=["C"])
-    (first, second) = tagger.stream(tagger.reading.read(tmp_path / "test", "conll"))
+    (first, second) = tagger.stream(tagger.reader.read(tmp_path / "test", "conll"))
     assert first.sentence.columns == {"pos": ("T3", "T3"), "chunk": ("C", "C")}
     assert tagger.tag_words(["Bob"], pos=["T3"], chunk=["C"]).tags == second.tags
 
@@ -190,7 +190,7 @@ def test_every_token_of_a_part_of_speech_run_has_its_tag_and_probability(tmp_pat
     assert not tagged.mentions
     assert set(tagged.tags) <= {"NNP", "VBD"}
     assert all(0.5 <= probability <= 1 for probability in tagged.probabilities)
-    (by_columns,) = tagger.stream(tagger.reading.read(tmp_path / "test", "conll"))
+    (by_columns,) = tagger.stream(tagger.reader.read(tmp_path / "test", "conll"))
     assert by_columns.tags == tagged.tags
     assert by_columns.probabilities == pytest.approx(tagged.probabilities)
 
@@ -208,10 +208,10 @@ def test_loading_needs_a_whole_finished_run(runs: dict[str, Path], tmp_path: Pat
 
 
 def test_what_a_corpus_has_for_tokens_may_be_said_otherwise(runs: dict[str, Path]) -> None:
-    assert load(runs["constrained"]).reading.tokens == "characters"
+    assert load(runs["constrained"]).reader.tokens == "characters"
     (tagged,) = load(runs["constrained"], tokens="words").tag("中国 人")
     assert tagged.sentence.words == ("中国", "人")
-    assert isinstance(load(runs["bilstm"], lines=True).reading, Reading)
+    assert isinstance(load(runs["bilstm"], lines=True).reader, InputReader)
     assert len(load(runs["bilstm"], lines=True).tag("a. B\nc")) == 2
 
 

@@ -39,7 +39,7 @@ def test_the_columns_of_the_test_file_get_the_tags_of_the_evaluation(
     )
     tagger = load(run)
     path = columns_of_test(tmp_path / "test.conll", "zh")
-    found = list(tagger.stream(tagger.reading.read(path, "conll")))
+    found = list(tagger.stream(tagger.reader.read(path, "conll")))
     expected = read(run)
     assert [it.sentence.words for it in found] == [it.words for it in expected]
     assert [it.tags for it in found] == [it.predicted for it in expected]

@@ -1,4 +1,4 @@
-"""Runs cases and holds each outcome against the oracle: read alike, or refused with place and rule."""
+"""Run cases and compare each outcome with the oracle: equal content, or a refusal with line and rule."""
 
 import re
 import signal
@@ -17,21 +17,21 @@ from fuzz.plain import Faulty
 from fuzz.readers import Case, Reader
 
 SECONDS = 20
-"""A case that takes longer hangs: nearly all take less than a thousandth of that."""
+"""Time limit of a case; nearly all take less than a thousandth of it."""
 LONGEST_MESSAGE = 600
 
 
 class WrongError(Exception):
-    """What a reader must not do."""
+    """Misbehavior of a reader."""
 
 
 class HangError(BaseException):
-    """No Exception, so that no reader catches it."""
+    """A timeout; not an Exception, so that no reader catches it."""
 
 
 @dataclass
 class Outcome:
-    """Of all cases of one reader; `wrong` tells the number of each that broke a promise, and how."""
+    """Statistics over the cases of one reader. `wrong`: number of the case -> what went wrong."""
 
     tried: int = 0
     whole: int = 0
@@ -44,7 +44,7 @@ class Outcome:
 
 
 def run_named(seed: int, name: str, numbers: range) -> Outcome:
-    """`run` on files in main memory, where there is such a folder."""
+    """`run` the reader of this name on files in main memory, if /dev/shm exists."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         (reader,) = (reader for reader in all_readers(Path(folder)) if reader.name == name)
@@ -52,7 +52,7 @@ def run_named(seed: int, name: str, numbers: range) -> Outcome:
 
 
 def run(reader: Reader, numbers: range, seed: int) -> Outcome:
-    """Case `number` of a reader is always the same one."""
+    """Run these cases of a reader. Case `number` is always the same one."""
     outcome, began = Outcome(), time.perf_counter()
     with alarm():
         for number in numbers:
@@ -75,7 +75,7 @@ def run(reader: Reader, numbers: range, seed: int) -> Outcome:
 
 
 def attempt(reader: Reader, case: Case) -> str:
-    """The rule by which the reader refused the case; empty if it was accepted. WrongError as it says."""
+    """The rule by which the reader refused the case; "" if it was accepted. Raises WrongError on misbehavior."""
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         found, refusal = reader.read(), None
@@ -104,7 +104,7 @@ def attempt(reader: Reader, case: Case) -> str:
 
 
 def refused(reader: Reader, case: Case, refusal: ValueError, faults: set[int] | None) -> str:
-    """The rule, without what differs from file to file."""
+    """Check a refusal and return its rule, without what differs from file to file."""
     message = str(refusal)
     if type(refusal) is not ValueError:
         raise WrongError("".join(traceback.format_exception(refusal)))

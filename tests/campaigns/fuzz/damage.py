@@ -1,4 +1,4 @@
-"""Bytes made worse: cut, doubled, swapped, overwritten, and sprinkled with what readers trip over."""
+"""Damage to bytes: truncation, duplication, swaps, overwriting, and troublesome characters."""
 
 from random import Random
 
@@ -105,7 +105,7 @@ def swap_lines(rng: Random, content: bytes) -> bytes:
 
 
 def swap_fields(rng: Random, content: bytes) -> bytes:
-    """Two pieces between separators change places: a tag with a word, a tag with another sentence's."""
+    """Swap two fields: a tag with a word, or with a tag of another sentence."""
     separator = rng.choice((b" ", b"\t", b"\n"))
     pieces = content.split(separator)
     one, other = rng.randrange(len(pieces)), rng.randrange(len(pieces))

@@ -1,4 +1,4 @@
-"""The readers of what is no corpus: word vectors, gazetteers, tables and checkpoints."""
+"""Readers of other files than corpora: word vectors, gazetteers, tables and checkpoints."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import yaml
 
 from fuzz import plain_lists
 from fuzz.corpora import WORDS
-from fuzz.given import all_given
+from fuzz.predict_inputs import predict_inputs
 from fuzz.readers import Case, Reader, corpora
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import Text
+from ner_experiments.data.text import IndexedText
 from ner_experiments.data.vectors import read_vectors
 from ner_experiments.runs import progress
 from ner_experiments.runs.provenance import made_by
@@ -80,7 +80,9 @@ class GazetteerLists(Reader):
         self.lists = Gazetteer(folder=str(folder), lowercase=False)
         draws = Random(0)
         self.sentences = [draws.choices(WORDS[:20], k=length) for length in (1, 2, 5, 12, 20)]
-        self.text = Text.of([Sentence(tuple(words), ("O",) * len(words)) for words in self.sentences])
+        self.text = IndexedText.from_sentences(
+            [Sentence(tuple(words), ("O",) * len(words)) for words in self.sentences]
+        )
 
     def whole(self, rng: Random) -> Case:
         names = [tuple(rng.choices(WORDS[:20], k=rng.randint(1, 3))) for _ in range(rng.randint(1, 8))]
@@ -120,7 +122,7 @@ TEXTS = [
 
 
 class Tables(Reader):
-    """What is refused is up to the reader; what it accepts is compared with the file's own words."""
+    """The reader decides what it refuses; what it accepts is compared with the file's own content."""
 
     name = "tables"
     inputs = 15_000
@@ -162,7 +164,7 @@ class Tables(Reader):
         return self.plainly(yaml.load(content, yaml.BaseLoader))
 
     def plainly(self, table: Any) -> Any:
-        """All that is shown of a table, as text, numbers as they are."""
+        """Everything that a table prints, as text with unrounded numbers."""
         keys = ("label", "run", "published", "note")
         return table["title"], [[number(row.get(key)) for key in keys] for row in table["rows"]]
 
@@ -214,4 +216,4 @@ def plainly(state: Any) -> Any:
 
 def all_readers(folder: Path) -> list[Reader]:
     others = [Vectors(folder), GazetteerLists(folder), Tables(folder), Checkpoints(folder)]
-    return [*corpora(folder), *others, *all_given(folder)]
+    return [*corpora(folder), *others, *predict_inputs(folder)]

@@ -1,4 +1,4 @@
-"""What the oracles share: lines of bytes, blocks of lines, and mentions of tags, without the package."""
+"""Shared parts of the oracles, independent of the package: lines, blocks of lines, and mentions of tags."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ Lines = dict[int, str]
 
 
 class Faulty(Exception):
-    """The lines that a reader may name when it refuses the file; none where the whole file is at fault."""
+    """The lines that a refusal may name; empty if the whole file is at fault."""
 
     def __init__(self, lines: set[int]) -> None:
         super().__init__(f"lines {sorted(lines)}")
@@ -19,7 +19,7 @@ class Faulty(Exception):
 
 @dataclass(frozen=True)
 class Read:
-    """A sentence: its words, its mentions (or tags, where those are scored), its other columns, its line."""
+    """A sentence: its words, its mentions (or tags, for the task "tags"), its other columns, its line."""
 
     words: list[str]
     found: list[Mention] | list[str]
@@ -28,7 +28,7 @@ class Read:
 
 
 def decoded(content: bytes) -> tuple[Lines, set[int]]:
-    """The text of each line, and the lines that are none."""
+    """The text of each line, and the lines that are not text."""
     pieces = content.split(b"\n")
     if pieces[-1] == b"":
         pieces.pop()
@@ -59,7 +59,7 @@ def is_blank(line: str) -> bool:
 
 
 def blocks(lines: Lines, ends: object) -> list[list[int]]:
-    """The numbers of the lines of each sentence; `ends` says of a line's text whether it ends one."""
+    """The line numbers of each sentence; `ends` decides whether a line ends one."""
     found: list[list[int]] = [[]]
     for number, line in lines.items():
         if ends(line):
@@ -70,7 +70,7 @@ def blocks(lines: Lines, ends: object) -> list[list[int]]:
 
 
 def mentions(tags: list[str]) -> list[Mention]:
-    """As conlleval reads them: token by token, whether a mention begins here, and whether one goes on."""
+    """Mentions as conlleval reads them: token by token, whether one starts and whether one continues."""
     found: list[Mention] = []
     before = "O"
     for place, tag in enumerate(tags):

@@ -81,7 +81,7 @@ def conllu(content: bytes, tag: str) -> list[Read]:
     return scored(read, faults, "tags", "auto")
 
 
-def brackets(content: bytes) -> list[Read]:
+def gold_conll(content: bytes) -> list[Read]:
     """Names as conlleval would read them; a bracket is followed by hand."""
     lines, faults = decoded(content)
     read = []

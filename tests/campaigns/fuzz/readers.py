@@ -1,4 +1,4 @@
-"""What is fuzzed: how a reader's files are made, how it is called, and what the oracle says of a file."""
+"""Fuzzed readers: how their files are generated, how they are called, and what the oracle expects."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ SOURCES = CONF / "data"
 
 @dataclass(frozen=True)
 class Case:
-    """A file, and what must be read from it; `known` is None where the file may be broken."""
+    """A file and the content that must be read from it; `known` is None if the file may be broken."""
 
     content: bytes
     known: Any = None
 
 
 class Reader(ABC):
-    """Makes files, has the suite read them, and knows what is to be read.
+    """Generates files, has the suite read them, and knows the expected result.
 
-    inputs: how many make its part of the campaign.
-    judges: whether the oracle also says which files are to be refused, and for which lines.
-    whole_file: how a refusal begins that is about no line; "" if each names the file, or a line.
+    inputs: number of inputs in the campaign.
+    judges: whether the oracle also decides which files must be refused, and for which lines.
+    whole_file: prefix of a refusal that names no line; "" if every refusal names the file or a line.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Reader(ABC):
         self.path = folder / "input"
 
     def case(self, rng: Random) -> Case:
-        """Whole in one case of two, rubbish in one of twenty."""
+        """A random case: whole about every other time, rubbish one time in twenty."""
         if rng.random() < 0.05:
             return Case(rubbish(rng))
         whole = self.whole(rng)
@@ -54,23 +54,23 @@ class Reader(ABC):
 
     @abstractmethod
     def whole(self, rng: Random) -> Case:
-        """A file that must be accepted, and what it says."""
+        """A file that must be accepted, and its content."""
 
     @abstractmethod
     def read(self) -> Any:
-        """What the suite makes of `path`; ValueError if it refuses that."""
+        """Read `path` with the suite. Raises ValueError if it is refused."""
 
     def agrees(self, found: Any, known: Any) -> bool:
-        """Whether what was read of a whole file is what was written."""
+        """Whether the content read from a whole file equals what was written."""
         return found == known
 
     @abstractmethod
     def expected(self, content: bytes) -> Any:
-        """What it has to make of it. Faulty if it has to be refused."""
+        """The expected result. Raises Faulty if the file must be refused."""
 
 
 class CorpusReader(Reader):
-    """`load` of a corpus as conf/data/NAME.yaml describes it: the file is train, and dev a sentence."""
+    """`load` of a corpus as configured by conf/data/NAME.yaml: the file is train, and dev has one sentence."""
 
     def __init__(self, folder: Path, name: str, source: Files, form: Format) -> None:
         super().__init__(folder)
@@ -106,12 +106,12 @@ class CorpusReader(Reader):
         if isinstance(self.form, Conllu):
             return plain_corpora.conllu(content, self.form.tag)
         if isinstance(self.form, GoldConll):
-            return plain_corpora.brackets(content)
+            return plain_corpora.gold_conll(content)
         return plain_corpora.columns(content, **vars(self.form))
 
 
 def corpora(folder: Path) -> list[CorpusReader]:
-    """One for each format that conf/data describes, and columns in another order."""
+    """A reader for each format in conf/data, and one for columns in another order."""
     found = []
     for path in sorted(SOURCES.glob("*.yaml")):
         cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(path)})

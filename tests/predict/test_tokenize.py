@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.predict.tokenize import Cut, cut, sentences
+from ner_experiments.predict.tokenize import TokenizedSentence, tokenize, tokenize_lines
 
 BOTH: tuple[Tokens, ...] = ("words", "characters")
 
@@ -42,31 +42,31 @@ CHARACTERS = {
 }
 
 
-def shown(found: list[Cut]) -> str:
+def shown(found: list[TokenizedSentence]) -> str:
     return " | ".join(" ".join(sentence.words) for sentence in found)
 
 
 @pytest.mark.parametrize("text", WORDS)
 def test_english_is_cut_as_its_corpora_are(text: str) -> None:
-    assert shown(list(cut(text, "words"))) == WORDS[text]
+    assert shown(list(tokenize(text, "words"))) == WORDS[text]
 
 
 @pytest.mark.parametrize("text", CHARACTERS)
 def test_chinese_is_cut_into_characters(text: str) -> None:
-    assert shown(list(cut(text, "characters"))) == CHARACTERS[text]
+    assert shown(list(tokenize(text, "characters"))) == CHARACTERS[text]
 
 
 def test_with_lines_each_line_is_a_sentence_and_nothing_else_ends_one() -> None:
-    assert shown(list(cut("a. B\nc\n\n d", "words", lines=True))) == "a . B | c | d"
-    assert shown(list(cut("一。二\n三", "characters", lines=True))) == "一 。 二 | 三"
+    assert shown(list(tokenize("a. B\nc\n\n d", "words", lines=True))) == "a . B | c | d"
+    assert shown(list(tokenize("一。二\n三", "characters", lines=True))) == "一 。 二 | 三"
 
 
 def test_offsets_count_the_document_and_lines_from_one() -> None:
     text = "  Ann ran.\r\n\nShe  won."
-    first, second = cut(text, "words")
+    first, second = tokenize(text, "words")
     assert (first.text, first.start, first.line) == ("Ann ran.", 2, 1)
     assert (second.text, second.start, second.line) == ("She  won.", 13, 3)
-    assert second.places == ((13, 16), (18, 21), (21, 22))
+    assert second.offsets == ((13, 16), (18, 21), (21, 22))
 
 
 TEXTS = st.text(
@@ -78,11 +78,11 @@ TEXTS = st.text(
 def test_tokens_stand_where_they_say_and_leave_out_only_white_space(
     text: str, tokens: Tokens, lines: bool
 ) -> None:
-    found = list(cut(text, tokens, lines=lines))
-    places = [place for sentence in found for place in sentence.places]
+    found = list(tokenize(text, tokens, lines=lines))
+    places = [place for sentence in found for place in sentence.offsets]
     for sentence in found:
         assert text[sentence.start : sentence.start + len(sentence.text)] == sentence.text
-        assert sentence.words == tuple(text[begin:end] for begin, end in sentence.places)
+        assert sentence.words == tuple(text[begin:end] for begin, end in sentence.offsets)
         assert sentence.line == text.count("\n", 0, sentence.start) + 1
         assert sentence.text == sentence.text.strip()
     assert all(begin < end for begin, end in places)
@@ -101,7 +101,7 @@ def test_a_sentence_is_known_as_soon_as_the_next_one_begins(text: str, tokens: T
             read.append(line)
             yield line
 
-    for sentence, expected in zip(sentences(lines(), tokens), cut(text, tokens), strict=True):
+    for sentence, expected in zip(tokenize_lines(lines(), tokens), tokenize(text, tokens), strict=True):
         assert sentence == expected
         end = sentence.start + len(sentence.text)
         assert not "".join(read[:-1])[end:].strip()
@@ -135,13 +135,13 @@ def test_time_is_linear_in_the_text(piece: str) -> None:
     """Quadratic, 60,000 characters took half a minute."""
     text = piece * (60_000 // len(piece))
     began = time.process_time()
-    found = list(cut(text, "characters" if piece > "\u3000" else "words"))
+    found = list(tokenize(text, "characters" if piece > "\u3000" else "words"))
     assert time.process_time() - began < 5
     assert sum(len(word) for sentence in found for word in sentence.words) == len(text) - text.count(" ")
 
 
 def test_a_token_may_have_a_million_characters_and_a_sentence_100_000_tokens() -> None:
-    (sentence,) = cut("x" * 10**6, "words")
-    assert sentence.places == ((0, 10**6),)
-    (sentence,) = cut("ab " * 100_000, "words")
-    assert len(sentence.places) == 100_000
+    (sentence,) = tokenize("x" * 10**6, "words")
+    assert sentence.offsets == ((0, 10**6),)
+    (sentence,) = tokenize("ab " * 100_000, "words")
+    assert len(sentence.offsets) == 100_000

@@ -1,4 +1,4 @@
-"""The readers of CoNLL-U and of the brackets of CoNLL-2012: what they read, and what they refuse."""
+"""The readers of CoNLL-U and of CoNLL-2012's named entities: what they read, and what they refuse."""
 
 from functools import partial
 
@@ -118,18 +118,18 @@ def test_gold_conll(file):
 @pytest.mark.parametrize(
     ("rows", "place_and_rule"),
     [
-        (["a X (ORG*", "b X (GPE)", "c X *)"], "2: '(GPE)' opens a name inside another, 'ORG': "),
-        (["a X (ORG*", "b X (ORG*"], "2: '(ORG*' opens a name inside another, 'ORG': "),
-        (["a X *", "b X *)"], "2: '*)' closes a name that was not opened: "),
-        (["a X (GPE)", "b X *)"], "2: '*)' closes a name that was not opened: "),
-        (["a X *", "b X (ORG*", "c X *"], "2: name 'ORG' is not closed in its sentence: "),
-        (["a X (ORG(GPE)"], "1: expected a name as (TYPE*, *, *) or (TYPE), got '(ORG(GPE)': "),
-        (["a X *))"], "1: expected a name as (TYPE*, *, *) or (TYPE), got '*))': "),
-        (["a X -"], "1: expected a name as (TYPE*, *, *) or (TYPE), got '-': "),
-        (["a X (ORG"], "1: expected a name as (TYPE*, *, *) or (TYPE), got '(ORG': "),
+        (["a X (ORG*", "b X (GPE)", "c X *)"], "2: '(GPE)' opens an entity inside another, 'ORG': "),
+        (["a X (ORG*", "b X (ORG*"], "2: '(ORG*' opens an entity inside another, 'ORG': "),
+        (["a X *", "b X *)"], "2: '*)' closes an entity that was not opened: "),
+        (["a X (GPE)", "b X *)"], "2: '*)' closes an entity that was not opened: "),
+        (["a X *", "b X (ORG*", "c X *"], "2: entity 'ORG' is not closed in its sentence: "),
+        (["a X (ORG(GPE)"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '(ORG(GPE)': "),
+        (["a X *))"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '*))': "),
+        (["a X -"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '-': "),
+        (["a X (ORG"], "1: expected an entity as (TYPE*, *, *) or (TYPE), got '(ORG': "),
     ],
 )
-def test_bad_brackets_are_refused_with_their_place(file, rows, place_and_rule):
+def test_malformed_entities_are_refused_with_their_place(file, rows, place_and_rule):
     text = gold_conll(*rows)
     line = text.splitlines()[int(place_and_rule[0]) - 1]
     assert message_of(read_gold_conll, file(text)) == f"corpus.txt:{place_and_rule}{line!r}"

@@ -1,4 +1,4 @@
-"""What is given to `predict`: raw text, JSON lines and columns, tagged by a model that nobody trained."""
+"""Input of `predict`: raw text, JSON lines and columns, tagged by an untrained model."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from fuzz.readers import Case, Reader
 from ner_experiments.build import build, make_encoder, source
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.predict.input import Form, Reading
+from ner_experiments.predict.input import InputFormat, InputReader
 from ner_experiments.predict.output import WRITERS
-from ner_experiments.predict.tagger import Tagged, TextTagger
+from ner_experiments.predict.tagger import TaggedSentence, TextTagger
 from ner_experiments.tables.experiments import compose
 
 JOINS = [" ", " ", " ", "\n", "\n\n", "", ". ", "! ", "。", '" ', "\r\n", "\u3000", "\t"]
@@ -27,22 +27,22 @@ JOINS = [" ", " ", " ", "\n", "\n\n", "", ". ", "! ", "。", '" ', "\r\n", "\u30
 
 @cache
 def tagger() -> TextTagger:
-    """As small as it may be: its tags are chance, and so of every kind."""
+    """A tiny untrained tagger, whose random tags are of every kind."""
     torch.manual_seed(0)
     sentences = "data.sentences={train: 20, dev: 1, test: 1}"
     cfg = compose(["data=toy_en", sentences, "model.hidden_size=8", "words.module.dim=8"], "fuzz")
     encoder = make_encoder(cfg)
     encoder.fit(load(source(cfg)))
-    made = TextTagger(build(cfg, encoder).eval(), encoder, Reading(source=source(cfg), tokens="words"))
+    made = TextTagger(build(cfg, encoder).eval(), encoder, InputReader(source=source(cfg), tokens="words"))
     made.tag("Kernels are compiled, or found compiled.")
     return made
 
 
-class Given(Reader):
-    """Its tokens one after another, which is all that may be said of a text without the rules that cut it."""
+class PredictInput(Reader):
+    """Compares the sequence of tokens, which is known without the tokenizer's rules."""
 
     inputs = 10_000
-    form: Form
+    format: InputFormat
     tokens: Tokens = "words"
 
     def case(self, rng: Random) -> Case:
@@ -51,14 +51,14 @@ class Given(Reader):
 
     def read(self) -> Any:
         made = tagger()
-        reading = Reading(source=made.reading.source, tokens=self.tokens)
-        found = list(made.stream(reading.read(self.path, self.form)))
+        reader = InputReader(source=made.reader.source, tokens=self.tokens)
+        found = list(made.stream(reader.read(self.path, self.format)))
         check_output(found, made.types)
         return [word for it in found for word in it.sentence.words]
 
 
-def check_output(found: list[Tagged], types: list[str]) -> None:
-    """Every form of output says of each sentence what was found in it, on lines of its own."""
+def check_output(found: list[TaggedSentence], types: list[str]) -> None:
+    """Check that every output format reports the predictions of each sentence on lines of its own."""
     written = {}
     for name, write in WRITERS.items():
         file = StringIO()
@@ -82,8 +82,8 @@ def check_output(found: list[Tagged], types: list[str]) -> None:
     assert written["html"].count("<mark ") == sum(len(it.mentions) for it in found)
 
 
-class RawText(Given):
-    form = "text"
+class RawText(PredictInput):
+    format = "text"
 
     def __init__(self, folder: Path, tokens: Tokens) -> None:
         super().__init__(folder)
@@ -96,7 +96,7 @@ class RawText(Given):
         return Case(("\ufeff" * with_mark + text).encode(), "".join(text.split()))
 
     def expected(self, content: bytes) -> Any:
-        """No more is known than which characters are in the tokens: all but white space."""
+        """The characters of all tokens: everything but white space."""
         faults, text = set(), ""
         for number, line in enumerate(content.split(b"\n"), 1):
             try:
@@ -113,8 +113,8 @@ class RawText(Given):
         return "".join(super().read())
 
 
-class JsonLines(Given):
-    name, form = "predict, jsonl", "jsonl"
+class JsonLines(PredictInput):
+    name, format = "predict, jsonl", "jsonl"
 
     def whole(self, rng: Random) -> Case:
         sentences = [rng.choices(WORDS, k=rng.randint(0, 5)) for _ in range(rng.randint(1, 4))]
@@ -139,11 +139,11 @@ class JsonLines(Given):
         return words
 
 
-def words_of(given: Any) -> list[str]:
-    """ValueError unless it is an object with words, each a text."""
-    if not isinstance(given, dict) or "text" in given or not isinstance(given.get("words"), list):
+def words_of(record: Any) -> list[str]:
+    """The words of a JSON object. Raises ValueError unless each is a non-empty text."""
+    if not isinstance(record, dict) or "text" in record or not isinstance(record.get("words"), list):
         raise ValueError("no words")
-    for word in given["words"]:
+    for word in record["words"]:
         if (
             not isinstance(word, str)
             or not word
@@ -151,11 +151,11 @@ def words_of(given: Any) -> list[str]:
             or any("\ud800" <= c < "\ue000" for c in word)
         ):
             raise ValueError("no word")
-    return given["words"]
+    return record["words"]
 
 
-class Untagged(Given):
-    name, form = "predict, conll", "conll"
+class Untagged(PredictInput):
+    name, format = "predict, conll", "conll"
 
     def whole(self, rng: Random) -> Case:
         corpus = draw(rng, "mentions")
@@ -178,9 +178,5 @@ class Untagged(Given):
         return words
 
 
-def ends_sentence(line: str) -> bool:
-    return plain.is_blank(line) or plain.cut(line)[0] == plain.DOCSTART
-
-
-def all_given(folder: Path) -> list[Reader]:
+def predict_inputs(folder: Path) -> list[Reader]:
     return [RawText(folder, "words"), RawText(folder, "characters"), JsonLines(folder), Untagged(folder)]
