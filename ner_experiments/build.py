@@ -32,7 +32,7 @@ from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.artifacts import ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
-from ner_experiments.runs.run import run_of
+from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
 
 DENSE = ("words", "chars", "features")
@@ -130,7 +130,7 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
 def corpus_of(folder: Path) -> Corpus:
     """What a run was trained and scored on. ValueError if that cannot be read or has changed; or OSError."""
-    checksum = run_of(folder).metrics["data"]["checksum"]
+    checksum = open_run(folder).metrics["data"]["checksum"]
     source = OmegaConf.to_yaml(read_config(folder).data)
     try:
         return as_it_was(source, checksum)

@@ -35,9 +35,9 @@ from ner_experiments.data.corpus import audit
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
-from ner_experiments.loggers.base import About, Logger, csv
-from ner_experiments.loggers.epoch import Curves
-from ner_experiments.loggers.final import show
+from ner_experiments.loggers.base import Logger, RunInfo, csv
+from ner_experiments.loggers.epoch import LogEpochs
+from ner_experiments.loggers.final import log_final
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS, WEIGHTS
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions
@@ -83,7 +83,7 @@ def run(
     )
     epochs = EpochLog(folder)
     checkpoint = resumable(folder)
-    with open_logger(cfg, folder, goes_on=checkpoint is not None) as logger:
+    with open_logger(cfg, folder, resumed=checkpoint is not None) as logger:
         watching = watchers(cfg, folder, epochs, logger)
         trainer, epoch, predictions = fit(cfg, folder, tagger, data, watching, sigterm, checkpoint)
         scores = {"best_epoch": epoch} | score(trainer, tagger, data, predictions, folder, sigterm)
@@ -91,7 +91,7 @@ def run(
             keep_tagger(folder, tagger, encoder)
         result = told(trainer, corpus, notes, scores, epochs, counts) | {"commit": made_by_commit}
         if trainer.is_global_zero:
-            show(logger, folder, result, tagger, data)
+            log_final(logger, folder, result, tagger, data)
     return result
 
 
@@ -125,7 +125,7 @@ def watchers(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) ->
     if cfg.audit.gradients < 0:
         raise ValueError(f"audit.gradients must be at least 0, got {cfg.audit.gradients}")
     gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
-    return [epochs, *gradients, Curves(logger, epochs, gradients), progress]
+    return [epochs, *gradients, LogEpochs(logger, epochs, gradients), progress]
 
 
 def audited(corpus: Corpus, notes: list[str]) -> dict[str, Any]:
@@ -143,10 +143,10 @@ def start_from(folder: Path, tagger: Tagger) -> None:
     assert all(name.startswith(words) for name in missing)
 
 
-def open_logger(cfg: DictConfig, folder: Path, *, goes_on: bool) -> AbstractContextManager[Logger]:
+def open_logger(cfg: DictConfig, folder: Path, *, resumed: bool) -> AbstractContextManager[Logger]:
     """The logger that the config chooses, in the first of several processes."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    about = About(folder, folder.parent.name, folder.name, tags(cfg), settings, goes_on)
+    about = RunInfo(folder, folder.parent.name, folder.name, tags(cfg), settings, resumed)
     return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
 
 
@@ -303,7 +303,7 @@ def begin(folder: Path, cfg: DictConfig) -> None:
 
 def finish(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """metrics.json last: with it a run counts, and needs its checkpoint no more."""
-    whole = artifacts.seal(result | {artifacts.FILES: artifacts.checksums(folder)})
+    whole = artifacts.add_checksum(result | {artifacts.FILES: artifacts.checksums(folder)})
     write_json(folder / METRICS, whole)
     for name in (progress.CHECKPOINT, progress.NAME):
         (folder / name).unlink(missing_ok=True)

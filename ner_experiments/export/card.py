@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarise
+from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
 from ner_experiments.build import readers
 from ner_experiments.config.identity import counted, kind
 from ner_experiments.data.sentence import HEADLINES
@@ -108,7 +108,7 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
 
 
 def scores(run: Run, scored: list[str]) -> Iterator[str]:
-    names = MEASURES[run.headline]
+    names = MEASURES[run.primary_metric]
     yield f"| | {' | '.join(names).replace('f1', 'F1')} |"
     yield "|---|" + "--:|" * len(names)
     for split in scored:
@@ -174,14 +174,14 @@ def section(run: Run, split: str) -> Iterator[str]:
     """Markdown of the distribution; scores are percent."""
     runs = same_experiment(run)
     name = HEADLINES[run.metrics["task"]][1]
-    scores = {seed: 100 * float(it.metrics[split][it.headline]) for seed, it in runs.items()}
+    scores = {seed: 100 * float(it.metrics[split][it.primary_metric]) for seed, it in runs.items()}
     yield f"{split} {name}, in percent, of the finished runs that differ in the seed alone:"
     yield ""
     yield "| seed | " + " | ".join(map(str, scores)) + " |"
     yield "|---|" + "--:|" * len(scores)
     yield f"| {name} | " + " | ".join(f"{score:.2f}" for score in scores.values()) + " |"
     yield ""
-    yield from said(summarise(scores.values()), scores, run.metrics["seed"])
+    yield from said(summarize(scores.values()), scores, run.metrics["seed"])
 
 
 def said(found: Summary, scores: Mapping[int, float], seed: int) -> Iterator[str]:

@@ -27,7 +27,7 @@ from ner_experiments.export.formats import FORMATS, Tagged, quiet
 from ner_experiments.export.inputs import description, made_up, refuse
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.run import Run, run_of
+from ner_experiments.runs.run import Run, open_run
 from ner_experiments.tagger import Tagger
 from ner_experiments.utils.files import write_json
 
@@ -181,7 +181,7 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
 
 def read(folder: Path) -> Run:
     """A finished run. ValueError if it is none, or one of its files is not as it was."""
-    run = run_of(folder)
+    run = open_run(folder)
     artifacts.verify(folder, run.metrics)
     return run
 

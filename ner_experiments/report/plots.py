@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogFormatter, LogLocator, MaxNLocator
 
-from ner_experiments.analysis.statistics import Summary, summarise
+from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import HEADLINES
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.plots import LONGEST, RATIO, bars, unit_of
@@ -208,11 +208,11 @@ def against(results: Sequence[Result], name: str, unit: str, data: str) -> Plot:
 
 
 def score(result: Result) -> Summary:
-    return summarise(result.scores.values())
+    return summarize(result.scores.values())
 
 
 def cost(result: Result, key: str) -> Summary:
-    return summarise(run.metrics[key] for run in result.runs.values())
+    return summarize(run.metrics[key] for run in result.runs.values())
 
 
 def draw_costs(axes: Axes, results: Sequence[Result], key: str, labels: Sequence[str]) -> None:
@@ -303,7 +303,7 @@ def described(runs: Mapping[int, Run]) -> str:
 
 def draw_dev(axes: Axes, runs: Mapping[int, Run], *, seeds_shown: bool) -> None:
     run = next(iter(runs.values()))
-    draw_curves(axes, runs, f"dev_{run.headline}", 100.0)
+    draw_curves(axes, runs, f"dev_{run.primary_metric}", 100.0)
     axes.set_ylabel(f"dev {HEADLINES[run.metrics['task']][1]}")
     if seeds_shown:
         axes.legend(ncols=3, loc="best", title="seed", handlelength=1.6, columnspacing=0.8)
@@ -327,11 +327,11 @@ def draw_curves(axes: Axes, runs: Mapping[int, Run], column: str, factor: float)
 def limits(rows: Sequence[Mapping[int, Run]]) -> Limits:
     """Of all dev scores, with some room."""
     values = [
-        100 * row[f"dev_{run.headline}"]
+        100 * row[f"dev_{run.primary_metric}"]
         for runs in rows
         for run in runs.values()
         for row in run.epochs()
-        if f"dev_{run.headline}" in row
+        if f"dev_{run.primary_metric}" in row
     ]
     if not values:
         return 0.0, 100.0
@@ -343,9 +343,9 @@ def curve_grid(runs: Mapping[int, Run]) -> Grid:
     """Dev scores by epoch and seed; of long trainings every so many epochs."""
     curves = {
         seed: {
-            int(row["epoch"]): 100 * row[f"dev_{run.headline}"]
+            int(row["epoch"]): 100 * row[f"dev_{run.primary_metric}"]
             for row in run.epochs()
-            if f"dev_{run.headline}" in row
+            if f"dev_{run.primary_metric}" in row
         }
         for seed, run in runs.items()
     }

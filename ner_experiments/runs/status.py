@@ -18,7 +18,7 @@ from ner_experiments.runs.artifacts import CONFIG, METRICS, read_config
 from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
-ALIVE = 6 * progress.LIFE
+ALIVE = 6 * progress.HEARTBEAT_SECONDS
 """Seconds without a sign of life after which a run of another machine, seen to hold no lock, is cut off."""
 
 
@@ -149,8 +149,8 @@ def finished(folder: Path, label: str, seed: int) -> Status:
         metrics = artifacts.read(folder / METRICS)
     except (artifacts.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
-    headline = HEADLINES[metrics["task"]][0]
-    dev, test = metrics["dev"][headline], metrics.get("test", {}).get(headline)
+    primary_metric = HEADLINES[metrics["task"]][0]
+    dev, test = metrics["dev"][primary_metric], metrics.get("test", {}).get(primary_metric)
     epochs = {"epoch": metrics["epochs"], "best_epoch": metrics["best_epoch"]}
     return Status(label, seed, DONE, str(folder), dev=dev, best=dev, test=test, **epochs)
 

@@ -105,7 +105,7 @@ class Measured:
     def dev(self, label: str) -> float:
         """On dev, in the epochs that it chose: the mean."""
         runs = self.of(label).runs.values()
-        return 100 * mean(run.metrics["dev"][run.headline] for run in runs)
+        return 100 * mean(run.metrics["dev"][run.primary_metric] for run in runs)
 
     def published(self, label: str) -> str:
         return f"{self.number(label):.2f}"

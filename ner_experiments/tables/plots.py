@@ -184,7 +184,7 @@ def unit_of(table: Table, results: Iterable[Result]) -> str:
         chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
         return "points of recall" if chunks else "points of F1"
     names = dict(HEADLINES.values())
-    kinds = {names[run.headline] for result in results for run in result.runs.values()}
+    kinds = {names[run.primary_metric] for result in results for run in result.runs.values()}
     kinds = kinds or {name for name in names.values() if name in table.title}
     return f"test {kinds.pop()}" if len(kinds) == 1 else "test score"
 
