@@ -58,10 +58,10 @@ def line(name: str, values: tuple[int, ...], arguments: argparse.Namespace) -> d
             one = alone(prepare, DEFAULT | {name: value}, threads=arguments.threads)
             seconds[place].append(one["result"])
             peaks[place] = max(peaks[place], one["bytes"])
-    return summarised(NAMES.get(name, name), [*map(X.get(name, int), values)], seconds, peaks)
+    return summarized(NAMES.get(name, name), [*map(X.get(name, int), values)], seconds, peaks)
 
 
-def summarised(name: str, x: list[int], seconds: list[list[float]], peaks: list[int]) -> dict[str, Any]:
+def summarized(name: str, x: list[int], seconds: list[list[float]], peaks: list[int]) -> dict[str, Any]:
     times = [timing.summary(measured) for measured in seconds]
     slope = {"seconds": slopes(x, [time["median"] for time in times]), "bytes": slopes(x, peaks)}
     points = zip(x, times, peaks, strict=True)
@@ -123,7 +123,7 @@ def processes(rounds: int) -> dict[str, Any]:
     runs = list(zip(*turns, strict=True))
     seconds = [[1000 / run["tokens_per_second"] for run in of_one] for of_one in runs]
     peaks = [max(run["peak_memory_bytes"]["main"] for run in of_one) for of_one in runs]
-    return summarised("processes", list(PROCESSES), seconds, peaks)
+    return summarized("processes", list(PROCESSES), seconds, peaks)
 
 
 def trained(number: int) -> dict[str, Any]:

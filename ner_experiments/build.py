@@ -32,7 +32,7 @@ from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.artifacts import ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
-from ner_experiments.runs.run import run_of
+from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
@@ -201,7 +201,7 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
 def corpus_of(folder: Path) -> Corpus:
     """Corpus of a run. ValueError or OSError if it cannot be read or has changed since."""
-    checksum = run_of(folder).metrics["data"]["checksum"]
+    checksum = open_run(folder).metrics["data"]["checksum"]
     source = OmegaConf.to_yaml(read_config(folder).data)
     try:
         return read_unchanged_corpus(source, checksum)

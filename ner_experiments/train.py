@@ -33,9 +33,9 @@ from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
-from ner_experiments.loggers.base import About, Logger, csv
-from ner_experiments.loggers.epoch import Curves
-from ner_experiments.loggers.final import show
+from ner_experiments.loggers.base import Logger, RunInfo, csv
+from ner_experiments.loggers.epoch import LogEpochs
+from ner_experiments.loggers.final import log_final
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS, WEIGHTS
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions
@@ -135,7 +135,7 @@ def run(
             write_tagger(folder, tagger, encoder)
         result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
         if trainer.is_global_zero:
-            show(logger, folder, result, tagger, data)
+            log_final(logger, folder, result, tagger, data)
     return result
 
 
@@ -249,7 +249,7 @@ def init_from(folder: Path, tagger: Tagger) -> None:
 def open_logger(cfg: DictConfig, folder: Path, *, resumed: bool) -> AbstractContextManager[Logger]:
     """The config's logger in the first process, a null logger in the others."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    about = About(folder, folder.parent.name, folder.name, tags(cfg), settings, resumed)
+    about = RunInfo(folder, folder.parent.name, folder.name, tags(cfg), settings, resumed)
     return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
 
 
@@ -259,7 +259,7 @@ def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger
     if cfg.audit.gradients < 0:
         raise ValueError(f"audit.gradients must be at least 0, got {cfg.audit.gradients}")
     gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
-    return [epochs, *gradients, Curves(logger, epochs, gradients), progress]
+    return [epochs, *gradients, LogEpochs(logger, epochs, gradients), progress]
 
 
 def write_scored_predictions(
@@ -310,7 +310,7 @@ def prepare_folder(folder: Path, cfg: DictConfig) -> None:
 
 def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """Write metrics.json with the checksums of all files: from now on the run counts, and needs no checkpoint."""
-    whole = artifacts.seal(result | {artifacts.FILES: artifacts.checksums(folder)})
+    whole = artifacts.add_checksum(result | {artifacts.FILES: artifacts.checksums(folder)})
     write_json(folder / METRICS, whole)
     for name in (progress.CHECKPOINT, progress.NAME):
         (folder / name).unlink(missing_ok=True)

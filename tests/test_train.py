@@ -84,10 +84,10 @@ def test_scoring_test_in_every_epoch_changes_nothing_and_is_written_aside(
     assert [result[name] for name in ("dev", "test", "best_epoch")] == [
         trained[name] for name in ("dev", "test", "best_epoch")
     ]
-    peeked = Run(Path(result["folder"]), result).peeked()
+    peeked = Run(Path(result["folder"]), result).test_every_epoch()
     assert len(peeked) == result["epochs"]
     assert peeked[result["best_epoch"] - 1] == pytest.approx(100 * result["test"]["f1"])
-    assert Run(Path(trained["folder"]), trained).peeked() == []
+    assert Run(Path(trained["folder"]), trained).test_every_epoch() == []
 
 
 def test_the_best_epoch_is_restored_not_the_last(tmp_path: Path) -> None:

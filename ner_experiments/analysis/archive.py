@@ -24,9 +24,9 @@ from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
 from ner_experiments.build import train_of
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Sentence, Task
-from ner_experiments.runs.artifacts import WEIGHTS, read_config, seal
+from ner_experiments.runs.artifacts import WEIGHTS, add_checksum, read_config
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import KeptRun, Run, in_a_line
+from ner_experiments.runs.run import ArchivedRun, Run, format_counts
 from ner_experiments.utils.files import write_json
 
 
@@ -66,7 +66,9 @@ def restored(record: Mapping[str, Any]) -> Errors:
     )
 
 
-def of_predictions(sentences: Sequence[Predicted], task: Task, train: Sequence[Sentence] | None) -> Errors:
+def errors_in_predictions(
+    sentences: Sequence[Predicted], task: Task, train: Sequence[Sentence] | None
+) -> Errors:
     """Of a test set; without `train` there are fewer dimensions. Tags of single tokens have no `kinds`."""
     texts, named = marked(sentences, task), dimensions(train, task)
     return Errors(
@@ -77,39 +79,41 @@ def of_predictions(sentences: Sequence[Predicted], task: Task, train: Sequence[S
     )
 
 
-def errors_of(run: Run) -> Errors:
+def run_errors(run: Run) -> Errors:
     """The errors of a run, as archived or made from its predictions; empty for a run archived without.
 
     Dimensions that need train are left out where train cannot be read as it was; the log then says so.
     """
-    if isinstance(run, KeptRun):
+    if isinstance(run, ArchivedRun):
         return restored(run.content["errors"]) if "errors" in run.content else Errors()
-    return of_predictions(run.predicted(), run.metrics["task"], train_of(run.folder))
+    return errors_in_predictions(run.predicted(), run.metrics["task"], train_of(run.folder))
 
 
-def calibration_of(run: Run) -> Calibration | None:
+def run_calibration(run: Run) -> Calibration | None:
     """Whether the probabilities of mentions, or tags, can be believed; None where these are not known.
 
     The model of a run's folder tags the test set again. The log says why that could not be done.
     """
-    if isinstance(run, KeptRun):
+    if isinstance(run, ArchivedRun):
         record = run.content.get("calibration")
         return record and Calibration.restored(record)
-    run.whole(WEIGHTS)
+    run.verified(WEIGHTS)
     return of_run(run.folder)
 
 
-def figures(run: Run, name: str) -> dict[str, float]:
+def f1_by_mention(run: Run, name: str) -> dict[str, float]:
     """F1 on test by "type" or "length" of mention, in percent."""
     return (
-        dict(run.content["figures"][name]) if isinstance(run, KeptRun) else OF_MENTIONS[name](run.predicted())
+        dict(run.content["figures"][name])
+        if isinstance(run, ArchivedRun)
+        else OF_MENTIONS[name](run.predicted())
     )
 
 
 OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
 
 
-def keep(run: Run, path: Path, label: str) -> None:
+def archive(run: Run, path: Path, label: str) -> None:
     """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
     mentions = run.metrics["task"] == "mentions"
     content = {
@@ -117,10 +121,10 @@ def keep(run: Run, path: Path, label: str) -> None:
         "metrics": dict(run.metrics),
         "config": counted(read_config(run.folder)),
         "epochs": run.epochs(),
-        "peeked": run.peeked(),
-        "figures": {name: figures(run, name) for name in OF_MENTIONS} if mentions else {},
-        "counts": in_a_line(run.counts()),
-        "errors": errors_of(run).record(),
-        "calibration": (calibration := calibration_of(run)) and calibration.record(),
+        "peeked": run.test_every_epoch(),
+        "figures": {name: f1_by_mention(run, name) for name in OF_MENTIONS} if mentions else {},
+        "counts": format_counts(run.counts()),
+        "errors": run_errors(run).record(),
+        "calibration": (calibration := run_calibration(run)) and calibration.record(),
     }
-    write_json(path, seal(content))
+    write_json(path, add_checksum(content))

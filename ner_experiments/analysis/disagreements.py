@@ -20,7 +20,7 @@ from jaxtyping import Bool, Float, Int
 from ner_experiments.analysis.breakdown import Dimension, Marked
 from ner_experiments.data.tags import spans
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import run_of
+from ner_experiments.runs.run import open_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
     ValueError for a run that is not finished, is damaged, or whose tags are no mentions, and for runs whose
     test sentences or gold tags differ.
     """
-    runs = [run_of(folder) for folder in folders]
+    runs = [open_run(folder) for folder in folders]
     for run in runs:
         if run.metrics["task"] != "mentions":
             raise ValueError(f"{run.folder}: cases are of mentions, and this run was scored tag by tag")

@@ -14,7 +14,7 @@ COINS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Randomisation:
+class Randomization:
     """Mean score of a minus mean score of b, both in [0, 1], and its two-sided p.
 
     `run_share` is the part of the variance between a row's runs that sentences do not explain: runs that are
@@ -26,13 +26,13 @@ class Randomisation:
     run_share: float | None
 
 
-def randomisation_test(
+def randomization_test(
     a: Int[np.ndarray, "runs_a sentences_a counts_a"],
     b: Int[np.ndarray, "runs_b sentences_b counts_b"],
     *,
     draws: int = 10_000,
     seed: int = 0,
-) -> Randomisation:
+) -> Randomization:
     """Approximate randomisation (Noreen 1989; Yeh 2000 for F1), here for rows of several runs.
 
     `a` and `b` count one test set, sentence by sentence: (correct, predicted, gold) mentions for F1, or
@@ -62,7 +62,7 @@ def randomisation_test(
     if share:
         null += math.sqrt(share) * _deal_runs(scores[0], scores[1], draws, rng)
     as_far = np.abs(null) >= abs(gap) - 1e-12  # a tie counts, whatever its last bit
-    return Randomisation(gap, (1 + int(as_far.sum())) / (1 + draws), share)
+    return Randomization(gap, (1 + int(as_far.sum())) / (1 + draws), share)
 
 
 def _check_one_test_set(

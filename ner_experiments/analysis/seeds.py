@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.analysis import disagreements, statistics
-from ner_experiments.analysis.archive import Errors, calibration_of, errors_of
+from ner_experiments.analysis.archive import Errors, run_calibration, run_errors
 from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
 from ner_experiments.analysis.errors import NONE, Confusion, Kind
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import Run, by_seed, kept_run, run_of
+from ner_experiments.runs.run import Run, by_seed, open_archived_run, open_run
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RowErrors:
     @cached_property
     def errors(self) -> dict[int, Errors]:
         """By seed."""
-        return {seed: errors_of(run) for seed, run in self.runs.items()}
+        return {seed: run_errors(run) for seed, run in self.runs.items()}
 
     def breakdown(self) -> dict[str, dict[str, MeanBucket]]:
         return breakdown([errors.breakdown for errors in self.errors.values()])
@@ -45,7 +45,7 @@ class RowErrors:
         return confusion(errors.confusion for errors in self.errors.values())
 
     def calibration(self) -> MeanCalibration | None:
-        return calibration(map(calibration_of, self.runs.values()))
+        return calibration(map(run_calibration, self.runs.values()))
 
     def predicted(self) -> dict[Path, list[Predicted]]:
         """The test sentences of each run whose folder is there; results/ keeps none."""
@@ -106,7 +106,7 @@ def rows(paths: Iterable[Path]) -> list[RowErrors]:
     """
     found: dict[str, dict[int, Run]] = {}
     for path in paths:
-        run = kept_run(path) if path.is_file() else run_of(path)
+        run = open_archived_run(path) if path.is_file() else open_run(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set, of which errors are")
         found.setdefault(run.metrics["identity"], {}).setdefault(run.metrics["seed"], run)
@@ -174,7 +174,7 @@ def breakdown(runs: Sequence[Mapping[str, Mapping[str, Bucket]]]) -> dict[str, d
 
 def mean_bucket(buckets: Sequence[Bucket]) -> MeanBucket:
     precision, recall = (
-        statistics.summarise(scores).mean
+        statistics.summarize(scores).mean
         for scores in ([it.precision for it in buckets], [it.recall for it in buckets])
     )
     return MeanBucket(mean([(it.f1, it.low, it.high) for it in buckets]), precision, recall, buckets[0].gold)
@@ -190,7 +190,7 @@ def kinds(runs: Sequence[Mapping[str, Kind]]) -> dict[str, Mean]:
 
 def mean(figures: Sequence[tuple[float, float, float]]) -> Mean:
     """Of each run: a figure, and its interval over sentences."""
-    summary = statistics.summarise(value for value, _, _ in figures)
+    summary = statistics.summarize(value for value, _, _ in figures)
     if summary.low is None or summary.high is None:
         return Mean(*figures[0], 1, "sentences")
     return Mean(summary.mean, summary.low, summary.high, summary.n, "seeds")

@@ -1,7 +1,7 @@
 """How far a table's numbers can be trusted: a row's mean, the difference of two, the published number.
 
 A row's scores are one number per seed, all in one unit (fractions or percent). Intervals are 95 %, two-sided.
-They speak of new seeds on the same test set; `randomisation.randomisation_test` speaks of new sentences too.
+They speak of new seeds on the same test set; `randomisation.randomization_test` speaks of new sentences too.
 """
 
 import math
@@ -49,7 +49,7 @@ class AgainstPublished:
     inside: bool | None
 
 
-def summarise(scores: Iterable[float]) -> Summary:
+def summarize(scores: Iterable[float]) -> Summary:
     scores = [float(score) for score in scores]
     if not scores:
         raise ValueError("expected the score of at least one seed, got none")
@@ -67,11 +67,11 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
     `a` and `b` are scores by seed. The pairs need two seeds, Welch's needs two in each row.
     """
     if a.keys() == b.keys():
-        pairs = summarise(a[seed] - b[seed] for seed in a)
+        pairs = summarize(a[seed] - b[seed] for seed in a)
         if pairs.sd is None:
             return Difference(pairs.mean, None, None, None, None)
         return _tested(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t")
-    first, second = summarise(a.values()), summarise(b.values())
+    first, second = summarize(a.values()), summarize(b.values())
     gap = first.mean - second.mean
     if first.sd is None or second.sd is None:
         return Difference(gap, None, None, None, None)
@@ -89,7 +89,7 @@ def against_published(
     """
     if sd is not None and runs < 2:
         raise ValueError(f"a published deviation ({sd}) is of at least 2 runs, got runs={runs}")
-    ours = summarise(scores)
+    ours = summarize(scores)
     gap = ours.mean - published
     if ours.sd is None:
         return AgainstPublished(gap, None, None, None)

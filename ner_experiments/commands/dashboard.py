@@ -74,7 +74,7 @@ def default_entity() -> str:
 
 def show_xor(arguments: argparse.Namespace) -> str:
     """What `ner-experiments xor` has drawn is of no run of ours, and gets one of W&B's."""
-    from ner_experiments.loggers.base import About, wandb
+    from ner_experiments.loggers.base import RunInfo, wandb
 
     if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:
         raise ValueError(f"xor: its dashboard takes no overrides and no --entity, got {refused[0]}")
@@ -84,7 +84,7 @@ def show_xor(arguments: argparse.Namespace) -> str:
         )
     folder = arguments.output or Path("outputs/xor")
     folder.mkdir(parents=True, exist_ok=True)
-    with wandb(About(folder, "xor", "picture", ["xor"]), project=arguments.project, sentences=0) as logger:
+    with wandb(RunInfo(folder, "xor", "picture", ["xor"]), project=arguments.project, sentences=0) as logger:
         logger.picture("xor", picture)
     return f"a run with {XOR_PICTURE}; where W&B cannot be reached it is kept in {folder}/wandb"
 

@@ -192,9 +192,9 @@ def best(run: Status) -> str:
 
 
 def left(run: Status) -> str:
-    from ner_experiments.runs.progress import span
+    from ner_experiments.runs.progress import format_range
 
-    return span(run.left) if run.left is not None and run.state == "running" else ""
+    return format_range(run.left) if run.left is not None and run.state == "running" else ""
 
 
 def ago(run: Status) -> str:

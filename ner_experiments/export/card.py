@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarise
+from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
 from ner_experiments.build import readers
 from ner_experiments.config.identity import counted, kind
 from ner_experiments.data.sentence import PRIMARY_METRIC
@@ -179,7 +179,7 @@ def seeds(run: Run, split: str) -> Iterator[str]:
     yield "|---|" + "--:|" * len(scores)
     yield f"| {name} | " + " | ".join(f"{score:.2f}" for score in scores.values()) + " |"
     yield ""
-    yield from seed_statistics(summarise(scores.values()), scores, run.metrics["seed"])
+    yield from seed_statistics(summarize(scores.values()), scores, run.metrics["seed"])
 
 
 def seed_statistics(summary: Summary, scores: Mapping[int, float], seed: int) -> Iterator[str]:

@@ -21,7 +21,7 @@ from ner_experiments.export.formats import FORMATS, Outputs, quiet
 from ner_experiments.export.inputs import check_exportable, description, random_sentences
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.run import run_of
+from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
 from ner_experiments.utils.files import write_json
 
@@ -59,7 +59,7 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
         each.require()
     if output.exists():
         raise ValueError(f"{output} is there already: take it away, or choose another folder by --output")
-    run = run_of(folder)
+    run = open_run(folder)
     artifacts.verify(folder, run.metrics)
     tagger, encoder = build.load(folder)
     check_exportable(encoder)

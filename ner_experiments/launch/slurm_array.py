@@ -183,12 +183,12 @@ class Queue:
             for line in path.read_text(encoding="utf-8").splitlines():
                 task, *overrides = shlex.split(line)
                 if states.get(task, ("", ""))[0] == "PENDING":
-                    pending[run_of(tuple(overrides))] = task
+                    pending[open_run(tuple(overrides))] = task
         return pending
 
 
 @lru_cache(maxsize=4096)
-def run_of(overrides: tuple[str, ...]) -> tuple[str, int]:
+def open_run(overrides: tuple[str, ...]) -> tuple[str, int]:
     cfg = compose(overrides, "squeue")
     run = Wanted.of("", cfg, cfg.seed)
     return run.experiment, run.seed

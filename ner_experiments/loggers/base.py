@@ -22,11 +22,11 @@ Rows = Iterable[Sequence[str | float]]
 
 
 @dataclass(frozen=True)
-class About:
+class RunInfo:
     """What a logger knows of a run when it begins.
 
     group: of all seeds of an experiment; name: of the seed; tags: see identity.py; config: as config.yaml.
-    goes_on: whether the run goes on from a checkpoint. Its epochs so far are given once more, all of them.
+    resumed: whether the run goes on from a checkpoint. Its epochs so far are given once more, all of them.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class About:
     name: str
     tags: Sequence[str] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
-    goes_on: bool = False
+    resumed: bool = False
 
 
 class Logger(Protocol):
@@ -59,7 +59,7 @@ class Logger(Protocol):
     def close(self, *, failed: bool) -> None: ...
 
 
-class Silent:
+class NullLogger:
     """Shows nothing."""
 
     sentences = 0
@@ -75,7 +75,7 @@ class Silent:
     def close(self, *, failed: bool) -> None: ...
 
 
-class Unfailing:
+class SafeLogger:
     """Hands all on to another logger; that one's first error is told, after which it gets nothing more.
 
     An error of a service, of the network or in a picture ends no run, and changes none.
@@ -83,8 +83,8 @@ class Unfailing:
 
     def __init__(self, name: str, begin: Callable[[], Logger]) -> None:
         self.name = name
-        self.logger: Logger = Silent()
-        with self.told():
+        self.logger: Logger = NullLogger()
+        with self.guarded():
             self.logger = begin()
 
     @property
@@ -92,44 +92,44 @@ class Unfailing:
         return self.logger.sentences
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def guarded(self) -> Iterator[None]:
         try:
             yield
         except Exception as error:
             log.warning("%s failed (%s: %s); the run goes on without", self.name, type(error).__name__, error)
-            failed, self.logger = self.logger, Silent()
+            failed, self.logger = self.logger, NullLogger()
             try:
                 failed.close(failed=True)
             except Exception as again:
                 log.warning("%s cannot be closed either (%s)", self.name, again)
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
-        with self.told():
+        with self.guarded():
             self.logger.scalars(values, epoch)
 
     def summary(self, values: Mapping[str, str | float]) -> None:
-        with self.told():
+        with self.guarded():
             self.logger.summary(values)
 
     def picture(self, name: str, draw: Callable[[], Figure]) -> None:
-        with self.told():
+        with self.guarded():
             self.logger.picture(name, draw)
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
-        with self.told():
+        with self.guarded():
             self.logger.table(name, columns, rows)
 
     def close(self, *, failed: bool) -> None:
-        with self.told():
+        with self.guarded():
             self.logger.close(failed=failed)
 
 
 @contextmanager
-def opened(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[Logger]:
+def safe_logger(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[Logger]:
     """Closed when the run ends, however that is."""
     if sentences < 0:
         raise ValueError(f"logger.sentences must be at least 0, got {sentences}")
-    logger = Unfailing(name, begin)
+    logger = SafeLogger(name, begin)
     failed = True
     try:
         yield logger
@@ -139,26 +139,26 @@ def opened(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[L
 
 
 @contextmanager
-def csv(about: About) -> Iterator[Logger]:
+def csv(about: RunInfo) -> Iterator[Logger]:
     """Nothing more: every run writes log.csv."""
-    yield Silent()
+    yield NullLogger()
 
 
 @contextmanager
-def tensorboard(about: About, *, sentences: int) -> Iterator[Logger]:
+def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
     """Event files in the run's folder; `tensorboard --logdir outputs` shows them."""
 
     def begin() -> Logger:
-        from ner_experiments.loggers.tensorboard import Board
+        from ner_experiments.loggers.tensorboard import TensorBoardLogger
 
-        return Board(about, sentences)
+        return TensorBoardLogger(about, sentences)
 
-    with opened("TensorBoard", begin, sentences) as logger:
+    with safe_logger("TensorBoard", begin, sentences) as logger:
         yield logger
 
 
 @contextmanager
-def wandb(about: About, *, project: str, sentences: int) -> Iterator[Logger]:
+def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
     """One W&B run per job; see log_wandb.py."""
 
     def begin() -> Logger:
@@ -166,5 +166,5 @@ def wandb(about: About, *, project: str, sentences: int) -> Iterator[Logger]:
 
         return begin(about, project, sentences)
 
-    with opened("W&B", begin, sentences) as logger:
+    with safe_logger("W&B", begin, sentences) as logger:
         yield logger

@@ -15,7 +15,7 @@ from ner_experiments.training.gradients import Gradients
 COUNTS = ("correct", "predicted", "gold")
 
 
-class Curves(Callback):
+class LogEpochs(Callback):
     """Gives the logger each epoch when it is over; of a run that goes on, first all those before, once more.
 
     So a logger that was cut off together with the run has the whole curve again. Whatever logger a run began

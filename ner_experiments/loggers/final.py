@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import scores
-from ner_experiments.runs.artifacts import PEEK
+from ner_experiments.runs.artifacts import TEST_LOG
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,23 +23,25 @@ if TYPE_CHECKING:
     from ner_experiments.tagger import Tagger
 
 SPLITS = ("dev", "test")
-MAPS = 5
+ATTENTION_MAPS = 5
 """Sentences of which attention is drawn."""
 
 
-def show(logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger, data: CorpusModule) -> None:
+def log_final(
+    logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger, data: CorpusModule
+) -> None:
     """`result` is what `experiment.run` returns. The tagger may end up on the CPU, and in evaluation."""
-    logger.summary(summary(result, peeked=(folder / PEEK).exists()))
+    logger.summary(summary(result, peeked=(folder / TEST_LOG).exists()))
     for split in SPLITS:
         if split in result:
-            show_errors(logger, folder, split, result)
+            log_errors(logger, folder, split, result)
     if logger.sentences:
         for split in SPLITS:
             if split in result:
                 columns = ("sentence", "errors", "gold", "predicted")
                 rows = partial(predictions, folder, split, str(result["task"]), logger.sentences)
                 logger.table(f"{split}/predictions", columns, rows)
-        show_attention(logger, tagger, data)
+        log_attention(logger, tagger, data)
 
 
 def summary(result: Mapping[str, Any], *, peeked: bool) -> dict[str, str | float]:
@@ -72,7 +74,7 @@ def selection(*, tested: bool, peeked: bool) -> str:
     return f"dev chose the epoch; test was scored once, by that epoch's weights{besides}"
 
 
-def show_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, Any]) -> None:
+def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, Any]) -> None:
     """By type as bars and as a table; which type was taken for which as a table and as a heat map."""
     types: Mapping[str, Mapping[str, float]] = result[split]["types"]
     columns = list(next(iter(types.values()), {}))
@@ -143,7 +145,7 @@ def marked(words: Sequence[str], tags: Sequence[str], task: str) -> str:
     return bracketed(words, tags)
 
 
-def show_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:
+def log_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:
     """Of a model that has none, nothing."""
     from ner_experiments.models.attention import AttBiLSTM
 
@@ -151,13 +153,13 @@ def show_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:
         return
     from ner_experiments.analysis.attention import attention, places_of
 
-    places = list(islice(places_of(data.corpus), min(MAPS, logger.sentences)))
+    places = list(islice(places_of(data.corpus), min(ATTENTION_MAPS, logger.sentences)))
     maps = cache(lambda: attention(tagger.cpu().eval(), data.encoder, places))
     for number, place in enumerate(places):
-        logger.picture(name_of_map(place.split, number + 1), partial(heat_maps, maps, number))
+        logger.picture(attention_map_name(place.split, number + 1), partial(heat_maps, maps, number))
 
 
-def name_of_map(split: str, number: int) -> str:
+def attention_map_name(split: str, number: int) -> str:
     """The same for all corpora: `number` counts what is drawn, and the picture says which sentence it is."""
     return f"attention/{split}-{number}"
 

@@ -10,7 +10,7 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from ner_experiments.config.identity import flat
-from ner_experiments.loggers.base import About, Rows
+from ner_experiments.loggers.base import Rows, RunInfo
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 FOLDER = "tensorboard"
 
 
-class Board:
+class TensorBoardLogger:
     """The step is the epoch. Of a run that goes on, the new file takes the place of the old one."""
 
-    def __init__(self, about: About, sentences: int) -> None:
+    def __init__(self, about: RunInfo, sentences: int) -> None:
         self.sentences = sentences
         folder = about.folder / FOLDER
         for old in folder.glob("events.out.tfevents.*"):

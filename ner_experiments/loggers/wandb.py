@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ner_experiments.loggers.base import About, Rows
+from ner_experiments.loggers.base import Rows, RunInfo
 from ner_experiments.utils.files import replacing
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Run:
             restore_staging(self.staging)
 
 
-def begin(about: About, project: str, sentences: int) -> Run:
+def begin(about: RunInfo, project: str, sentences: int) -> Run:
     """A new run, or the one of the folder.
 
     Every run has an id of its own, which lies in its folder: two people who make the same experiment do not
@@ -90,7 +90,7 @@ def begin(about: About, project: str, sentences: int) -> Run:
     before = os.environ.get(STAGING)
     os.environ[STAGING] = str((folder / "data").absolute())
     try:
-        return Run(started(arguments, goes_on=about.goes_on), sentences, before)
+        return Run(started(arguments, resumed=about.resumed), sentences, before)
     except BaseException:
         restore_staging(before)
         raise
@@ -111,7 +111,7 @@ def set_aside(folder: Path) -> None:
         path.replace(folder / EARLIER / path.name)
 
 
-def started(arguments: Mapping[str, Any], *, goes_on: bool) -> Any:
+def started(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
     """W&B's own run; one without its server if that takes too long, or does not take it."""
     import wandb as client
 
@@ -124,7 +124,7 @@ def started(arguments: Mapping[str, Any], *, goes_on: bool) -> Any:
     )
     mode: Any = os.environ.get(MODE, "offline")
     if is_reachable():
-        resume: Literal["allow"] | None = "allow" if goes_on else None
+        resume: Literal["allow"] | None = "allow" if resumed else None
         try:
             return client.init(mode="online", settings=settings, resume=resume, **arguments)
         except client.Error as error:

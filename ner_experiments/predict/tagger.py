@@ -18,7 +18,7 @@ from ner_experiments.predict.input import InputReader, check_text
 from ner_experiments.predict.tokenize import TokenizedSentence, tokenize
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
-from ner_experiments.runs.run import run_of
+from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
 
 PARTS = (artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
@@ -35,7 +35,7 @@ def load(
     sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run.
     """
     folder = Path(run)
-    artifacts.verify(folder, run_of(folder).metrics, PARTS)
+    artifacts.verify(folder, open_run(folder).metrics, PARTS)
     source = build.source(read_config(folder))
     tagger, encoder = build.load(folder)
     for input in encoder.inputs.values():

@@ -10,7 +10,7 @@ from ner_experiments.data.tags import spans
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
-from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.runs.run import ArchivedRun, Run
 
 MODEL = "AttBiLSTM"
 TEXTS = ("Dutch into English", "the White house")
@@ -22,7 +22,7 @@ SENTENCES, LONGEST = 3, 30
 def drawn(runs: Mapping[int, Run]) -> Run | None:
     """The first seed whose weights there are; None of another model."""
     for run in runs.values():
-        if not isinstance(run, KeptRun) and (run.folder / artifacts.WEIGHTS).exists():
+        if not isinstance(run, ArchivedRun) and (run.folder / artifacts.WEIGHTS).exists():
             target = str(read_config(run.folder).model.get("_target_", ""))
             return run if target.endswith(f".{MODEL}") else None
     return None

@@ -19,7 +19,7 @@ from ner_experiments.config.identity import counted, flat
 from ner_experiments.config.overrides import as_value, varying
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
-from ner_experiments.runs.run import KeptRun, Run, by_seed, kept, run_of
+from ner_experiments.runs.run import ArchivedRun, Run, archived_runs, by_seed, open_run
 from ner_experiments.tables import experiments, pages, spec
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
@@ -79,7 +79,7 @@ class Entry:
     @property
     def sealed(self) -> bool:
         """Whether some runs are kept ones, which have no sentences and no weights."""
-        return any(isinstance(run, KeptRun) for run in self.runs)
+        return any(isinstance(run, ArchivedRun) for run in self.runs)
 
 
 def plain(override: str) -> str:
@@ -109,7 +109,7 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
     if table.command:
         return Entry(pages.read(folder), (place,))
     _, overrides = pages.about(folder)
-    return of_source(table, overrides, pages.among(list(kept(folder / pages.RUNS))), place)
+    return of_source(table, overrides, pages.among(list(archived_runs(folder / pages.RUNS))), place)
 
 
 def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:
@@ -231,7 +231,7 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
         if path.parent.resolve() in theirs:
             continue
         try:
-            run, settings = run_of(path.parent), counted(read_config(path.parent))
+            run, settings = open_run(path.parent), counted(read_config(path.parent))
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue

@@ -11,7 +11,7 @@ import numpy as np
 
 from ner_experiments.data.tags import spans
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables.scores import Result
 
 MOST = 300
@@ -88,12 +88,12 @@ def behind(found: np.ndarray, shown: Sequence[Case]) -> dict[tuple[int, int], st
 
 
 def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:
-    return {seed: run for seed, run in runs.items() if not isinstance(run, KeptRun)}
+    return {seed: run for seed, run in runs.items() if not isinstance(run, ArchivedRun)}
 
 
 def kept_alone(result: Result) -> str:
     """The row, or its seeds, whose sentences are not shown."""
-    seeds = [f"{seed}" for seed, run in result.runs.items() if isinstance(run, KeptRun)]
+    seeds = [f"{seed}" for seed, run in result.runs.items() if isinstance(run, ArchivedRun)]
     which = f", seed {', '.join(seeds)}" if 0 < len(seeds) < len(result.runs) else ""
     return f"{result.row.label}{which}" if seeds else ""
 

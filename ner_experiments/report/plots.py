@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogFormatter, LogLocator, MaxNLocator
 
-from ner_experiments.analysis.statistics import Summary, summarise
+from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.plots import LONGEST, RATIO, bars, unit_of
@@ -208,11 +208,11 @@ def against(results: Sequence[Result], name: str, unit: str, data: str) -> Plot:
 
 
 def score(result: Result) -> Summary:
-    return summarise(result.scores.values())
+    return summarize(result.scores.values())
 
 
 def cost(result: Result, key: str) -> Summary:
-    return summarise(run.metrics[key] for run in result.runs.values())
+    return summarize(run.metrics[key] for run in result.runs.values())
 
 
 def draw_costs(axes: Axes, results: Sequence[Result], key: str, labels: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ner_experiments.analysis import archive
-from ner_experiments.analysis.statistics import summarise
+from ner_experiments.analysis.statistics import summarize
 from ner_experiments.config.identity import counted
 from ner_experiments.report import plots as plot_bars
 from ner_experiments.report.pair_page import pieces, variants, with_sentences
@@ -23,7 +23,7 @@ from ner_experiments.report.site import Section, Shown, Tagged
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables.render import Grid, interval
 
 MOST = 50
@@ -90,7 +90,7 @@ def seeds(runs: Runs) -> Section:
 
 
 def scored(runs: Runs) -> str:
-    if any(run.peeked() for run in runs.values()):
+    if any(run.test_every_epoch() for run in runs.values()):
         return "the test set was scored after each epoch too (audit.peek=true)"
     return "the test set was scored once"
 
@@ -122,7 +122,7 @@ def by_type(runs: Runs) -> Section | None:
     for name in names:
         reports = [found[name] for found in types.values() if name in found]
         parts = {
-            key: summarise(100 * report[key] for report in reports) for key in ("precision", "recall", "f1")
+            key: summarize(100 * report[key] for report in reports) for key in ("precision", "recall", "f1")
         }
         lines.append(
             [
@@ -146,11 +146,11 @@ def by_length(runs: Runs) -> Section | None:
     first = next(iter(runs.values()))
     if first.metrics["task"] != "mentions":
         return None
-    figures = {seed: archive.figures(run, "length") for seed, run in runs.items()}
+    figures = {seed: archive.f1_by_mention(run, "length") for seed, run in runs.items()}
     names = list(dict.fromkeys(name for found in figures.values() for name in found))
     if not names:
         return None
-    means = [summarise(found[name] for found in figures.values() if name in found) for name in names]
+    means = [summarize(found[name] for found in figures.values() if name in found) for name in names]
     bars = [Bar(name, it.mean, it.low, it.high) for name, it in zip(names, means, strict=True)]
     lines = [[it.label, f"{it.value:.2f}", interval(it.low, it.high)] for it in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)
@@ -163,7 +163,7 @@ def gradients(runs: Runs) -> Section | None:
     plots = []
     for seed, run in runs.items():
         path = run.folder / artifacts.GRADIENTS
-        if isinstance(run, KeptRun) or not path.exists():
+        if isinstance(run, ArchivedRun) or not path.exists():
             continue
         rows = read_rows(path)
         for number, (title, kind, column) in enumerate(GRADIENTS):
@@ -213,7 +213,7 @@ def settings(runs: Runs) -> Section:
 
 
 def settings_of(run: Run) -> Mapping[Any, Any]:
-    if isinstance(run, KeptRun):
+    if isinstance(run, ArchivedRun):
         return run.content["config"]
     return counted(read_config(run.folder))
 

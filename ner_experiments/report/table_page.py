@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from ner_experiments.analysis.statistics import summarise
+from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report import plots as plot_curves
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import cost_plots
@@ -166,7 +166,7 @@ def cost_line(result: Result) -> list[str]:
         f"{runs[0]['parameters_of'].get('model', 0):,}" if "parameters_of" in runs[0] else "",
         f"{fmean(run['epochs'] for run in runs):.1f}",
         spread([run["seconds"] / 60 for run in runs], 1),
-        around(result.cost()["seconds_per_epoch"], summarise(per_epoch).sd, 1),
+        around(result.cost()["seconds_per_epoch"], summarize(per_epoch).sd, 1),
         spread(speed, 0),
         f"{max(memory):,.0f}" if memory else "",
     ]
@@ -175,7 +175,7 @@ def cost_line(result: Result) -> list[str]:
 def spread(values: Sequence[float], digits: int) -> str:
     if not values:
         return ""
-    found = summarise(values)
+    found = summarize(values)
     return around(found.mean, found.sd, digits)
 
 

@@ -13,21 +13,21 @@ from omegaconf import DictConfig
 from ner_experiments.config import safe_yaml
 from ner_experiments.utils.files import sha256
 
-OWN, FILES = "sha256", "files"
+CHECKSUM, FILES = "sha256", "files"
 METRICS = "metrics.json"
 CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
-LOG, PEEK, GRADIENTS = "log.csv", "peek.csv", "gradients.csv"
+LOG, TEST_LOG, GRADIENTS = "log.csv", "peek.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
-WRITTEN = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, PEEK, *PREDICTIONS)
+ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
 
 
 class DamagedError(ValueError):
     """A file is not as it was when it was finished."""
 
 
-def seal(content: Mapping[str, Any]) -> dict[str, Any]:
+def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
     """The content with its checksum."""
-    return {**content, OWN: digest(content)}
+    return {**content, CHECKSUM: digest(content)}
 
 
 def digest(content: Mapping[str, Any]) -> str:
@@ -43,26 +43,26 @@ def read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
-    return opened(content, path)
+    return verify_checksum(content, path)
 
 
-def opened(content: Any, path: Path) -> dict[str, Any]:
-    """DamagedError if this is not as `seal` made it."""
+def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
+    """DamagedError if this is not as `add_checksum` made it."""
     if not isinstance(content, dict):
         raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
-    if {OWN, FILES} & set(content):
-        found = digest({name: value for name, value in content.items() if name != OWN})
-        if found != content.get(OWN):
-            raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, it says {content.get(OWN)}")
+    if {CHECKSUM, FILES} & set(content):
+        found = digest({name: value for name, value in content.items() if name != CHECKSUM})
+        if found != content.get(CHECKSUM):
+            raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, it says {content.get(CHECKSUM)}")
     return content
 
 
 def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 of each file that a finished run may have."""
-    return {name: sha256(folder / name) for name in WRITTEN if (folder / name).exists()}
+    return {name: sha256(folder / name) for name in ARTIFACTS if (folder / name).exists()}
 
 
-def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = WRITTEN) -> None:
+def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTIFACTS) -> None:
     """DamagedError for a file that is not as the run left it. One that was taken away is none of these."""
     for name in names:
         path, expected = folder / name, metrics.get(FILES, {}).get(name)

@@ -8,12 +8,12 @@ from typing import Any
 
 NAME = "progress.json"
 CHECKPOINT = "last.ckpt"
-LIFE = 10.0
+HEARTBEAT_SECONDS = 10.0
 """Seconds after which a run within an epoch gives a sign of life."""
 SLURM_TASK = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID")
 
 
-def left(
+def eta(
     rows: Sequence[Mapping[str, Any]], primary_metric: str, limit: int, patience: int
 ) -> tuple[float, float] | None:
     """Seconds that training will take at least, if dev does not improve any more, and at most.
@@ -31,20 +31,20 @@ def left(
     return max(0, least) * seconds, (most if least > 0 else 0) * seconds
 
 
-def in_words(seconds: Sequence[float] | None) -> str:
+def format_eta(seconds: Sequence[float] | None) -> str:
     """0:40 to 2:15 left."""
     if seconds is None:
         return "-"
-    return f"{span(seconds)} left" if seconds[1] else "training is over"
+    return f"{format_range(seconds)} left" if seconds[1] else "training is over"
 
 
-def span(seconds: Sequence[float]) -> str:
+def format_range(seconds: Sequence[float]) -> str:
     """0:40 to 2:15, or one of them where they are the same."""
-    least, most = map(clock, seconds)
+    least, most = map(format_duration, seconds)
     return most if least == most else f"{least} to {most}"
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """2:15, or 1:02:15."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -50,25 +50,25 @@ class Run:
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
-        return rows_of(self.whole(artifacts.LOG))
+        return rows_of(self.verified(artifacts.LOG))
 
-    def peeked(self) -> list[float]:
+    def test_every_epoch(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
-        path = self.whole(artifacts.PEEK)
+        path = self.verified(artifacts.TEST_LOG)
         return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)] if path.exists() else []
 
     def predicted(self) -> list[Predicted]:
-        self.whole("predictions/test.conll")
+        self.verified("predictions/test.conll")
         return predictions.read(self.folder)
 
-    def whole(self, name: str) -> Path:
+    def verified(self, name: str) -> Path:
         """A file of the folder, as it was when the run was finished."""
         artifacts.verify(self.folder, self.metrics, [name])
         return self.folder / name
 
 
 @dataclass(frozen=True)
-class KeptRun(Run):
+class ArchivedRun(Run):
     """A run as `keep` wrote it into a file of results/, which stands for its folder."""
 
     content: Mapping[str, Any]
@@ -85,7 +85,7 @@ class KeptRun(Run):
     def epochs(self) -> list[dict[str, float]]:
         return list(self.content["epochs"])
 
-    def peeked(self) -> list[float]:
+    def test_every_epoch(self) -> list[float]:
         return list(self.content["peeked"])
 
 
@@ -139,24 +139,24 @@ def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
     return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
 
 
-def in_a_line(counts: np.ndarray) -> str:
+def format_counts(counts: np.ndarray) -> str:
     return " ".join(",".join(map(str, row)) for row in counts.tolist())
 
 
-def kept(folder: Path) -> Iterator[KeptRun]:
+def archived_runs(folder: Path) -> Iterator[ArchivedRun]:
     """The runs that `keep` has written into a folder."""
     for path in sorted(folder.glob("*.json")):
-        yield kept_run(path)
+        yield open_archived_run(path)
 
 
-def run_of(folder: Path) -> Run:
+def open_run(folder: Path) -> Run:
     """ValueError if it is no finished run's folder, or its metrics.json is not as it was."""
     return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS)))
 
 
-def kept_run(path: Path) -> KeptRun:
+def open_archived_run(path: Path) -> ArchivedRun:
     """ValueError for a file that `keep` did not write."""
     content = artifacts.read(path)
     if "metrics" not in content:
         raise ValueError(f"{path}: expected a run as results/ keeps it, but it has no metrics")
-    return KeptRun(path, content["metrics"], content)
+    return ArchivedRun(path, content["metrics"], content)

@@ -18,7 +18,7 @@ from ner_experiments.runs.artifacts import CONFIG, METRICS, read_config
 from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
-ALIVE = 6 * progress.LIFE
+ALIVE = 6 * progress.HEARTBEAT_SECONDS
 """Seconds without a sign of life after which a run of another machine, seen to hold no lock, is cut off."""
 
 

@@ -12,7 +12,7 @@ from ner_experiments.build import source
 from ner_experiments.config.identity import KNOBS, counted, experiment, flat, kind
 from ner_experiments.config.overrides import compared, decides, named, numeric, settings
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.loggers.final import MAPS, name_of_map
+from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.spec import Table
@@ -181,5 +181,5 @@ def errors() -> list[Any]:
 
 def attention() -> list[Any]:
     """Of runs of Att that may show sentences."""
-    maps = [name_of_map("test", number) for number in range(1, MAPS + 1)]
+    maps = [attention_map_name("test", number) for number in range(1, ATTENTION_MAPS + 1)]
     return [panels.MediaBrowser(title="how much each token attends to each other", media_keys=maps)]

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.analysis.archive import keep
+from ner_experiments.analysis.archive import archive
 from ner_experiments.config.overrides import as_value
-from ner_experiments.runs.run import KeptRun, Run, finished_once, kept
+from ner_experiments.runs.run import ArchivedRun, Run, archived_runs, finished_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.render import Grid, as_markdown, markdown
@@ -37,7 +37,7 @@ def add(page: Page, results: Path) -> Path:
     write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
     for run, label in runs:
         name = f"{run.metrics['identity'][:12]}-seed-{run.metrics['seed']}.json"
-        keep(run, folder / RUNS / name, label)
+        archive(run, folder / RUNS / name, label)
     write(folder)
     return folder
 
@@ -89,7 +89,7 @@ def read(folder: Path, shown: Table | None = None) -> Page:
     """The page of what a folder of results/ keeps of a table. `shown`: another that is made of its runs."""
     table, overrides = about(folder)
     others = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
-    return collect(shown or table, others, among(list(kept(folder / RUNS))))
+    return collect(shown or table, others, among(list(archived_runs(folder / RUNS))))
 
 
 def about(folder: Path) -> tuple[Table, list[str]]:
@@ -100,7 +100,7 @@ def about(folder: Path) -> tuple[Table, list[str]]:
     return spec.load(content["table"]), list(content["overrides"])
 
 
-def among(runs: Sequence[KeptRun]) -> Source:
+def among(runs: Sequence[ArchivedRun]) -> Source:
     """Finds the runs of an experiment among these."""
 
     def of_row(experiment: Experiment) -> dict[int, Run]:

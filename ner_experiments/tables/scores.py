@@ -20,11 +20,11 @@ from jaxtyping import Int
 from ner_experiments import build
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.ablation import recalls
-from ner_experiments.analysis.randomization import Randomisation, randomisation_test, score
+from ner_experiments.analysis.randomization import Randomization, randomization_test, score
 from ner_experiments.analysis.statistics import AgainstPublished, Difference, Summary
 from ner_experiments.build import read_corpus
 from ner_experiments.runs import run as runs
-from ner_experiments.runs.run import KeptRun, Run, in_a_line
+from ner_experiments.runs.run import ArchivedRun, Run, format_counts
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.xor.results import FILE, Trials, read
@@ -61,19 +61,19 @@ def without(page: Page) -> Page:
 
 
 def one_fewer(result: Result) -> Result:
-    runs = {seed: scored_without(cast(KeptRun, run)) for seed, run in result.runs.items()}
+    runs = {seed: scored_without(cast(ArchivedRun, run)) for seed, run in result.runs.items()}
     return replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()})
 
 
-def scored_without(run: KeptRun) -> KeptRun:
+def scored_without(run: ArchivedRun) -> ArchivedRun:
     """With its counts and score alone; of all else on test nothing, as in a run that was kept without."""
     counts = run.counts()
     if (number := heaviest(counts[:, -1])) is None:
         raise ValueError(f"{run.folder}: no sentence of its test set holds more than {SHARE:.0%} of it")
     counts = np.delete(counts, number - 1, axis=0)
     content = {name: run.content[name] for name in ("label", "config", "epochs")}
-    content |= {"counts": in_a_line(counts), "figures": {}, "peeked": []}
-    return KeptRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)
+    content |= {"counts": format_counts(counts), "figures": {}, "peeked": []}
+    return ArchivedRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)
 
 
 def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figures]:
@@ -83,13 +83,13 @@ def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figu
     run cannot be read.
     """
     if figure == CHUNK:
-        trained = {seed: run for seed, run in runs.items() if not isinstance(run, KeptRun)}
+        trained = {seed: run for seed, run in runs.items() if not isinstance(run, ArchivedRun)}
         if runs and not trained:
             kept = next(iter(runs.values())).folder
             raise ValueError(f"{kept}: parts of a model are measured on its weights, and kept runs have none")
         dev = read_corpus(source).splits["dev"]
         return {seed: recalls(*build.load(run.folder), dev) for seed, run in trained.items()}
-    return {seed: {"": archive.figures(run, figure)} for seed, run in runs.items()}
+    return {seed: {"": archive.f1_by_mention(run, figure)} for seed, run in runs.items()}
 
 
 Source = Callable[[Experiment], Mapping[int, Run]]
@@ -115,7 +115,7 @@ class Result:
 
     @property
     def measured(self) -> Summary | None:
-        return statistics.summarise(self.scores.values()) if self.scores else None
+        return statistics.summarize(self.scores.values()) if self.scores else None
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -139,7 +139,7 @@ class Result:
 
     def price_of_peeking(self) -> float | None:
         """Best epoch on test minus the one that dev chose, in points: the mean over runs that peeked."""
-        prices = [max(peeked) - run.score for run in self.runs.values() if (peeked := run.peeked())]
+        prices = [max(peeked) - run.score for run in self.runs.values() if (peeked := run.test_every_epoch())]
         return float(np.mean(prices)) if prices else None
 
     def cost(self) -> dict[str, float]:
@@ -161,7 +161,7 @@ class Comparison:
     row: Row
     reference: Row
     over_seeds: Difference
-    over_sentences: Randomisation
+    over_sentences: Randomization
     seeds: int | None
 
 
@@ -303,7 +303,7 @@ def compare(result: Result, reference: Result) -> Comparison:
         row=result.row,
         reference=reference.row,
         over_seeds=statistics.difference(result.scores, reference.scores),
-        over_sentences=randomisation_test(all_counts(result), all_counts(reference)),
+        over_sentences=randomization_test(all_counts(result), all_counts(reference)),
         seeds=statistics.seeds_needed(ours.sd or 0.0, theirs.sd or 0.0, gap) if spread and gap else None,
     )
 

@@ -11,7 +11,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.encoder import Batch
-from ner_experiments.runs.artifacts import LOG, PEEK
+from ner_experiments.runs.artifacts import LOG, TEST_LOG
 from ner_experiments.utils.files import write_csv
 
 
@@ -189,7 +189,7 @@ class TestEveryEpoch(Callback):
     __test__ = False  # not a test case of pytest
 
     def __init__(self, folder: Path) -> None:
-        self.path = folder / PEEK
+        self.path = folder / TEST_LOG
         self.scores: list[float] = []
 
     def state_dict(self) -> dict[str, Any]:

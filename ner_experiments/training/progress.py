@@ -12,7 +12,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.runs.progress import LIFE, NAME, in_words, left, slurm_task
+from ner_experiments.runs.progress import HEARTBEAT_SECONDS, NAME, eta, format_eta, slurm_task
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.utils.files import write_json
 
@@ -33,7 +33,7 @@ class Progress(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Any, number: int
     ) -> None:
-        if time.monotonic() - self.written >= LIFE:
+        if time.monotonic() - self.written >= HEARTBEAT_SECONDS:
             self.write(trainer, "training", (number + 1) / float(trainer.num_training_batches))
 
     def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
@@ -52,7 +52,7 @@ class Progress(Callback):
         rows, limit = self.epochs.rows, trainer.max_epochs or 0
         content: dict[str, Any] = {
             **{"stage": stage, "epoch": len(rows), "part": round(part, 4), "max_epochs": limit},
-            "seconds_left": left(rows, self.primary_metric, limit, self.patience),
+            "seconds_left": eta(rows, self.primary_metric, limit, self.patience),
             **{"host": platform.node(), "slurm": slurm_task(os.environ)},
         }
         if rows:
@@ -66,12 +66,12 @@ class Progress(Callback):
         row, best = rows[-1], self.epochs.best_epoch(self.primary_metric)
         score, top = row[f"dev_{self.primary_metric}"], rows[best - 1][f"dev_{self.primary_metric}"]
         name = dict(PRIMARY_METRIC.values())[self.primary_metric]
-        remaining = left(rows, self.primary_metric, limit, self.patience)
+        remaining = eta(rows, self.primary_metric, limit, self.patience)
         print(
             f"{self.title} | epoch {row['epoch']:>3}/{limit} | loss {row['train_loss']:8.4f}"
             f" | dev {name} {100 * score:5.2f} (best {100 * top:5.2f} in {best})"
             f" | {row['seconds']:.1f} s, {row['tokens'] / row['train_seconds']:,.0f} tokens/s"
-            f" | {in_words(remaining)}",
+            f" | {format_eta(remaining)}",
             file=sys.stderr,
             flush=True,
         )

@@ -30,7 +30,7 @@ from ner_experiments.config.compose import CONFIG_NAME, hydra_context
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.runs.artifacts import seal
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.provenance import commit, machine
 from ner_experiments.tagger import Decoder
 from ner_experiments.xor.certificate import Certificate, letters, titles, to_json
@@ -292,7 +292,7 @@ def trials(
         "processes": num_processes,
         **code,
     }
-    return Trials(seal(content))
+    return Trials(add_checksum(content))
 
 
 def examine(names: Sequence[str], *, num_seeds: int, num_processes: int) -> dict[str, Found]:

@@ -11,7 +11,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from ner_experiments.analysis import disagreements
-from ner_experiments.analysis.archive import calibration_of, errors_of, keep
+from ner_experiments.analysis.archive import archive, run_calibration, run_errors
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
@@ -22,7 +22,7 @@ from ner_experiments.data.tags import encode, spans
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import write_predictions
-from ner_experiments.runs.run import KeptRun, Run, kept
+from ner_experiments.runs.run import ArchivedRun, Run, archived_runs
 from ner_experiments.tables.experiments import compose
 
 CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
@@ -57,47 +57,47 @@ def opened(folder: Path) -> Run:
 
 def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     run = opened(finish(tmp_path, "a", 1))
-    keep(run, tmp_path / "kept.json", "a row")
-    (again,) = kept(tmp_path)
-    assert "seen" in errors_of(run).breakdown
+    archive(run, tmp_path / "kept.json", "a row")
+    (again,) = archived_runs(tmp_path)
+    assert "seen" in run_errors(run).breakdown
     assert (
-        errors_of(again).breakdown
-        == errors_of(run).breakdown
+        run_errors(again).breakdown
+        == run_errors(run).breakdown
         == breakdown(run.predicted(), CORPUS.splits["train"])
     )
-    assert errors_of(again).kinds == errors_of(run).kinds == kinds(run.predicted())
-    assert errors_of(again).confusion == errors_of(run).confusion == confusion(run.predicted())
-    assert (errors_of(again).outcomes.right == errors_of(run).outcomes.right).all()
+    assert run_errors(again).kinds == run_errors(run).kinds == kinds(run.predicted())
+    assert run_errors(again).confusion == run_errors(run).confusion == confusion(run.predicted())
+    assert (run_errors(again).outcomes.right == run_errors(run).outcomes.right).all()
     assert (
-        disagreements.agreements({1: errors_of(again).outcomes}, {1: errors_of(run).outcomes}).total.first
+        disagreements.agreements({1: run_errors(again).outcomes}, {1: run_errors(run).outcomes}).total.first
         == 0
     )
     text = (tmp_path / "kept.json").read_text()
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     # weights there are none: no calibration
-    assert (calibration_of(run), calibration_of(again)) == (None, None)
+    assert (run_calibration(run), run_calibration(again)) == (None, None)
 
 
 def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
     monkeypatch.setattr(Run, "calibration", lambda _: found)
-    keep(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
-    (again,) = kept(tmp_path)
-    assert calibration_of(again) == found
+    archive(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
+    (again,) = archived_runs(tmp_path)
+    assert run_calibration(again) == found
 
 
 def test_a_run_that_was_kept_before_says_nothing() -> None:
-    run = KeptRun(Path("kept.json"), {}, {})
-    assert (errors_of(run).breakdown, errors_of(run).kinds) == ({}, {})
-    assert (errors_of(run).confusion, calibration_of(run), errors_of(run).outcomes) == (None, None, None)
+    run = ArchivedRun(Path("kept.json"), {}, {})
+    assert (run_errors(run).breakdown, run_errors(run).kinds) == ({}, {})
+    assert (run_errors(run).confusion, run_calibration(run), run_errors(run).outcomes) == (None, None, None)
 
 
 def test_where_train_has_changed_what_needs_it_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = opened(finish(tmp_path, "a", 1, checksum="abc"))
-    assert list(errors_of(run).breakdown) == ["type", "length", "sentence length"]
-    assert "errors by mentions seen in train are left out: " in caplog.text
+    assert list(run_errors(run).breakdown) == ["type", "length", "sentence length"]
+    assert "errors by what train has are left out: " in caplog.text
     assert "toy_zh has changed since: its checksum is" in caplog.text
 
 
@@ -107,9 +107,9 @@ def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
     (tmp_path / "metrics.json").write_text('{"data": {"checksum": "abc"}}')
     OmegaConf.save(CONFIG, tmp_path / "config.yaml", resolve=True)
     run = Run(tmp_path, {"task": "tags"})
-    assert errors_of(run).kinds == {}
-    assert {name: it.recall for name, it in errors_of(run).breakdown["type"].items()} == {"X": 1.0, "Y": 0.0}
-    assert errors_of(run).confusion.counts == ((1, 0, 0), (1, 0, 0), (0, 0, 0))
+    assert run_errors(run).kinds == {}
+    assert {name: it.recall for name, it in run_errors(run).breakdown["type"].items()} == {"X": 1.0, "Y": 0.0}
+    assert run_errors(run).confusion.counts == ((1, 0, 0), (1, 0, 0), (0, 0, 0))
 
 
 def cells(printed: str) -> list[list[str]]:
@@ -122,7 +122,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = [finish(tmp_path, identity, seed) for identity, seed in (("a", 1), ("b", 1), ("a", 2))]
-    keep(opened(folders[1]), tmp_path / "kept.json", "a kept row")
+    archive(opened(folders[1]), tmp_path / "kept.json", "a kept row")
     assert cli(["errors", *map(str, folders), str(tmp_path / "kept.json")]) == 0
     printed = capsys.readouterr().out
     assert "## 1. toy_zh-bilstm-crf-a\n" in printed
@@ -151,7 +151,7 @@ def test_rows_of_one_name_are_told_apart_by_their_identity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for identity in ("a", "b"):
-        keep(opened(finish(tmp_path, identity, 1)), tmp_path / f"{identity}.json", "a row")
+        archive(opened(finish(tmp_path, identity, 1)), tmp_path / f"{identity}.json", "a row")
     files = [str(tmp_path / "a.json"), str(tmp_path / "b.json")]
     assert cli(["errors", *files]) == 0
     printed = capsys.readouterr().out

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ner_experiments.analysis.randomization import randomisation_test
+from ner_experiments.analysis.randomization import randomization_test
 
 Counts = np.ndarray
 """Runs, sentences, and (correct, predicted, gold) or (correct, total)."""
@@ -95,7 +95,7 @@ def test_one_run_a_row_is_the_share_of_swaps_at_least_as_far(seed: int, kind: st
     if kind == "tags":
         a, b = as_tags(a), as_tags(b)
     swaps = all_swaps(fractions(a[0]), fractions(b[0]))
-    ours = randomisation_test(a, b, draws=50_000)
+    ours = randomization_test(a, b, draws=50_000)
     assert ours.run_share is None
     assert ours.difference == pytest.approx(float(swaps[0]))
     check_p(ours.p, sum(abs(x) >= abs(swaps[0]) for x in swaps) / len(swaps), 50_000)
@@ -114,7 +114,7 @@ def test_several_runs_are_every_swap_with_every_deal(seed: int, kind: str) -> No
     swaps = [float(x) for x in all_swaps(averaged(fractions(a)), averaged(fractions(b)))]
     gap = sum(scores[:2]) / 2 - sum(scores[2:]) / 3
     null = [swap + math.sqrt(share) * deal for swap in swaps for deal in deals]
-    ours = randomisation_test(a, b, draws=50_000)
+    ours = randomization_test(a, b, draws=50_000)
     assert ours.difference == pytest.approx(gap)
     assert ours.run_share == pytest.approx(share, abs=1e-6)
     check_p(ours.p, sum(abs(x) >= abs(gap) - 1e-9 for x in null) / len(null), 50_000)
@@ -125,7 +125,7 @@ def test_many_sentences_reach_the_normal_limit_in_little_memory() -> None:
     difference = (a - b)[0, :, 0]
     expected = 2 * stats.norm.sf(abs(difference.sum()) / math.sqrt((difference**2).sum()))
     tracemalloc.start()
-    ours = randomisation_test(a, b)
+    ours = randomization_test(a, b)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.02 < expected < 0.5
@@ -138,21 +138,21 @@ def test_many_sentences_reach_the_normal_limit_in_little_memory() -> None:
 )
 def test_true_nulls_are_rejected_in_5_percent(runs: int, by_row: float, by_run: float) -> None:
     p = [
-        randomisation_test(*two_rows(seed, runs=runs, by_row=by_row, by_run=by_run), draws=199).p
+        randomization_test(*two_rows(seed, runs=runs, by_row=by_row, by_run=by_run), draws=199).p
         for seed in range(500)
     ]
     assert 0.02 <= np.mean(np.array(p) <= 0.05) <= 0.08
 
 
 def test_single_runs_cannot_see_the_luck_of_seeds() -> None:
-    p = [randomisation_test(*two_rows(seed, runs=1, by_run=0.3), draws=199).p for seed in range(200)]
+    p = [randomization_test(*two_rows(seed, runs=1, by_run=0.3), draws=199).p for seed in range(200)]
     assert np.mean(np.array(p) <= 0.05) > 0.2
 
 
 @pytest.mark.parametrize(("by_run", "least"), [(0, 0.9), (0.1, 0.6)])
 def test_a_true_difference_is_seen(by_run: float, least: float) -> None:
     p = [
-        randomisation_test(*two_rows(seed, runs=5, by_run=by_run, better=0.35), draws=199).p
+        randomization_test(*two_rows(seed, runs=5, by_run=by_run, better=0.35), draws=199).p
         for seed in range(100)
     ]
     assert np.mean(np.array(p) <= 0.05) > least
@@ -161,26 +161,26 @@ def test_a_true_difference_is_seen(by_run: float, least: float) -> None:
 def test_p_is_never_0() -> None:
     a = np.tile([[[1, 1, 1]]], (2, 300, 1))
     b = a * [0, 1, 1]
-    assert randomisation_test(a, b, draws=999).p == pytest.approx(1 / 1000)
+    assert randomization_test(a, b, draws=999).p == pytest.approx(1 / 1000)
 
 
 def test_equal_rows_have_p_1() -> None:
     a, _ = two_rows(0, runs=3)
-    equal = randomisation_test(a, a[::-1], draws=99)
+    equal = randomization_test(a, a[::-1], draws=99)
     assert (equal.difference, equal.p) == (0, 1)
 
 
 def test_a_test_set_without_mentions_scores_0() -> None:
     nothing = np.zeros((2, 3, 3), dtype=int)
     found = nothing + np.array([0, 1, 0])
-    assert randomisation_test(nothing, found, draws=9).difference == 0
-    assert randomisation_test(nothing, nothing, draws=9).p == 1
+    assert randomization_test(nothing, found, draws=9).difference == 0
+    assert randomization_test(nothing, nothing, draws=9).p == 1
 
 
 def test_rows_of_other_sentences_are_refused() -> None:
     a, b = two_rows(0, runs=2, sentences=4)
     with pytest.raises(ValueError, match=r"the same sentences and counts, got shapes \(4, 3\) and \(3, 3\)"):
-        randomisation_test(a, b[:, 1:])
+        randomization_test(a, b[:, 1:])
     b[1, 2, 2] = 9
     with pytest.raises(ValueError, match=r"one gold count, got \[\d, 9\] for sentence 2 \(from 0\)"):
-        randomisation_test(a, b)
+        randomization_test(a, b)

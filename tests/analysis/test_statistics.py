@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ner_experiments.analysis.statistics import against_published, difference, seeds_needed, summarise
+from ner_experiments.analysis.statistics import against_published, difference, seeds_needed, summarize
 
 TIMES = 2000
 
@@ -23,7 +23,7 @@ def share_of(events: list[bool]) -> float:
 @pytest.mark.parametrize("count", [2, 3, 5, 20])
 def test_summary_is_scipys(count: int) -> None:
     values = scores(count)
-    ours = summarise(values)
+    ours = summarize(values)
     interval = stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert ours.n == count
     assert (ours.mean, ours.sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
@@ -32,23 +32,23 @@ def test_summary_is_scipys(count: int) -> None:
 
 def test_the_interval_covers_the_true_mean_in_95_percent() -> None:
     samples = np.random.default_rng(1).normal(0.9, 0.004, (TIMES, 4))
-    summaries = [summarise(sample) for sample in samples]
+    summaries = [summarize(sample) for sample in samples]
     assert 0.93 <= share_of([s.low <= 0.9 <= s.high for s in summaries]) <= 0.97
 
 
 def test_one_seed_has_no_spread() -> None:
-    one = summarise([0.91])
+    one = summarize([0.91])
     assert (one.mean, one.sd, one.n, one.low, one.high) == (0.91, None, 1, None, None)
 
 
 def test_equal_seeds_have_none_either() -> None:
-    same = summarise([0.1 + 0.2] * 7)
+    same = summarize([0.1 + 0.2] * 7)
     assert (same.mean, same.sd, same.low, same.high) == (0.1 + 0.2, 0, 0.1 + 0.2, 0.1 + 0.2)
 
 
 def test_no_seed_is_refused() -> None:
     with pytest.raises(ValueError, match="expected the score of at least one seed, got none"):
-        summarise([])
+        summarize([])
 
 
 def test_the_same_seeds_are_paired() -> None:

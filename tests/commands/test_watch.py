@@ -16,7 +16,7 @@ from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WR
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
 from ner_experiments.launch.worker import compose
 from ner_experiments.runs import status as watch
-from ner_experiments.runs.progress import clock, in_words, left, slurm_task
+from ner_experiments.runs.progress import eta, format_duration, format_eta, slurm_task
 from ner_experiments.train import train
 from ner_experiments.utils.locks import claim, is_held
 
@@ -212,16 +212,21 @@ def rows(scores: list[float]) -> list[dict[str, float]]:
 def test_the_time_left_is_bounded_by_patience_and_by_the_last_epoch(
     scores: list[float], expected: tuple[float, float]
 ) -> None:
-    assert left(rows(scores), "f1", 10, 3) == expected
+    assert eta(rows(scores), "f1", 10, 3) == expected
 
 
 def test_times_in_words() -> None:
-    assert [clock(seconds) for seconds in (0, 59.6, 135, 3735)] == ["0:00", "1:00", "2:15", "1:02:15"]
-    assert in_words((40.0, 135.0)) == "0:40 to 2:15 left"
-    assert in_words((40.0, 40.0)) == "0:40 left"
-    assert in_words((0.2, 0.4)) == "0:00 left"
-    assert in_words((0.0, 0.0)) == "training is over"
-    assert left([], "f1", 10, 3) is None
+    assert [format_duration(seconds) for seconds in (0, 59.6, 135, 3735)] == [
+        "0:00",
+        "1:00",
+        "2:15",
+        "1:02:15",
+    ]
+    assert format_eta((40.0, 135.0)) == "0:40 to 2:15 left"
+    assert format_eta((40.0, 40.0)) == "0:40 left"
+    assert format_eta((0.2, 0.4)) == "0:00 left"
+    assert format_eta((0.0, 0.0)) == "training is over"
+    assert eta([], "f1", 10, 3) is None
 
 
 def test_a_job_of_slurm_is_known_by_its_task() -> None:

@@ -15,7 +15,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import save_file
 
 from ner_experiments import build, train
-from ner_experiments.analysis.archive import keep
+from ner_experiments.analysis.archive import archive
 from ner_experiments.build import load_with_corpus
 from ner_experiments.config import safe_yaml
 from ner_experiments.runs.artifacts import read_config
@@ -120,7 +120,7 @@ def test_in_no_part_of_a_config(part: str, run: Path, mark: Path) -> None:
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
         load_with_corpus(run)
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
-        keep(Run(run, json.loads((run / "metrics.json").read_text())), run / "kept.json", "row")
+        archive(Run(run, json.loads((run / "metrics.json").read_text())), run / "kept.json", "row")
 
 
 @pytest.mark.parametrize(

@@ -33,5 +33,5 @@ def write(folder: Path, models: Mapping[str, Any], **changed: Any) -> Path:
     path = folder / "xor.json"
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: value for key, value in content.items() if value is not None}
-    path.write_text(json.dumps(artifacts.seal(kept)), encoding="utf-8")
+    path.write_text(json.dumps(artifacts.add_checksum(kept)), encoding="utf-8")
     return path

@@ -10,11 +10,11 @@ from logged import SMALL
 from places import ROOT
 
 from ner_experiments.launch.worker import compose
-from ner_experiments.loggers.base import Silent, Unfailing, opened
+from ner_experiments.loggers.base import NullLogger, SafeLogger, safe_logger
 from ner_experiments.train import train
 
 
-class Broken(Silent):
+class Broken(NullLogger):
     """Fails at its second call."""
 
     calls = closed = 0
@@ -30,7 +30,7 @@ class Broken(Silent):
 
 def test_a_logger_that_fails_is_told_once_and_closed(caplog: pytest.LogCaptureFixture) -> None:
     broken = Broken()
-    with opened("A logger", lambda: broken, 0) as logger:
+    with safe_logger("A logger", lambda: broken, 0) as logger:
         for epoch in (1, 2, 3):
             logger.scalars({}, epoch)
         logger.picture("x", lambda: pytest.fail("nothing is drawn for a logger that failed"))
@@ -41,10 +41,10 @@ def test_a_logger_that_fails_is_told_once_and_closed(caplog: pytest.LogCaptureFi
 
 
 def test_one_that_cannot_begin_ends_no_run(caplog: pytest.LogCaptureFixture) -> None:
-    def begin() -> Silent:
+    def begin() -> NullLogger:
         raise ImportError("no module")
 
-    Unfailing("A logger", begin).summary({})
+    SafeLogger("A logger", begin).summary({})
     assert "A logger failed (ImportError: no module); the run goes on without" in caplog.text
 
 

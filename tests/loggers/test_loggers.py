@@ -139,7 +139,7 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     assert {"test/types_bars", "test/confusion_matrix", "dev/types_bars", "dev/confusion_matrix"} <= set(
         pictures
     )
-    assert len([name for name in pictures if name.startswith("attention/test-")]) == final.MAPS
+    assert len([name for name in pictures if name.startswith("attention/test-")]) == final.ATTENTION_MAPS
 
 
 def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:

@@ -10,7 +10,7 @@ from places import RESULTS
 
 from ner_experiments.main import cli
 from ner_experiments.report import build, entries
-from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables import scores as figures
 from ner_experiments.tables import spec
 from ner_experiments.tables.render import Grid
@@ -156,4 +156,4 @@ def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:
     with pytest.raises(
         ValueError, match="parts of a model are measured on its weights, and kept runs have none"
     ):
-        figures.by_seed("chunk", {1: KeptRun(path, content["metrics"], content)}, None)
+        figures.by_seed("chunk", {1: ArchivedRun(path, content["metrics"], content)}, None)

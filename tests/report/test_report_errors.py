@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from scipy.stats import t
 
-from ner_experiments.analysis.archive import of_predictions
+from ner_experiments.analysis.archive import errors_in_predictions
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.seeds import RowErrors
 from ner_experiments.report import errors as error_tables
 from ner_experiments.report import row_page
 from ner_experiments.report.errors import NOT_KEPT, OVER, by_group, by_kind, calibrated, confused, of_row
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.runs.run import ArchivedRun, Run
 
 GOLD = ("B-PER", "I-PER", "O", "B-LOC", "O", "B-PER")
 WORDS = ("Ann", "Lee", "saw", "Rome", "with", "Bo")
@@ -24,12 +24,12 @@ MISSED = ("B-PER", "I-PER", "O", "O", "O", "B-PER")
 DATA = {"name": "toy", "checksum": "abc"}
 
 
-def kept(*predicted: tuple[str, ...]) -> KeptRun:
+def kept(*predicted: tuple[str, ...]) -> ArchivedRun:
     """A run of these sentences, which all have the same gold mentions."""
-    errors = of_predictions([Predicted(WORDS, GOLD, tags) for tags in predicted], "mentions", None)
+    errors = errors_in_predictions([Predicted(WORDS, GOLD, tags) for tags in predicted], "mentions", None)
     bins = (Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),)
     content = {"errors": errors.record(), "calibration": Calibration(bins, 0.1, 0.05, 0.2).record()}
-    return KeptRun(Path("kept"), {"data": DATA, "task": "mentions"}, content)
+    return ArchivedRun(Path("kept"), {"data": DATA, "task": "mentions"}, content)
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErr
 
 def test_what_runs_were_kept_without_is_said(row: RowErrors) -> None:
     metrics = {"data": DATA, "task": "tags", "test": {}}
-    old = RowErrors("old", {1: KeptRun(Path("kept"), metrics, {"figures": {}})})
+    old = RowErrors("old", {1: ArchivedRun(Path("kept"), metrics, {"figures": {}})})
     assert [section.texts for section in of_row(old)] == [[NOT_KEPT]]
     assert error_tables.section({"old": old, "older": old}, "old", 0) is None
 
@@ -129,10 +129,10 @@ def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
 
 
 def test_a_test_set_without_a_mention_has_no_errors_to_show() -> None:
-    errors = of_predictions([Predicted(("a",), ("O",), ("O",))], "mentions", None)
+    errors = errors_in_predictions([Predicted(("a",), ("O",), ("O",))], "mentions", None)
     content = {"errors": errors.record(), "calibration": None, "figures": {"type": {}, "length": {}}}
     metrics = {"data": DATA, "task": "mentions", "test": {}}
-    found = by_group(RowErrors("none", {1: KeptRun(Path("kept"), metrics, content)}))
+    found = by_group(RowErrors("none", {1: ArchivedRun(Path("kept"), metrics, content)}))
     assert found == [None, None, None]
 
 
@@ -151,6 +151,6 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
         "task": "mentions", "dev": scores, "test": scores, "best_epoch": 1, "epochs": 2, "seconds": 60.0,
     }  # fmt: skip
     for peeked, said in (([], "scored once"), ([50.0, 49.0], "scored after each epoch too")):
-        (shown,) = row_page.seeds({1: KeptRun(Path("kept"), metrics, {"peeked": peeked})}).grids
+        (shown,) = row_page.seeds({1: ArchivedRun(Path("kept"), metrics, {"peeked": peeked})}).grids
         assert said in shown.caption
         assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was

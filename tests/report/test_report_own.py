@@ -10,7 +10,7 @@ from toy_rows import TOY, finish
 from ner_experiments.main import cli
 from ner_experiments.report import entries, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.runs.run import run_of
+from ner_experiments.runs.run import open_run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
 
@@ -68,7 +68,7 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
 ) -> None:
     own, theirs, damaged = sweep(tmp_path, *(["model=residual", f"layers={number}"] for number in (1, 2, 3)))
     table = spec.load("yang2020_table12")
-    claimed = Entry(Page(table, (Result(table.rows[0], {1: 50.0}, {1: run_of(theirs)}),)))
+    claimed = Entry(Page(table, (Result(table.rows[0], {1: 50.0}, {1: open_run(theirs)}),)))
     (damaged / "metrics.json").write_text("{")
     (entry,) = entries.own_entries(tmp_path, [claimed])
     assert [run.folder for run in entry.runs] == [own]

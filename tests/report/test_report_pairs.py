@@ -9,7 +9,7 @@ from close_rows import NUM_SENTENCES, length, three_rows
 
 from ner_experiments.report import pair_page
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import KeptRun, Run
+from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Result
 
@@ -49,7 +49,7 @@ def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
     assert pair_page.pieces(parts, parts.predicted) == [("", "a"), ("VB", "b")]
 
 
-class Kept(KeptRun):
+class Kept(ArchivedRun):
     def counts(self) -> np.ndarray:
         return np.array(self.metrics["counts"])
 

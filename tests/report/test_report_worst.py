@@ -9,13 +9,13 @@ from ner_experiments.loggers import final
 from ner_experiments.report import row_page
 from ner_experiments.report.pair_page import Pieces
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import KeptRun, Run, run_of
+from ner_experiments.runs.run import ArchivedRun, Run, open_run
 
 
 def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
     """Of one experiment, each of which found no name in so many sentences of test, and all in others."""
     row = ["paper=yang2020", *TOY, f"output_dir={folder}", "model=stacked", "layers=2"]
-    return {seed: run_of(finish(row, seed, wrong)) for seed, wrong in enumerate(num_wrong, start=1)}
+    return {seed: open_run(finish(row, seed, wrong)) for seed, wrong in enumerate(num_wrong, start=1)}
 
 
 @pytest.mark.parametrize("most", [50, 4])
@@ -75,7 +75,7 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
 
 def test_kept_runs_have_no_sentences_and_runs_without_errors_none_to_show(tmp_path: Path) -> None:
     own = runs(tmp_path, 0, 20)
-    kept = {seed: KeptRun(run.folder, run.metrics, {}) for seed, run in own.items()}
+    kept = {seed: ArchivedRun(run.folder, run.metrics, {}) for seed, run in own.items()}
     assert row_page.worst_section(kept) is None
     assert row_page.worst_section({1: own[1]}) is None
     alone, both = row_page.worst_section({2: own[2]}), row_page.worst_section({1: kept[1], 2: own[2]})

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from seqeval.metrics import f1_score
 
-from ner_experiments.analysis.archive import Errors, calibration_of, errors_of
+from ner_experiments.analysis.archive import Errors, run_calibration, run_errors
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.runs.predictions import read_file, write_predictions
-from ner_experiments.runs.run import KeptRun, Run, in_a_line
+from ner_experiments.runs.run import ArchivedRun, Run, format_counts
 from ner_experiments.tables import render, scores, spec
 from ner_experiments.tables.paper_pages import Measured
 from ner_experiments.tables.scores import Page, Result
@@ -51,9 +51,9 @@ def page_of(runs: dict[str, Run]) -> Page:
     return Page(replace(spec.load("yang2020_table12"), notes=()), results)
 
 
-def as_kept(own: Run) -> KeptRun:
+def as_kept(own: Run) -> ArchivedRun:
     content: dict[str, Any] = {"label": "row", "config": {}, "epochs": [], "peeked": [0.9], "figures": {}}
-    return KeptRun(own.folder, own.metrics, content | {"counts": in_a_line(own.counts())})
+    return ArchivedRun(own.folder, own.metrics, content | {"counts": format_counts(own.counts())})
 
 
 def kept(page: Page) -> Page:
@@ -110,8 +110,8 @@ def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
         own = result.runs[1]
         assert own.score == result.scores[1]
         assert own.counts().tolist() == np.delete(whole.runs[1].counts(), LIST, axis=0).tolist()
-        assert (set(own.metrics["test"]), own.peeked()) == ({"f1"}, [])
-        assert (errors_of(own), calibration_of(own)) == (Errors(), None)
+        assert (set(own.metrics["test"]), own.test_every_epoch()) == ({"f1"}, [])
+        assert (run_errors(own), run_calibration(own)) == (Errors(), None)
 
 
 def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> None:
@@ -128,6 +128,6 @@ def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> 
 
 def test_a_test_set_without_such_a_sentence_has_none_to_leave_out(page: Page) -> None:
     (first, _) = kept(page).results
-    short = replace(as_kept(first.runs[1]), content={"counts": in_a_line(first.runs[1].counts()[:90])})
+    short = replace(as_kept(first.runs[1]), content={"counts": format_counts(first.runs[1].counts()[:90])})
     with pytest.raises(ValueError, match="first: no sentence of its test set holds more than 5% of it"):
         scores.without(replace(page, results=(replace(first, runs={1: short}),)))

@@ -40,8 +40,8 @@ def test_the_figures_come_with_code_versions_machine_and_cost(record: dict[str, 
     assert record["device"]
     assert record["python"]
     assert record["seconds"] >= 0
-    assert artifacts.opened(record, KEPT) == record
-    assert record[artifacts.OWN]
+    assert artifacts.verify_checksum(record, KEPT) == record
+    assert record[artifacts.CHECKSUM]
 
 
 def test_the_settings_say_what_was_measured_and_trained(record: dict[str, Any]) -> None:
