@@ -40,8 +40,8 @@ def markdown(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
 def block(case: Case) -> str:
     """As code, so that no character of a sentence counts as Markdown."""
     lines = [f"{'gold':<9}{bracketed(case.words, case.gold)}"]
-    for number, (tags, right) in enumerate(zip(case.predicted, case.right, strict=True), start=1):
-        verdict = f"{number} {'right' if right else 'wrong'}"
+    for number, (tags, correct) in enumerate(zip(case.predicted, case.correct, strict=True), start=1):
+        verdict = f"{number} {'right' if correct else 'wrong'}"
         lines.append(f"{verdict:<9}{bracketed(case.words, tags)}")
     return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])
 

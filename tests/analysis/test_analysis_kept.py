@@ -67,7 +67,7 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     )
     assert run_errors(again).kinds == run_errors(run).kinds == kinds(run.predicted())
     assert run_errors(again).confusion == run_errors(run).confusion == confusion(run.predicted())
-    assert (run_errors(again).outcomes.right == run_errors(run).outcomes.right).all()
+    assert (run_errors(again).outcomes.correct == run_errors(run).outcomes.correct).all()
     assert (
         disagreements.agreements({1: run_errors(again).outcomes}, {1: run_errors(run).outcomes}).total.first
         == 0
@@ -177,7 +177,7 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.
     text = f"{folder}/config.yaml is damaged: "
     assert text in refused(folder / "config.yaml")
     (tmp_path / "other.json").write_text("{}")
-    text = "other.json: expected a run as results/ keeps it, but it has no metrics"
+    text = "other.json: expected an archived run as in results/, but it has no metrics"
     assert text in refused(tmp_path / "other.json")
     metrics = json.loads((folder / "metrics.json").read_text())
     del metrics["test"]
