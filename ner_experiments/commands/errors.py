@@ -141,24 +141,30 @@ def brackets(figure: Mean) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_args(argv)
-    print(printed(arguments), end="")
-    return 0
+    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
+    parser = argparse.ArgumentParser(prog="ner-experiments errors")
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
     text = (
         "Errors on test by kind and by group of mention, with intervals, confused types and calibration. "
         "Runs that differ in nothing but the seed are one row; each two rows of one test set are compared."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments errors", description=text)
+    parser.description = text
     where = "the folder of a finished run, or a run's file in results/"
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=where)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     text = "how many sentences to show that one row gets right and another does not (5)"
     parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
-    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    print(printed(arguments), end="")
+    return 0
 
 
 def printed(arguments: argparse.Namespace) -> str:

@@ -80,7 +80,7 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
 
 def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
-    monkeypatch.setattr(Run, "calibration", lambda _: found)
+    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: found)
     archive(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
     (again,) = archived_runs(tmp_path)
     assert run_calibration(again) == found
