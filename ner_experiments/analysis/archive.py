@@ -1,4 +1,8 @@
-"""What is known of a run's errors, as made from its folder and as results/ keeps it: numbers, no text."""
+"""Archived runs: `archive` writes into results/ all that pages need of a run; the readers serve both kinds of run.
+
+An archived run has numbers only, no text of its corpus. `run_errors`, `run_calibration` and `f1_by_mention` read
+them from its file, and compute them for a run in its own folder.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.analysis import disagreements as outcomes
 from ner_experiments.analysis.breakdown import (
     LENGTH,
     TYPE,
@@ -19,7 +22,7 @@ from ner_experiments.analysis.breakdown import (
     marked,
 )
 from ner_experiments.analysis.calibration import Calibration, of_run
-from ner_experiments.analysis.disagreements import Outcomes
+from ner_experiments.analysis.disagreements import Outcomes, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
 from ner_experiments.build import train_of
 from ner_experiments.config.identity import counted
@@ -30,9 +33,25 @@ from ner_experiments.runs.run import ArchivedRun, Run, format_counts
 from ner_experiments.utils.files import write_json
 
 
+def archive(run: Run, path: Path, label: str) -> None:
+    """Write all that pages need of a run of the row `label` into one file, without text of its corpus or paths."""
+    calibration = run_calibration(run)
+    content = {
+        "label": label,
+        "metrics": dict(run.metrics),
+        "config": counted(read_config(run.folder)),
+        "epochs": run.epochs(),
+        "test_every_epoch": run.test_every_epoch(),
+        "counts": format_counts(run.counts()),
+        "errors": run_errors(run).record(),
+        "calibration": calibration and calibration.record(),
+    }
+    write_json(path, add_checksum(content))
+
+
 @dataclass(frozen=True)
 class Errors:
-    """Empty, or None, is what could not be told, and what makes no sense for the corpus."""
+    """Error analysis of a run; a part is empty or None if it is unknown or does not apply to the corpus."""
 
     breakdown: dict[str, dict[str, Bucket]] = field(default_factory=dict)
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -40,7 +59,7 @@ class Errors:
     outcomes: Outcomes | None = None
 
     def record(self) -> dict[str, Any]:
-        """As JSON, which `restored` reads."""
+        """JSON content, read by `from_record`."""
         return {
             "breakdown": {
                 dimension: {name: asdict(bucket) for name, bucket in buckets.items()}
@@ -51,80 +70,66 @@ class Errors:
             "outcomes": self.outcomes and self.outcomes.record(),
         }
 
-
-def restored(record: Mapping[str, Any]) -> Errors:
-    """What `record` wrote."""
-    confused, found = record["confusion"], record["outcomes"]
-    return Errors(
-        {
-            dimension: {name: Bucket(**bucket) for name, bucket in buckets.items()}
-            for dimension, buckets in record["breakdown"].items()
-        },
-        {name: Kind(**kind) for name, kind in record["kinds"].items()},
-        confused and Confusion.restored(confused),
-        found and outcomes.restored(found),
-    )
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Errors:
+        """The errors that `record` wrote."""
+        return cls(
+            {
+                dimension: {name: Bucket(**bucket) for name, bucket in buckets.items()}
+                for dimension, buckets in record["breakdown"].items()
+            },
+            {name: Kind(**kind) for name, kind in record["kinds"].items()},
+            record["confusion"] and Confusion.from_record(record["confusion"]),
+            record["outcomes"] and Outcomes.from_record(record["outcomes"]),
+        )
 
 
 def errors_in_predictions(
     sentences: Sequence[Predicted], task: Task, train: Sequence[Sentence] | None
 ) -> Errors:
-    """Of a test set; without `train` there are fewer dimensions. Tags of single tokens have no `kinds`."""
+    """Errors on a test set. Without `train` there are fewer dimensions; tags of single tokens have no kinds."""
     texts, named = marked(sentences, task), dimensions(train, task)
     return Errors(
         by_dimension(texts, named),
         kinds(sentences) if task == "mentions" else {},
         confusion(sentences, task),
-        outcomes.outcomes(texts, named),
+        outcomes(texts, named),
     )
 
 
 def run_errors(run: Run) -> Errors:
-    """The errors of a run, as archived or made from its predictions; empty for a run archived without.
+    """Errors of a run on test; empty for a run archived without them.
 
-    Dimensions that need train are left out where train cannot be read as it was; the log then says so.
+    Dimensions that need train are left out, with a warning, if train cannot be read as it was.
     """
     if isinstance(run, ArchivedRun):
-        return restored(run.content["errors"]) if "errors" in run.content else Errors()
+        return Errors.from_record(run.content["errors"]) if "errors" in run.content else Errors()
     return errors_in_predictions(run.predicted(), run.metrics["task"], train_of(run.folder))
 
 
 def run_calibration(run: Run) -> Calibration | None:
-    """Whether the probabilities of mentions, or tags, can be believed; None where these are not known.
+    """Calibration of a run's probabilities on test, or None if they are unknown; a warning says why.
 
-    The model of a run's folder tags the test set again. The log says why that could not be done.
+    For a run in its own folder, the trained model tags the test set again.
     """
     if isinstance(run, ArchivedRun):
         record = run.content.get("calibration")
-        return record and Calibration.restored(record)
+        return record and Calibration.from_record(record)
     run.verified(WEIGHTS)
     return of_run(run.folder)
 
 
-def f1_by_mention(run: Run, name: str) -> dict[str, float]:
-    """F1 on test by "type" or "length" of mention, in percent."""
-    return (
-        dict(run.content["figures"][name])
-        if isinstance(run, ArchivedRun)
-        else OF_MENTIONS[name](run.predicted())
-    )
+def f1_by_mention(run: Run, dimension: str) -> dict[str, float]:
+    """F1 on test by "type" or "length" of mention, in percent, for groups with a gold mention.
+
+    Runs archived without errors have these scores alone, as `figures`.
+    """
+    if not isinstance(run, ArchivedRun):
+        return F1_BY[dimension](run.predicted())
+    if "figures" in run.content:
+        return dict(run.content["figures"][dimension])
+    buckets = run_errors(run).breakdown[dimension]
+    return {name: 100 * buckets[name].f1 for name in sorted(buckets) if buckets[name].gold}
 
 
-OF_MENTIONS = {TYPE: by_type, LENGTH: by_length}
-
-
-def archive(run: Run, path: Path, label: str) -> None:
-    """All that pages need of a run of the row `label`, in one file: no word of its corpus, no path."""
-    mentions = run.metrics["task"] == "mentions"
-    content = {
-        "label": label,
-        "metrics": dict(run.metrics),
-        "config": counted(read_config(run.folder)),
-        "epochs": run.epochs(),
-        "peeked": run.test_every_epoch(),
-        "figures": {name: f1_by_mention(run, name) for name in OF_MENTIONS} if mentions else {},
-        "counts": format_counts(run.counts()),
-        "errors": run_errors(run).record(),
-        "calibration": (calibration := run_calibration(run)) and calibration.record(),
-    }
-    write_json(path, add_checksum(content))
+F1_BY = {TYPE: by_type, LENGTH: by_length}

@@ -1,17 +1,14 @@
-"""Precision, recall and F1 of groups of mentions, each with an interval.
+"""Precision, recall and F1 of groups of mentions: by type, length, occurrence in train and sentence length.
 
-What mentions are grouped by: type, length, what train has of them, and the length of their sentence.
-
-A mention's group depends on nothing but its own words, place and type, be it a gold or a predicted one.
-
-F1 by type and by length of mention: tables 3 and 4 of Li, Fu & Ma (2020).
+Each F1 has a bootstrap interval. A mention's group depends only on its own words, place and type, so gold and
+predicted mentions are grouped alike. F1 by type and by length are tables 3 and 4 of Li, Fu & Ma (2020).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,21 +16,21 @@ from jaxtyping import Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.data.sentence import Sentence, Task
-from ner_experiments.data.tags import LENGTHS, Span, length_group, spans
+from ner_experiments.data.tags import LENGTHS, Span, length_group
 from ner_experiments.metrics import f1_score
 from ner_experiments.runs.predictions import Predicted, as_field, units
 
-TYPE, LENGTH = "type", "length"
+TYPE, LENGTH, SEEN, FREQUENCY, SENTENCE_LENGTH = "type", "length", "seen", "frequency", "sentence length"
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Mentions of a group: how many are right, predicted and gold; `low` to `high` is F1's 95 % interval.
+    """Counts of a group's correct, predicted and gold mentions; `low` to `high` is F1's 95 % interval.
 
-    All scores are in [0, 1], and 0 where they are undefined, as in conlleval.
+    Scores are in [0, 1], and 0 where undefined, as in conlleval.
     """
 
-    right: int
+    correct: int
     predicted: int
     gold: int
     low: float
@@ -41,55 +38,61 @@ class Bucket:
 
     @property
     def precision(self) -> float:
-        return f1_score(self.right, self.predicted, self.gold)["precision"]
+        return f1_score(self.correct, self.predicted, self.gold)["precision"]
 
     @property
     def recall(self) -> float:
-        return f1_score(self.right, self.predicted, self.gold)["recall"]
+        return f1_score(self.correct, self.predicted, self.gold)["recall"]
 
     @property
     def f1(self) -> float:
-        return f1_score(self.right, self.predicted, self.gold)["f1"]
+        return f1_score(self.correct, self.predicted, self.gold)["f1"]
 
 
 def breakdown(
     sentences: Sequence[Predicted], train: Sequence[Sentence] | None, task: Task = "mentions"
 ) -> dict[str, dict[str, Bucket]]:
-    """Dimension -> group -> its scores, both in the order to be shown; `dimensions` defines them.
+    """Scores by dimension and group, both in display order; `dimensions` defines them.
 
-    Precision is over the predicted mentions of a group, recall over the gold ones. So a mention that is found
-    with a wrong boundary is a false one of its own group, and a missed one of the gold mention's. Over the
-    groups of a dimension the counts add up to those of the whole test set. Without `train`, what needs it is
-    left out, and so is a group with no mention, gold or predicted.
+    Precision is over the predicted mentions of a group, recall over the gold ones. So a mention with a wrong
+    boundary is spurious in its own group, and the gold mention is missing in its group. The counts of a
+    dimension's groups add up to those of the test set. Dimensions that need `train` are left out without it,
+    and so are groups without any mention.
 
-    The interval is that of the bootstrap over sentences; draws without any mention of the group are left out.
-    It speaks of other sentences for the same trained model, not of other seeds.
+    Intervals are from the bootstrap over sentences, without the draws in which a group has no mention. They
+    are about other sentences for the same trained model, not about other seeds.
     """
     return by_dimension(marked(sentences, task), dimensions(train, task))
 
 
 def by_dimension(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> dict[str, dict[str, Bucket]]:
+    """Scores by dimension and group, as `breakdown`."""
     return {name: buckets(texts, dimension) for name, dimension in named.items()}
 
 
 def buckets(texts: Sequence[Marked], dimension: Dimension) -> dict[str, Bucket]:
-    of = dimension.of
-    groups = {of(text.words, mention) for text in texts for mention in text.gold | text.predicted}
-    names = dimension.ordered(groups)
-    counts = counted(texts, dimension, names)
+    """Scores of each group of a dimension that has a mention."""
+    names = groups(texts, dimension)
+    counts = group_counts(texts, dimension, names)
     sums = resampled(counts)
     f1 = ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
-    found = {}
-    for column, name in enumerate(names):
-        right, predicted, gold = counts[:, column].sum(axis=0).tolist()
-        found[name] = Bucket(right, predicted, gold, *interval(f1[:, column]))
-    return found
+    totals = counts.sum(axis=0).tolist()
+    return {
+        name: Bucket(correct, predicted, gold, *interval(f1[:, column]))
+        for column, (name, (correct, predicted, gold)) in enumerate(zip(names, totals, strict=True))
+    }
 
 
-def counted(
+def groups(texts: Sequence[Marked], dimension: Dimension) -> list[str]:
+    """Names of a dimension's groups that have a gold or predicted mention, in display order."""
+    found = {dimension.of(text.words, mention) for text in texts for mention in text.gold | text.predicted}
+    return dimension.ordered(found)
+
+
+def group_counts(
     texts: Sequence[Marked], dimension: Dimension, names: Sequence[str]
 ) -> Int[np.ndarray, "sentences groups 3"]:
-    """Mentions right, predicted and gold, of each sentence and group."""
+    """Correct, predicted and gold mentions by sentence and group."""
     column = {name: number for number, name in enumerate(names)}
     counts = np.zeros((len(texts), len(names), 3), dtype=np.int64)
     for row, text in zip(counts, texts, strict=True):
@@ -99,7 +102,6 @@ def counted(
     return counts
 
 
-SEEN, FREQUENCY, SENTENCE_LENGTH = "seen", "frequency", "sentence length"
 SAME, OTHER, NEW, UNKNOWN = (
     "with this type",
     "with another type only",
@@ -112,7 +114,7 @@ SENTENCE_LENGTHS = ("1 to 10", "11 to 20", "21 to 30", "31 to 50", "more than 50
 
 @dataclass(frozen=True)
 class Dimension:
-    """`of` gives the group of a mention in a sentence of these words; no `order` is that from A to Z."""
+    """A way to group mentions: `of(words, mention)` is the group; groups without an `order` are sorted by name."""
 
     of: Callable[[Sequence[str], Span], str]
     order: tuple[str, ...] = ()
@@ -121,11 +123,11 @@ class Dimension:
         return [group for group in self.order if group in groups] if self.order else sorted(groups)
 
 
-class Known:
-    """What train has: its words, and how often words in a row are a mention, and of which type.
+class TrainMentions:
+    """The words of train, and the number of its gold mentions by surface form and type.
 
-    Words are compared letter by letter, capitals included. Of a corpus that is tagged token by token, each
-    token is a mention of one word, and its tag the type.
+    Words are compared case-sensitively. In a corpus that is tagged token by token, each token is a mention of
+    one word, and its tag is the type.
     """
 
     def __init__(self, train: Sequence[Sentence], task: Task) -> None:
@@ -138,6 +140,7 @@ class Known:
                 self.mentions[words[start:end]][kind] += 1
 
     def seen(self, words: Sequence[str], mention: Span) -> str:
+        """Group by whether train has the mention's surface form, with this type or another."""
         start, end, kind = mention
         surface = tuple(words[start:end])
         if surface in self.mentions:
@@ -145,26 +148,26 @@ class Known:
         return NEW if self.words.issuperset(surface) else UNKNOWN
 
     def frequency(self, words: Sequence[str], mention: Span) -> str:
+        """Group by the number of gold mentions of train with this surface form, of any type."""
         surface = tuple(words[mention[0] : mention[1]])
         count = self.mentions[surface].total() if surface in self.mentions else 0
         return FREQUENCIES[bisect_left((0, 1, 5, 20), count)]
 
 
 def dimensions(train: Sequence[Sentence] | None, task: Task) -> dict[str, Dimension]:
-    """By name.
+    """Dimensions by name; without train, or with one tag per token, only those that apply.
 
-    type, length: of the mention; its length in tokens, as in table 4 of Li et al. (2020).
-    seen: whether the mention's words, in their order, are a gold mention in train: of its own type, or of
-        others only; or of none, where train knows each of its words, or does not know one.
-    frequency: how often the mention's words are a gold mention in train, of whatever type.
+    type, length: the mention's type, and its length in tokens as in table 4 of Li et al. (2020).
+    seen: whether the mention's surface form is a gold mention of train with the same type, only with other
+        types, or not at all; in the last case, whether train has all of its words.
+    frequency: number of gold mentions of train with the same surface form, of any type.
     sentence length: in tokens.
-    Without train, and where every mention is one token, there are those left that then make sense.
     """
     found = {TYPE: Dimension(lambda _, mention: mention[2])}
     if task == "mentions":
         found[LENGTH] = Dimension(lambda _, mention: length_group(mention), LENGTHS)
     if train is not None:
-        known = Known(train, task)
+        known = TrainMentions(train, task)
         found[SEEN] = Dimension(known.seen, (SAME, OTHER, NEW, UNKNOWN))
         found[FREQUENCY] = Dimension(known.frequency, FREQUENCIES)
     found[SENTENCE_LENGTH] = Dimension(sentence_length, SENTENCE_LENGTHS)
@@ -177,7 +180,7 @@ def sentence_length(words: Sequence[str], _: Span) -> str:
 
 @dataclass(frozen=True)
 class Marked:
-    """A sentence's words with its gold and its predicted mentions."""
+    """A sentence's words with its gold and predicted mentions."""
 
     words: tuple[str, ...]
     gold: frozenset[Span]
@@ -191,26 +194,24 @@ def marked(sentences: Sequence[Predicted], task: Task) -> list[Marked]:
     ]
 
 
-def by_type(sentences: Iterable[Predicted]) -> dict[str, float]:
-    """F1 of the exact mentions of each type."""
-    return f1_by(sentences, lambda mention: mention[2])
+def by_type(sentences: Sequence[Predicted]) -> dict[str, float]:
+    """F1 by type of mention, in percent."""
+    return f1_by(sentences, TYPE)
 
 
-def by_length(sentences: Iterable[Predicted]) -> dict[str, float]:
-    """F1 of the exact mentions of 1, 2, 3 and more than 3 tokens.
+def by_length(sentences: Sequence[Predicted]) -> dict[str, float]:
+    """F1 by length of mention (1, 2, 3 and more than 3 tokens), in percent."""
+    return f1_by(sentences, LENGTH)
 
-    Precision is over the predicted mentions of that length, recall over the gold ones: one with a wrong
-    boundary is a false mention of its own length, and a missed one of the gold's.
+
+def f1_by(sentences: Sequence[Predicted], name: str) -> dict[str, float]:
+    """F1 by group of a dimension that needs no train, in percent, for groups with a gold mention.
+
+    The F1 of a group without one is 0 or undefined in any run.
     """
-    return f1_by(sentences, length_group)
-
-
-def f1_by(sentences: Iterable[Predicted], kind: Callable[[Span], str]) -> dict[str, float]:
-    """In percent. A kind without a gold mention is left out: its F1 is 0 or undefined in any run."""
-    correct, predicted, gold = Counter[str](), Counter[str](), Counter[str]()
-    for sentence in sentences:
-        mentions, found = set(spans(sentence.gold)), set(spans(sentence.predicted))
-        correct.update(map(kind, mentions & found))
-        predicted.update(map(kind, found))
-        gold.update(map(kind, mentions))
-    return {name: 100 * f1_score(correct[name], predicted[name], gold[name])["f1"] for name in sorted(gold)}
+    texts, dimension = marked(sentences, "mentions"), dimensions(None, "mentions")[name]
+    names = sorted(groups(texts, dimension))
+    totals = group_counts(texts, dimension, names).sum(axis=0).tolist()
+    return {
+        group: 100 * f1_score(*counts)["f1"] for group, counts in zip(names, totals, strict=True) if counts[2]
+    }

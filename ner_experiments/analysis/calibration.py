@@ -1,6 +1,6 @@
-"""Whether the probabilities of predicted mentions can be believed: are four in five of those at 0.8 right?
+"""Calibration of mention probabilities: are four in five mentions predicted with probability 0.8 correct?
 
-How probable a finished run holds the mentions that it predicts, and whether it can be believed.
+`calibration` bins given probabilities; `of_run` has a finished run's model tag its test set to obtain them.
 """
 
 from __future__ import annotations
@@ -23,31 +23,35 @@ from ner_experiments.data.tags import Span
 from ner_experiments.runs.predictions import units
 from ner_experiments.tagger import Tagger
 
+log = logging.getLogger(__name__)
+
 BINS = 10
+Scored = tuple[int, Span, float]
+"""Index of a sentence, a predicted mention in it, and the mention's probability."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predicted mentions whose probability is at least `start` and less than `end` (or equal, if that is 1).
+    """Predicted mentions with a probability in [start, end), or [start, end] if end is 1.
 
-    `mean` is their mean probability, `right` the share of them that is right, with its 95 % interval.
+    `mean` is their mean probability, `correct` the share of correct ones, with its 95 % interval.
     """
 
     start: float
     end: float
     count: int
     mean: float
-    right: float
+    correct: float
     low: float
     high: float
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The bins with a mention in them; `error` is the expected calibration error, with its 95 % interval.
+    """Non-empty bins, and the expected calibration error `error` with its 95 % interval.
 
-    That is the mean over the predicted mentions of |mean probability - share right| of their bins (Guo et al.
-    2017, eq. 3).
+    The error is the mean over predicted mentions of |mean probability - share of correct ones| of their bin
+    (Guo et al. 2017, eq. 3).
     """
 
     bins: tuple[Bin, ...]
@@ -56,31 +60,31 @@ class Calibration:
     high: float
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
+        """JSON content, read by `from_record`."""
         return asdict(self)
 
     @classmethod
-    def restored(cls, record: Mapping[str, Any]) -> Calibration:
-        """What `record` wrote."""
+    def from_record(cls, record: Mapping[str, Any]) -> Calibration:
+        """The calibration that `record` wrote."""
         return cls(**{**record, "bins": tuple(Bin(**bin_) for bin_ in record["bins"])})
 
 
 def calibration(
     probabilities: Float[np.ndarray, " mentions"],
-    right: Bool[np.ndarray, " mentions"],
+    correct: Bool[np.ndarray, " mentions"],
     sentence: Int[np.ndarray, " mentions"],
     sentences: int,
 ) -> Calibration | None:
-    """Of predicted mentions; `sentence` is the number of that each is in. None if there is none.
+    """Calibration of predicted mentions in ten bins of equal width; None without predicted mentions.
 
-    Ten bins of one width. The intervals are those of the bootstrap over sentences, as in `breakdown`; draws
-    without a mention in a bin are left out of that bin's.
+    sentence: index of each mention's sentence. Intervals are from the bootstrap over sentences, as in
+    `breakdown`; a bin's interval leaves out the draws in which it is empty.
     """
     if not len(probabilities):
         return None
     number = np.minimum((BINS * probabilities).astype(int), BINS - 1)
     counts = np.zeros((sentences, BINS, 3))
-    np.add.at(counts, (sentence, number), np.stack([np.ones(len(right)), probabilities, right], axis=1))
+    np.add.at(counts, (sentence, number), np.stack([np.ones(len(correct)), probabilities, correct], axis=1))
     sums = resampled(counts)
     shares = ratio(sums[..., 2], sums[..., 0])
     bins = [
@@ -95,21 +99,15 @@ def calibration(
 
 
 def gap(sums: Float[np.ndarray, "draws bins 3"]) -> Float[np.ndarray, " draws"]:
-    """Expected calibration error, of mentions, summed probabilities and right ones in each bin."""
+    """Expected calibration error, given the mentions, summed probabilities and correct mentions per bin."""
     return ratio(np.abs(sums[..., 1] - sums[..., 2]).sum(axis=-1), sums[..., 0].sum(axis=-1))
 
 
-log = logging.getLogger(__name__)
-
-Found = tuple[int, Span, float]
-"""The number of a sentence, from 0; a predicted mention; its probability."""
-
-
 def of_run(folder: Path) -> Calibration | None:
-    """Of its predicted mentions on test, or where single tokens are tagged, of their tags.
+    """Calibration of a run's predicted mentions on test, or of its tags if single tokens are tagged.
 
-    None if there are none, or if the run or its corpus cannot be read as it was: the log says why. On a GPU
-    where there is one.
+    None without predictions, or, with a warning, if the run or its corpus cannot be read as it was. Runs on a
+    GPU if there is one.
     """
     try:
         tagger, encoder, corpus = load_with_corpus(folder)
@@ -129,11 +127,11 @@ def of_run(folder: Path) -> Calibration | None:
 
 
 @torch.inference_mode()
-def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> Iterator[Found]:
-    """Each mention of the decoded tags, with the probability that its tokens have these tags.
+def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> Iterator[Scored]:
+    """Yield each mention of the decoded tags with the probability that its tokens have these tags.
 
-    Under the CRF that is exact, whatever the tags of the other tokens; under the softmax it is the product of
-    the tokens'.
+    For the CRF it is the exact marginal over the tags of all other tokens; for the softmax, the product of the
+    tokens' probabilities.
     """
     for batch in batches(encoder, sentences, tagger.device):
         of_batch = decoded(tagger, encoder, batch)

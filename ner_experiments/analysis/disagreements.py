@@ -1,8 +1,7 @@
-"""Of each gold mention whether a run finds it, so that runs can be compared mention by mention.
+"""Where runs on one test set disagree: gold mentions that only some find, sentences that only some tag correctly.
 
-Two rows of runs on one test set: which gold mentions both, one or neither of them finds, and where.
-
-The sentences that some models tag right and others wrong: table 14 of Yang & Xu (2020).
+`agreements` compares two rows of runs mention by mention, by the `Outcomes` of each run. `cases` and `of_runs`
+list the sentences, as table 14 of Yang & Xu (2020) does.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ner_experiments.runs.run import open_run
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """The groups of a dimension that have a gold mention, and which of them each mention is in."""
+    """The groups of a dimension that have a gold mention, and the index of each mention's group in `names`."""
 
     names: tuple[str, ...]
     of: Int[np.ndarray, " mentions"]
@@ -33,58 +32,60 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Of each gold mention of the test set, in its order: whether it is found exactly, and its groups."""
+    """Whether each gold mention of the test set, in order, is predicted exactly, and its groups."""
 
-    right: Bool[np.ndarray, " mentions"]
+    correct: Bool[np.ndarray, " mentions"]
     groups: Mapping[str, Grouped]
 
     def record(self) -> dict[str, Any]:
-        """Compressed: a few hundred bytes for each thousand mentions."""
+        """JSON content, compressed to a few hundred bytes per thousand mentions."""
         groups = {
             name: {"names": list(grouped.names), "of": packed(grouped.of.astype("<u2"))}
             for name, grouped in self.groups.items()
         }
-        return {"mentions": len(self.right), "right": packed(self.right.astype(np.uint8)), "groups": groups}
+        correct = packed(self.correct.astype(np.uint8))
+        return {"mentions": len(self.correct), "correct": correct, "groups": groups}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Outcomes:
+        """The outcomes that `record` wrote."""
+        count = record["mentions"]
+        groups = {
+            name: Grouped(tuple(grouped["names"]), unpacked(grouped["of"], count, "<u2").astype(np.int64))
+            for name, grouped in record["groups"].items()
+        }
+        return cls(unpacked(record["correct"], count, "u1").astype(bool), groups)
 
 
 def outcomes(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> Outcomes:
-    """Of a test set, by the dimensions that `breakdown` has."""
+    """Outcomes of a test set, grouped by the dimensions of `breakdown.dimensions`."""
     gold = [(text, mention) for text in texts for mention in sorted(text.gold)]
-    right = np.array([mention in text.predicted for text, mention in gold], dtype=bool)
+    correct = np.array([mention in text.predicted for text, mention in gold], dtype=bool)
     groups = {}
     for name, dimension in named.items():
         of = [dimension.of(text.words, mention) for text, mention in gold]
         names = dimension.ordered(set(of))
         number = {group: place for place, group in enumerate(names)}
         groups[name] = Grouped(tuple(names), np.array([number[group] for group in of], dtype=np.int64))
-    return Outcomes(right, groups)
-
-
-def restored(record: Mapping[str, Any]) -> Outcomes:
-    """What `record` wrote."""
-    count = record["mentions"]
-    groups = {
-        name: Grouped(tuple(grouped["names"]), unpacked(grouped["of"], count, "<u2").astype(np.int64))
-        for name, grouped in record["groups"].items()
-    }
-    return Outcomes(unpacked(record["right"], count, "u1").astype(bool), groups)
+    return Outcomes(correct, groups)
 
 
 def packed(numbers: np.ndarray) -> str:
+    """The array's bytes as zlib in Base64."""
     return base64.b64encode(zlib.compress(numbers.tobytes(), 9)).decode()
 
 
 def unpacked(text: str, count: int, kind: str) -> np.ndarray:
-    """No more than `count` numbers, whatever the text would come to."""
+    """The first `count` numbers of what `packed` wrote; the limit guards against decompression bombs."""
     size = count * np.dtype(kind).itemsize
     return np.frombuffer(zlib.decompressobj().decompress(base64.b64decode(text), size or 1), dtype=kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Gold mentions found by both rows, by the first or the second alone, and by neither.
+    """Numbers of gold mentions found by both rows, only by the first, only by the second, and by neither.
 
-    Means over pairs of runs, so not always whole; their sum is the number of gold mentions.
+    They are means over pairs of runs, so not always integers. They sum to the number of gold mentions.
     """
 
     both: float
@@ -95,7 +96,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Agreements:
-    """`pairs` is how many pairs of runs were taken; `groups` are by dimension and group as in `breakdown`."""
+    """Agreement of two rows over `pairs` pairs of runs, in total and by dimension and group of `breakdown`."""
 
     pairs: int
     total: Agreement
@@ -103,16 +104,16 @@ class Agreements:
 
 
 def agreements(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) -> Agreements:
-    """Of two rows' outcomes by seed; a mention is found if its boundaries and its type are right.
+    """Agreement of two rows, given their outcomes by seed.
 
-    Where both rows have the same seeds, the runs of one seed are a pair; else each run of the first is one
-    with each of the second, as in `statistics.difference`. A dimension that one of them lacks is left out.
-    ValueError if a row is empty, or if the rows' gold mentions differ.
+    If both rows have the same seeds, runs of equal seed are paired; otherwise every run of the first row is
+    paired with every run of the second, as in `statistics.difference`. Dimensions that a run lacks are left
+    out. Raises ValueError if a row is empty, or if the rows' gold mentions differ.
     """
     check_same_mentions(first, second)
-    a, b = (np.stack([row[seed].right for seed in sorted(row)]) for row in (first, second))
+    a, b = (np.stack([row[seed].correct for seed in sorted(row)]) for row in (first, second))
     if first.keys() == second.keys():
-        parts, pairs = by_pair(a, b).mean(axis=0), len(a)
+        parts, pairs = np.mean([shares(*pair) for pair in zip(a, b, strict=True)], axis=0), len(a)
     else:
         one, other = a.mean(axis=0), b.mean(axis=0)  # the mean over all pairs is the product of the means
         parts, pairs = shares(one, other), len(a) * len(b)
@@ -125,27 +126,23 @@ def agreements(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) ->
     return Agreements(pairs, agreement(parts), groups)
 
 
-def by_pair(
-    a: Bool[np.ndarray, "pairs mentions"], b: Bool[np.ndarray, "pairs mentions"]
-) -> Float[np.ndarray, "pairs 4 mentions"]:
-    return np.stack([shares(one, other) for one, other in zip(a, b, strict=True)])
-
-
 def shares(a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "4 mentions"]:
-    """For each mention, of which `a` and `b` say whether, or how often, it is found: 1 or a part of it."""
+    """Shares of both, only a, only b and neither per mention, given the rates at which a and b find it."""
     a, b = a.astype(float), b.astype(float)
     return np.stack([a * b, a * (1 - b), (1 - a) * b, (1 - a) * (1 - b)])
 
 
 def agreement(parts: Float[np.ndarray, "4 mentions"]) -> Agreement:
+    """Sums over mentions of the four shares."""
     return Agreement(*(float(part) for part in parts.sum(axis=1)))
 
 
 def check_same_mentions(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) -> None:
+    """Raise ValueError unless all runs of two non-empty rows have the same gold mentions."""
     runs = [*first.values(), *second.values()]
     if not (first and second):
         raise ValueError("two rows can be compared that have a run each, got one without")
-    sizes = {len(run.right) for run in runs}
+    sizes = {len(run.correct) for run in runs}
     if len(sizes) > 1:
         raise ValueError(
             f"rows of one test set: expected the same gold mentions, got {sorted(sizes)} of them"
@@ -157,30 +154,38 @@ def check_same_mentions(first: Mapping[int, Outcomes], second: Mapping[int, Outc
 
 
 def cases(first: Sequence[Sequence[Predicted]], second: Sequence[Sequence[Predicted]]) -> list[Case]:
-    """The sentences that one row gets right in more of its runs than the other does.
+    """Sentences that a larger share of one row's runs tags correctly than of the other's.
 
-    A sentence is right if all its tags are. Those come first in which the rows differ most, by the shares of
-    their runs, and of these the shortest. `Case.predicted` has the first row's runs, then the second's. The
-    runs are of the same sentences, as the outcomes of their mentions are.
+    Sorted by the difference of these shares, the largest first, then by length. `Case.predicted` has the first
+    row's runs, then the second's. All runs must have the same sentences.
     """
-    runs = [*first, *second]
-    found = [
-        (abs(gap), Case(number, same[0].words, same[0].gold, tuple(it.predicted for it in same)))
+    gaps = []
+    for case in same_sentences([*first, *second]):
+        one, other = case.correct[: len(first)], case.correct[len(first) :]
+        if gap := abs(sum(one) / len(one) - sum(other) / len(other)):
+            gaps.append((gap, case))
+    return [case for _, case in sorted(gaps, key=lambda it: (-it[0], len(it[1].words), it[1].number))]
+
+
+def same_sentences(runs: Sequence[Sequence[Predicted]]) -> list[Case]:
+    """Every test sentence with the tags of all runs."""
+    return [
+        Case(number, same[0].words, same[0].gold, tuple(sentence.predicted for sentence in same))
         for number, same in enumerate(zip(*runs, strict=True), start=1)
-        if (gap := difference(same[: len(first)], same[len(first) :]))
     ]
-    return [case for _, case in sorted(found, key=lambda it: (-it[0], len(it[1].words), it[1].number))]
 
 
-def difference(first: Sequence[Predicted], second: Sequence[Predicted]) -> float:
-    """Share of the first that is right, minus that of the second."""
-    one, other = (sum(it.predicted == it.gold for it in row) / len(row) for row in (first, second))
-    return one - other
+def correct_sentences(counts: Int[np.ndarray, "sentences counts"]) -> Bool[np.ndarray, " sentences"]:
+    """Whether a run tags each sentence correctly, as `Case.correct`; counts: as `runs.predictions.count`.
+
+    An archived run has these counts, but no sentences.
+    """
+    return (counts == counts[:, :1]).all(axis=1)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A test sentence, counted from 1, with its gold tags and those of each run."""
+    """A test sentence, its number from 1, its gold tags, and the predicted tags of each run."""
 
     number: int
     words: tuple[str, ...]
@@ -188,25 +193,26 @@ class Case:
     predicted: tuple[tuple[str, ...], ...]
 
     @property
-    def right(self) -> list[bool]:
-        """Whether a run found all mentions and no other."""
+    def correct(self) -> list[bool]:
+        """Whether each run's tags equal the gold tags, so that no mention is missing or spurious."""
         return [tags == self.gold for tags in self.predicted]
 
     def record(self) -> dict[str, Any]:
+        """JSON content."""
         return {
             "sentence": self.number,
             "words": self.words,
             "gold": self.gold,
             "predicted": self.predicted,
-            "right": self.right,
+            "correct": self.correct,
         }
 
 
 def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
-    """What at least one run has right and one has wrong, the shortest first; and the number of sentences.
+    """Sentences that some runs tag correctly and others wrongly, the shortest first, and the test set's size.
 
-    ValueError for a run that is not finished, is damaged, or whose tags are no mentions, and for runs whose
-    test sentences or gold tags differ.
+    Raises ValueError for a run that is unfinished, damaged or scored tag by tag, and for runs whose test
+    sentences or gold tags differ.
     """
     runs = [open_run(folder) for folder in folders]
     for run in runs:
@@ -215,15 +221,12 @@ def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
     predicted = [run.predicted() for run in runs]
     for folder, sentences in zip(folders[1:], predicted[1:], strict=True):
         check_same_sentences(folders[0], predicted[0], folder, sentences)
-    found = [
-        Case(number, same[0].words, same[0].gold, tuple(sentence.predicted for sentence in same))
-        for number, same in enumerate(zip(*predicted, strict=True), start=1)
-    ]
-    mixed = [case for case in found if len(set(case.right)) == 2]
-    return sorted(mixed, key=lambda case: len(case.words)), len(found)
+    mixed = [case for case in same_sentences(predicted) if len(set(case.correct)) == 2]
+    return sorted(mixed, key=lambda case: len(case.words)), len(predicted[0])
 
 
 def check_same_sentences(a: Path, first: Sequence[Predicted], b: Path, second: Sequence[Predicted]) -> None:
+    """Raise ValueError unless two runs, in the folders a and b, have the same words and gold tags."""
     if len(first) != len(second):
         raise ValueError(f"{a} has {len(first):,} test sentences, {b} has {len(second):,}")
     for number, (one, other) in enumerate(zip(first, second, strict=True), start=1):
@@ -234,7 +237,7 @@ def check_same_sentences(a: Path, first: Sequence[Predicted], b: Path, second: S
 
 
 def bracketed(words: Sequence[str], tags: Sequence[str]) -> str:
-    """[Hassan Abbas]PER rose to ..."""
+    """The sentence with its mentions in brackets: [Hassan Abbas]PER rose to ..."""
     pieces = list(words)
     for start, end, kind in spans(tags):
         pieces[start] = f"[{pieces[start]}"

@@ -1,6 +1,6 @@
-"""Errors by kind: a wrong boundary, a wrong type, both, a mention missed, and one invented.
+"""Errors by kind (wrong boundary, wrong type, both, missing, spurious) and the confusion of types.
 
-Which type was taken for which, and what was missed or invented.
+Both start from `compare`, which aligns the gold and the predicted mentions of a sentence.
 """
 
 from __future__ import annotations
@@ -11,20 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.runs.predictions import Predicted
 
-BOUNDARY, TYPE, BOTH, MISSED, INVENTED = KINDS = ("boundary", "type", "both", "missed", "invented")
+BOUNDARY, TYPE, BOTH, MISSING, SPURIOUS = KINDS = ("boundary", "type", "both", "missing", "spurious")
+NONE = "none"
 Pair = tuple[Span, Span]
-"""A gold mention and the predicted one that stands for it."""
+"""A gold mention and the predicted mention aligned with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How many errors of a kind there are; as a share of the gold mentions, with its 95 % interval."""
+    """Number of errors of one kind, and their share of the gold mentions with its 95 % interval."""
 
     count: int
     rate: float
@@ -33,31 +35,31 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """All mentions of a sentence, each of them once: exact ones and errors in pairs, or without a partner."""
+class Alignment:
+    """All mentions of a sentence, each exactly once: in a pair (exact or wrong), missing or spurious."""
 
     pairs: list[Pair]
-    missed: list[Span]
-    invented: list[Span]
+    missing: list[Span]
+    spurious: list[Span]
 
     def kinds(self) -> list[str]:
-        """Of each error; an exact mention is none."""
+        """The kind of each error; exact mentions are not errors."""
         of_pairs = [kind(gold, predicted) for gold, predicted in self.pairs if gold != predicted]
-        return of_pairs + [MISSED] * len(self.missed) + [INVENTED] * len(self.invented)
+        return of_pairs + [MISSING] * len(self.missing) + [SPURIOUS] * len(self.spurious)
 
 
 def kinds(sentences: Sequence[Predicted]) -> dict[str, Kind]:
-    """The kinds in their order, each of them, be it with no error. Empty if no sentence has a gold mention.
+    """Errors of every kind, in the order of `KINDS`. Empty if no sentence has a gold mention.
 
     The five kinds are those of Manning (2006), "Doing named entity recognition? Don't optimize for F1": a
-    boundary, label or label-boundary error is one error, though F1 counts it twice; what remains are false
-    negatives (missed) and false positives (invented). What counts is errors, not tokens. `compare` says which
-    predicted mention stands for which gold one. So boundary + type + both + missed = gold - right, and
-    boundary + type + both + invented = predicted - right.
+    boundary, label or label-boundary error is one error, though F1 counts it twice; the rest are false
+    negatives (missing) and false positives (spurious). Errors are counted, not tokens, and `compare` decides
+    which mentions belong together. So boundary + type + both + missing = gold - correct, and
+    boundary + type + both + spurious = predicted - correct.
 
-    The intervals are those of the bootstrap over sentences, as in `breakdown`.
+    Intervals are from the bootstrap over sentences, as in `breakdown`.
     """
-    counts = np.array([counted(sentence) for sentence in sentences])
+    counts = np.array([kind_counts(sentence) for sentence in sentences])
     gold = counts[:, -1].sum()
     if not gold:
         return {}
@@ -70,61 +72,59 @@ def kinds(sentences: Sequence[Predicted]) -> dict[str, Kind]:
     }
 
 
-def counted(sentence: Predicted) -> list[int]:
-    """Errors of each kind, then gold mentions."""
+def kind_counts(sentence: Predicted) -> list[int]:
+    """Number of errors of each kind, then of gold mentions."""
     gold = spans(sentence.gold)
     errors = compare(gold, spans(sentence.predicted)).kinds()
     return [*map(errors.count, KINDS), len(gold)]
 
 
-def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> Compared:
-    """Pairs each mention with one of the other side at most, of those that have a token in common with it.
+def compare(gold: Iterable[Span], predicted: Iterable[Span]) -> Alignment:
+    """Align each mention with at most one overlapping mention of the other side, greedily.
 
-    The pair with most tokens in common comes first, then the next of what is left. Of equals, the pair of one
-    type; then the one whose gold mention begins first; then whose predicted one does. What is left alone in
-    the end is missed or invented, even if it overlaps a mention that another one stands for.
+    The pair with the largest overlap is taken first, then the next among the remaining mentions. Ties go to
+    the pair of equal type, then to the earlier gold mention, then to the earlier predicted one. Mentions
+    without a partner are missing or spurious, even if they overlap a mention that has another partner.
     """
     gold, predicted = sorted(gold), sorted(predicted)
     candidates = [(one, other) for one in gold for other in predicted if overlap(one, other)]
     pairs: list[Pair] = []
     for one, other in sorted(candidates, key=precedence):
-        if all(one != taken and other != found for taken, found in pairs):
+        if all(one != paired_gold and other != paired for paired_gold, paired in pairs):
             pairs.append((one, other))
-    paired, found = ({pair[side] for pair in pairs} for side in (0, 1))
-    return Compared(
+    paired_gold, paired_predicted = ({pair[side] for pair in pairs} for side in (0, 1))
+    return Alignment(
         sorted(pairs),
-        [mention for mention in gold if mention not in paired],
-        [mention for mention in predicted if mention not in found],
+        [mention for mention in gold if mention not in paired_gold],
+        [mention for mention in predicted if mention not in paired_predicted],
     )
 
 
 def precedence(pair: Pair) -> tuple[int, bool, int, int]:
+    """Sort key of candidate pairs, the best pair first."""
     gold, predicted = pair
     return -overlap(gold, predicted), gold[2] != predicted[2], gold[0], predicted[0]
 
 
 def overlap(one: Span, other: Span) -> int:
-    """Tokens that two mentions have in common."""
+    """Number of tokens that two mentions share."""
     return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
 def kind(gold: Span, predicted: Span) -> str:
-    """Of a pair that is not exact."""
+    """Kind of error of an aligned pair that is not exact."""
     if gold[:2] == predicted[:2]:
         return TYPE
     return BOUNDARY if gold[2] == predicted[2] else BOTH
 
 
-NONE = "none"
-
-
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """`counts[i][j]`: gold mentions of type i for which a predicted one of type j stands (`kinds.compare`).
+    """`counts[i][j]`: gold mentions of type i aligned with a predicted mention of type j (`compare`).
 
-    The last row is what was invented, the last column what was missed; `types` names the others. So a row
-    adds up to the gold mentions of a type, a column to the predicted ones. On the diagonal are those that are
-    right and those with a wrong boundary alone. Where each token has a tag, i and j are those of a token,
+    The last row counts spurious mentions, the last column missing ones; `types` names the others. So a row
+    adds up to the gold mentions of a type, a column to the predicted ones. The diagonal holds exact mentions
+    and those that differ only in their boundaries. With one tag per token, i and j are the tags of a token,
     and the last row and column are empty.
     """
 
@@ -133,27 +133,27 @@ class Confusion:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the rows, and of the columns."""
+        """Names of the rows, and of the columns."""
         return (*self.types, NONE)
 
     def pairs(self) -> Counter[tuple[str, str]]:
-        """Gold and predicted type -> how many; "", which is no type, stands for none."""
+        """Counts by gold and predicted type; "" stands for no mention."""
         names = [*self.types, ""]
         rows = zip(names, self.counts, strict=True)
         return Counter({(gold, other): n for gold, row in rows for other, n in zip(names, row, strict=True)})
 
     def record(self) -> dict[str, Any]:
-        """As JSON: a row a line."""
+        """JSON content, with one string per row."""
         return {"types": list(self.types), "counts": [" ".join(map(str, row)) for row in self.counts]}
 
     @classmethod
-    def restored(cls, record: Mapping[str, Any]) -> Confusion:
-        """What `record` wrote."""
+    def from_record(cls, record: Mapping[str, Any]) -> Confusion:
+        """The confusion that `record` wrote."""
         return cls(tuple(record["types"]), tuple(tuple(map(int, row.split(" "))) for row in record["counts"]))
 
 
 def confusion(sentences: Sequence[Predicted], task: Task = "mentions") -> Confusion:
-    """The types that occur, gold or predicted, from A to Z."""
+    """Confusion of the gold and predicted types that occur, sorted by name."""
     found = Counter(pair for sentence in sentences for pair in pairs(sentence, task))
     types = sorted({kind for pair in found for kind in pair if kind})
     names = [*types, ""]
@@ -161,11 +161,19 @@ def confusion(sentences: Sequence[Predicted], task: Task = "mentions") -> Confus
 
 
 def pairs(sentence: Predicted, task: Task) -> Iterator[tuple[str, str]]:
-    """Gold and predicted type; "", which is no type, where there is none."""
+    """Gold and predicted type of each mention, or tag of each token; "" stands for no mention."""
     if task == "tags":
         yield from zip(sentence.gold, sentence.predicted, strict=True)
         return
     compared = compare(spans(sentence.gold), spans(sentence.predicted))
     yield from ((gold[2], predicted[2]) for gold, predicted in compared.pairs)
-    yield from ((mention[2], "") for mention in compared.missed)
-    yield from (("", mention[2]) for mention in compared.invented)
+    yield from ((mention[2], "") for mention in compared.missing)
+    yield from (("", mention[2]) for mention in compared.spurious)
+
+
+def num_errors(counts: Int[np.ndarray, "sentences counts"]) -> Int[np.ndarray, " sentences"]:
+    """Number of errors per sentence: missing and spurious mentions, or wrong tags.
+
+    counts: as `runs.predictions.count`. A mention with a wrong boundary or type counts twice, as in F1.
+    """
+    return (counts[:, 1:] - counts[:, :1]).sum(axis=1)

@@ -1,6 +1,6 @@
-"""Runs that differ in nothing but the seed are a row: a row's errors, and those of two rows side by side.
+"""Errors of a row, which is a group of runs that differ only in the seed: means over seeds with intervals.
 
-The figures of a row's errors over its runs: the mean over seeds, and how far it can be trusted.
+`rows` groups runs into rows, `compared` compares each two rows of one test set.
 """
 
 from __future__ import annotations
@@ -25,45 +25,49 @@ from ner_experiments.runs.run import Run, by_seed, open_archived_run, open_run
 
 @dataclass(frozen=True)
 class RowErrors:
-    """The runs of a row, by seed: folders or files of results/, one at least."""
+    """The runs of a row by seed, at least one, each in its own folder or archived."""
 
     name: str
     runs: Mapping[int, Run]
 
     @cached_property
     def errors(self) -> dict[int, Errors]:
-        """By seed."""
+        """Errors of each run by seed."""
         return {seed: run_errors(run) for seed, run in self.runs.items()}
 
     def breakdown(self) -> dict[str, dict[str, MeanBucket]]:
+        """Mean scores by dimension and group."""
         return breakdown([errors.breakdown for errors in self.errors.values()])
 
     def kinds(self) -> dict[str, Mean]:
+        """Mean share of the gold mentions by kind of error."""
         return kinds([errors.kinds for errors in self.errors.values()])
 
     def confusion(self) -> MeanConfusion | None:
+        """Mean confusion of types; None if no run has one."""
         return confusion(errors.confusion for errors in self.errors.values())
 
     def calibration(self) -> MeanCalibration | None:
+        """Mean calibration; None if no run has one."""
         return calibration(map(run_calibration, self.runs.values()))
 
     def predicted(self) -> dict[Path, list[Predicted]]:
-        """The test sentences of each run whose folder is there; results/ keeps none."""
+        """Test sentences by folder, for the runs that still have one; archived runs have no sentences."""
         return {run.folder: run.predicted() for run in self.runs.values() if run.folder.is_dir()}
 
     @property
     def identity(self) -> str:
-        """Of its runs; rows that were kept may have one name."""
+        """Identity of the row's runs; unlike it, the name of an archived row may not be unique."""
         return str(next(iter(self.runs.values())).metrics["identity"])
 
     @property
     def test_set(self) -> tuple[str, str]:
-        """Equal if two rows can be held against each other."""
+        """Task and checksum of the data, which are equal for rows that can be compared."""
         metrics = next(iter(self.runs.values())).metrics
         return metrics["task"], metrics["data"]["checksum"]
 
     def record(self) -> dict[str, Any]:
-        """As JSON."""
+        """JSON content."""
         confusion, calibration = self.confusion(), self.calibration()
         return {
             "name": self.name,
@@ -80,8 +84,8 @@ class RowErrors:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """Two rows on one test set; `cases` are as `pairs.cases`, of those runs whose folders are there."""
+class Comparison:
+    """Two rows on one test set; `cases` as `disagreements.cases`, from the runs whose folders exist."""
 
     first: RowErrors
     second: RowErrors
@@ -89,7 +93,7 @@ class Compared:
     cases: list[Case]
 
     def record(self, sentences: int) -> dict[str, Any]:
-        """As JSON, with so many of the cases."""
+        """JSON content with the first `sentences` cases."""
         return {
             "first": self.first.name,
             "second": self.second.name,
@@ -100,9 +104,9 @@ class Compared:
 
 
 def rows(paths: Iterable[Path]) -> list[RowErrors]:
-    """Runs by their identity, in the order in which they first appear; of one seed the first counts.
+    """Group runs into rows by identity, in order of first appearance; of runs with one seed the first is used.
 
-    ValueError for what is no finished run that was scored on test.
+    Raises ValueError for a path that is no finished run scored on test.
     """
     found: dict[str, dict[int, Run]] = {}
     for path in paths:
@@ -113,14 +117,14 @@ def rows(paths: Iterable[Path]) -> list[RowErrors]:
     return [RowErrors(next(iter(runs.values())).label, by_seed(runs.values())) for runs in found.values()]
 
 
-def compared(found: Sequence[RowErrors]) -> list[Compared]:
-    """Each two rows of one test set, but for those of which a run was kept before there were outcomes."""
+def compared(found: Sequence[RowErrors]) -> list[Comparison]:
+    """Comparisons of every two rows on one test set, except rows with a run archived without its errors."""
     both = [compare(one, other) for one, other in combinations(found, 2) if one.test_set == other.test_set]
     return [pair for pair in both if pair is not None]
 
 
-def compare(first: RowErrors, second: RowErrors) -> Compared | None:
-    """None if a run does not know its outcomes. ValueError if the rows' mentions or sentences differ."""
+def compare(first: RowErrors, second: RowErrors) -> Comparison | None:
+    """Compare two rows; None if a run has no outcomes. Raises ValueError if their test sentences differ."""
     known = [{seed: errors.outcomes for seed, errors in row.errors.items()} for row in (first, second)]
     there = [{seed: it for seed, it in of_row.items() if it is not None} for of_row in known]
     if [len(of_row) for of_row in known] != [len(of_row) for of_row in there]:
@@ -131,15 +135,15 @@ def compare(first: RowErrors, second: RowErrors) -> Compared | None:
         for b, sentences in rest:
             check_same_sentences(a, same, b, sentences)
     cases = disagreements.cases([*one.values()], [*other.values()]) if one and other else []
-    return Compared(first, second, disagreements.agreements(*there), cases)
+    return Comparison(first, second, disagreements.agreements(*there), cases)
 
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over runs, with its 95 % interval.
+    """A mean over runs with its 95 % interval.
 
-    Of two seeds or more that is Student's, of the mean over new seeds on the same sentences. Of one run it is
-    its bootstrap's, of new sentences for the same trained model. `over` says which.
+    With several seeds it is Student's interval, for new seeds on the same sentences. With one run it is the
+    bootstrap interval, for new sentences and the same trained model. `over` says which.
     """
 
     value: float
@@ -151,7 +155,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class MeanBucket:
-    """F1 of a group, in [0, 1], over the runs that have it; precision and recall are means without one."""
+    """Mean scores of a group over the runs that have it, in [0, 1]; only F1 has an interval."""
 
     f1: Mean
     precision: float
@@ -160,9 +164,9 @@ class MeanBucket:
 
 
 def breakdown(runs: Sequence[Mapping[str, Mapping[str, Bucket]]]) -> dict[str, dict[str, MeanBucket]]:
-    """Of what each run of a row gives as `breakdown()`; those that give nothing are left out.
+    """Mean scores over the breakdowns of a row's runs, of which some may be empty.
 
-    Groups without a gold mention are left out: their F1 is 0 or undefined, as the run has it.
+    Groups without a gold mention are left out: their F1 is 0 or undefined, depending on the run.
     """
     found: dict[str, dict[str, MeanBucket]] = {}
     for dimension in keys(runs):
@@ -173,6 +177,7 @@ def breakdown(runs: Sequence[Mapping[str, Mapping[str, Bucket]]]) -> dict[str, d
 
 
 def mean_bucket(buckets: Sequence[Bucket]) -> MeanBucket:
+    """Mean scores of one group over runs."""
     precision, recall = (
         statistics.summarize(scores).mean
         for scores in ([it.precision for it in buckets], [it.recall for it in buckets])
@@ -181,7 +186,7 @@ def mean_bucket(buckets: Sequence[Bucket]) -> MeanBucket:
 
 
 def kinds(runs: Sequence[Mapping[str, Kind]]) -> dict[str, Mean]:
-    """Errors of each kind as a share of the gold mentions, of what each run gives as `kinds()`."""
+    """Mean share of the gold mentions by kind of error, over the runs that have kinds."""
     return {
         name: mean([(run[name].rate, run[name].low, run[name].high) for run in runs if run])
         for name in keys(runs)
@@ -189,7 +194,7 @@ def kinds(runs: Sequence[Mapping[str, Kind]]) -> dict[str, Mean]:
 
 
 def mean(figures: Sequence[tuple[float, float, float]]) -> Mean:
-    """Of each run: a figure, and its interval over sentences."""
+    """Mean of one (value, low, high) per run, where low to high is the run's interval over sentences."""
     summary = statistics.summarize(value for value, _, _ in figures)
     if summary.low is None or summary.high is None:
         return Mean(*figures[0], 1, "sentences")
@@ -198,19 +203,19 @@ def mean(figures: Sequence[tuple[float, float, float]]) -> Mean:
 
 @dataclass(frozen=True, slots=True)
 class MeanConfusion:
-    """As `Confusion`: the mean counts over runs."""
+    """Mean counts over runs, laid out as `errors.Confusion`."""
 
     types: tuple[str, ...]
     counts: tuple[tuple[float, ...], ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the rows, and of the columns."""
+        """Names of the rows, and of the columns."""
         return (*self.types, NONE)
 
 
 def confusion(runs: Iterable[Confusion | None]) -> MeanConfusion | None:
-    """Of what each run of a row gives as `confusion()`; None if no run gives any."""
+    """Mean confusion over the runs that have one; None if no run does."""
     found = [run for run in runs if run is not None]
     if not found:
         return None
@@ -224,31 +229,31 @@ def confusion(runs: Iterable[Confusion | None]) -> MeanConfusion | None:
 
 
 def keys(runs: Sequence[Mapping[str, object]]) -> list[str]:
-    """Of all runs: in the order of the first, and behind it what only others have."""
+    """Keys of all runs: those of the first in its order, then those that only others have."""
     return list(dict.fromkeys(name for run in runs for name in run))
 
 
 @dataclass(frozen=True, slots=True)
 class MeanBin:
-    """As `calibration.Bin`: `count` over all runs, `mean` the mean probability of these, `right` by runs."""
+    """A bin over all runs: `count` and mean probability are pooled, `correct` is a mean over runs."""
 
     start: float
     end: float
     count: int
     mean: float
-    right: Mean
+    correct: Mean
 
 
 @dataclass(frozen=True, slots=True)
 class MeanCalibration:
-    """The expected calibration error, and the bins of which any run has a mention."""
+    """The mean expected calibration error, and the bins that are not empty in every run."""
 
     error: Mean
     bins: tuple[MeanBin, ...]
 
 
 def calibration(runs: Iterable[Calibration | None]) -> MeanCalibration | None:
-    """Of what each run of a row gives as `calibration()`; None if no run gives any."""
+    """Mean calibration over the runs that have one; None if no run does."""
     found = [run for run in runs if run is not None]
     if not found:
         return None
@@ -260,7 +265,8 @@ def calibration(runs: Iterable[Calibration | None]) -> MeanCalibration | None:
 
 
 def mean_bin(bins: Sequence[Bin]) -> MeanBin:
+    """One bin over the runs in which it is not empty."""
     count = sum(it.count for it in bins)
     probability = sum(it.count * it.mean for it in bins) / count
-    right = mean([(it.right, it.low, it.high) for it in bins])
-    return MeanBin(bins[0].start, bins[0].end, count, probability, right)
+    correct = mean([(it.correct, it.low, it.high) for it in bins])
+    return MeanBin(bins[0].start, bins[0].end, count, probability, correct)

@@ -8,18 +8,18 @@ from pathlib import Path
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_args(argv)
-    for path in write(arguments):
-        print(path)
-    return 0
+    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
+    parser = argparse.ArgumentParser(prog="ner-experiments attention")
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
     text = (
         "How much each token attends to each other, head by head: in sentences of test and dev with mentions."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments attention", description=text)
+    parser.description = text
     parser.add_argument(
         "run", type=Path, metavar="RUN", help="the folder of a finished run of model=attention"
     )
@@ -28,7 +28,13 @@ def parser() -> argparse.ArgumentParser:
         "--containing", default="", metavar="TEXT", help='of those with this text, such as "the White house"'
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="(RUN/attention)")
-    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    for path in write(arguments):
+        print(path)
+    return 0
 
 
 def write(arguments: argparse.Namespace) -> list[Path]:

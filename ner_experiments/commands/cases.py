@@ -11,21 +11,27 @@ from ner_experiments.analysis.disagreements import Case, bracketed, of_runs
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_args(argv)
+    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
+    parser = argparse.ArgumentParser(prog="ner-experiments cases")
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    text = "The test sentences that at least one run tags right and one wrong, the shortest first."
+    parser.description = text
+    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
+    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="those it is held against")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
     folders = [arguments.run, *arguments.others]
     cases, total = of_runs(folders)
     print((as_json if arguments.json else markdown)(folders, cases, total), end="")
     return 0
-
-
-def parser() -> argparse.ArgumentParser:
-    text = "The test sentences that at least one run tags right and one wrong, the shortest first."
-    parser = argparse.ArgumentParser(prog="ner-experiments cases", description=text)
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
-    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="those it is held against")
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
-    return parser
 
 
 def markdown(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
@@ -40,8 +46,8 @@ def markdown(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
 def block(case: Case) -> str:
     """As code, so that no character of a sentence counts as Markdown."""
     lines = [f"{'gold':<9}{bracketed(case.words, case.gold)}"]
-    for number, (tags, right) in enumerate(zip(case.predicted, case.right, strict=True), start=1):
-        verdict = f"{number} {'right' if right else 'wrong'}"
+    for number, (tags, correct) in enumerate(zip(case.predicted, case.correct, strict=True), start=1):
+        verdict = f"{number} {'right' if correct else 'wrong'}"
         lines.append(f"{verdict:<9}{bracketed(case.words, tags)}")
     return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])
 

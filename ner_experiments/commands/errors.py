@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ner_experiments.analysis.disagreements import Agreement
 from ner_experiments.analysis.seeds import (
-    Compared,
+    Comparison,
     Mean,
     MeanBin,
     MeanBucket,
@@ -25,7 +25,7 @@ from ner_experiments.commands.cases import block
 Grid = list[list[str]]
 
 
-def page(rows: Sequence[RowErrors], compared: Sequence[Compared], sentences: int) -> str:
+def page(rows: Sequence[RowErrors], compared: Sequence[Comparison], sentences: int) -> str:
     """`sentences`: how many to show of each two rows."""
     numbers = {row.identity: number for number, row in enumerate(rows, start=1)}
     parts = [part for row in rows for part in of_row(row, numbers[row.identity])]
@@ -76,7 +76,7 @@ def confused(found: MeanConfusion) -> Grid:
 
 def calibrated(found: MeanCalibration) -> Grid:
     bins = [
-        [edges(it), f"{it.count:,}", percent(it.mean), percent(it.right.value), brackets(it.right)]
+        [edges(it), f"{it.count:,}", percent(it.mean), percent(it.correct.value), brackets(it.correct)]
         for it in found.bins
     ]
     error = ["expected error", "", "", percent(found.error.value), brackets(found.error)]
@@ -87,7 +87,7 @@ def edges(found: MeanBin) -> str:
     return f"{found.start:.1f} to {found.end:.1f}"
 
 
-def of_pair(pair: Compared, first: int, second: int, sentences: int) -> list[str]:
+def of_pair(pair: Comparison, first: int, second: int, sentences: int) -> list[str]:
     found = pair.agreements
     head = ["gold mentions found by", "both", f"only {first}", f"only {second}", "neither"]
     grids = {"": [agreed("all", found.total)]}
@@ -103,7 +103,7 @@ def of_pair(pair: Compared, first: int, second: int, sentences: int) -> list[str
     ]
 
 
-def shown(pair: Compared, sentences: int) -> list[str]:
+def shown(pair: Comparison, sentences: int) -> list[str]:
     if not pair.cases:
         return []
     runs = [*pair.first.predicted(), *pair.second.predicted()]
@@ -141,24 +141,30 @@ def brackets(figure: Mean) -> str:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_args(argv)
-    print(printed(arguments), end="")
-    return 0
+    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
+    parser = argparse.ArgumentParser(prog="ner-experiments errors")
+    add_arguments(parser)
+    return run(parser.parse_args(argv))
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
     text = (
         "Errors on test by kind and by group of mention, with intervals, confused types and calibration. "
         "Runs that differ in nothing but the seed are one row; each two rows of one test set are compared."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments errors", description=text)
+    parser.description = text
     where = "the folder of a finished run, or a run's file in results/"
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=where)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     text = "how many sentences to show that one row gets right and another does not (5)"
     parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
-    return parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    print(printed(arguments), end="")
+    return 0
 
 
 def printed(arguments: argparse.Namespace) -> str:

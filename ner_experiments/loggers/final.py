@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ner_experiments.analysis.errors import Confusion
     from ner_experiments.data.datamodule import CorpusModule
     from ner_experiments.data.sentence import Task
-    from ner_experiments.runs.predictions import Predicted
     from ner_experiments.tagger import Tagger
 
 SPLITS = ("dev", "test")
@@ -31,7 +30,7 @@ def log_final(
     logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger, data: CorpusModule
 ) -> None:
     """`result` is what `experiment.run` returns. The tagger may end up on the CPU, and in evaluation."""
-    logger.summary(summary(result, peeked=(folder / TEST_LOG).exists()))
+    logger.summary(summary(result, test_every_epoch=(folder / TEST_LOG).exists()))
     for split in SPLITS:
         if split in result:
             log_errors(logger, folder, split, result)
@@ -39,12 +38,12 @@ def log_final(
         for split in SPLITS:
             if split in result:
                 columns = ("sentence", "errors", "gold", "predicted")
-                rows = partial(predictions, folder, split, str(result["task"]), logger.sentences)
+                rows = partial(predictions, folder, split, result["task"], logger.sentences)
                 logger.table(f"{split}/predictions", columns, rows)
         log_attention(logger, tagger, data)
 
 
-def summary(result: Mapping[str, Any], *, peeked: bool) -> dict[str, str | float]:
+def summary(result: Mapping[str, Any], *, test_every_epoch: bool) -> dict[str, str | float]:
     """best/dev_f1, best/test_types_PER, ... of the epoch that dev chose; costs; what they are scores of."""
     found: dict[str, str | float] = {"best/epoch": result["best_epoch"]}
     for split in SPLITS:
@@ -58,7 +57,7 @@ def summary(result: Mapping[str, Any], *, peeked: bool) -> dict[str, str | float
         "task": result["task"],
         "data": result["data"]["name"],
         "checksum": result["data"]["checksum"],
-        "selection": selection(tested="test" in result, peeked=peeked),
+        "selection": selection(tested="test" in result, test_every_epoch=test_every_epoch),
         "commit": result["commit"] or "",
         "device": result["device"],
         **result["data"]["leakage"],
@@ -66,11 +65,11 @@ def summary(result: Mapping[str, Any], *, peeked: bool) -> dict[str, str | float
     return found | {f"protocol/{name}": value for name, value in about.items()}
 
 
-def selection(*, tested: bool, peeked: bool) -> str:
+def selection(*, tested: bool, test_every_epoch: bool) -> str:
     """What chose the epoch, and when test was scored."""
     if not tested:
         return "dev chose the epoch"
-    besides = "; besides after each epoch, by which nothing chose" if peeked else ""
+    besides = "; besides after each epoch, by which nothing chose" if test_every_epoch else ""
     return f"dev chose the epoch; test was scored once, by that epoch's weights{besides}"
 
 
@@ -115,26 +114,21 @@ def matrix(found: Confusion, split: str) -> Figure:
     return charts.matrix(found, f"{split}, which type was taken for which")
 
 
-def predictions(folder: Path, split: str, task: str, most: int) -> list[tuple[int, int, str, str]]:
+def predictions(folder: Path, split: str, task: Task, most: int) -> list[tuple[int, int, str, str]]:
     """The sentences with most errors first; sentences count from 1, mentions are in [brackets]TYPE.
 
     An error is a gold mention that is not found, or a predicted one that is none; or a wrong tag.
     """
-    from ner_experiments.runs.predictions import read
+    from ner_experiments.analysis.errors import num_errors
+    from ner_experiments.runs.predictions import count, read
 
+    sentences = read(folder, split)
+    errors = num_errors(count(sentences, task)).tolist()
     rows = [
-        (number, errors(it, task), marked(it.words, it.gold, task), marked(it.words, it.predicted, task))
-        for number, it in enumerate(read(folder, split), start=1)
+        (number, wrong, marked(it.words, it.gold, task), marked(it.words, it.predicted, task))
+        for number, (it, wrong) in enumerate(zip(sentences, errors, strict=True), start=1)
     ]
     return sorted(rows, key=lambda row: (-row[1], row[0]))[:most]
-
-
-def errors(sentence: Predicted, task: str) -> int:
-    from ner_experiments.data.tags import spans
-
-    if task == "tags":
-        return sum(map(str.__ne__, sentence.gold, sentence.predicted))
-    return len(set(spans(sentence.gold)) ^ set(spans(sentence.predicted)))
 
 
 def marked(words: Sequence[str], tags: Sequence[str], task: str) -> str:

@@ -199,7 +199,7 @@ def confused(found: MeanConfusion | None) -> Section | None:
 def calibrated(found: MeanCalibration | None) -> Section | None:
     if found is None:
         return None
-    bars = [bar(f"{it.start:.1f} to {it.end:.1f}", it.right) for it in found.bins]
+    bars = [bar(f"{it.start:.1f} to {it.end:.1f}", it.correct) for it in found.bins]
     means = [100 * it.mean for it in found.bins]
     lines = [
         [it.label, f"{bin_.count:,}", f"{mean:.2f}", *cells(it)[1:]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ner_experiments.analysis.disagreements import correct_sentences
 from ner_experiments.data.tags import spans
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import ArchivedRun, Run
@@ -35,12 +36,9 @@ class Case:
 
 def shares(results: Sequence[Result]) -> np.ndarray:
     """[rows, sentences] the share of a row's seeds that get all of the sentence right."""
-    return np.stack([np.mean([is_right(run.counts()) for run in it.runs.values()], axis=0) for it in results])
-
-
-def is_right(counts: np.ndarray) -> np.ndarray:
-    """[sentences] whether all mentions were found and no other; or all tags."""
-    return (counts == counts[:, :1]).all(axis=1)
+    return np.stack(
+        [np.mean([correct_sentences(run.counts()) for run in it.runs.values()], axis=0) for it in results]
+    )
 
 
 def matrix(found: np.ndarray) -> list[list[str | None]]:

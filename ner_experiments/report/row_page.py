@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ner_experiments.analysis import archive
+from ner_experiments.analysis.errors import num_errors
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.config.identity import counted
 from ner_experiments.report import plots as plot_bars
@@ -39,7 +40,7 @@ def worst_section(runs: Mapping[int, Run]) -> Section | None:
     own = with_sentences(runs)
     if not own:
         return None
-    errors = np.mean([errors_of(run.counts()) for run in own.values()], axis=0)
+    errors = np.mean([num_errors(run.counts()) for run in own.values()], axis=0)
     if not errors.any():
         return None
     read = {seed: run.predicted() for seed, run in own.items()}
@@ -54,11 +55,6 @@ def worst_section(runs: Mapping[int, Run]) -> Section | None:
         f"{count}; shown are {len(shown)}, those with most first. Means over runs; {ERRORS_EXPLAINED[task]}"
     )
     return Section("worst", "Sentences with most errors", [text], sentences=shown)
-
-
-def errors_of(counts: np.ndarray) -> np.ndarray:
-    """[sentences] what of gold was not found, and what was found besides; or the tags that are not right."""
-    return (counts[:, 1:] - counts[:, :1]).sum(axis=1)
 
 
 def worst_sentence(number: int, errors: float, of_seed: Mapping[int, Predicted]) -> Tagged:

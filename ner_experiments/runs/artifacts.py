@@ -1,4 +1,4 @@
-"""Finished runs carry checksums: metrics.json its own, and those of the files beside it."""
+"""Artifacts of a finished run: file names, and SHA-256 checksums in metrics.json of itself and of the others."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
 
 
 class DamagedError(ValueError):
-    """A file is not as it was when it was finished."""
+    """A file's checksum differs from the recorded one."""
 
 
 def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content with its checksum."""
+    """The content with its own SHA-256 added."""
     return {**content, CHECKSUM: digest(content)}
 
 
@@ -35,9 +35,9 @@ def digest(content: Mapping[str, Any]) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A sealed JSON file. DamagedError, with the path, for what is none, or is not as it was.
+    """Content of a JSON file, after its own checksum has been verified. Raises `DamagedError` with the path.
 
-    What was made before there were seals has neither of the two keys, and is taken as it is.
+    A file without any checksum is returned as it is.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
-    """DamagedError if this is not as `add_checksum` made it."""
+    """The content, if its checksum is as `add_checksum` made it. Raises `DamagedError` otherwise."""
     if not isinstance(content, dict):
         raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
     if {CHECKSUM, FILES} & set(content):
@@ -58,12 +58,12 @@ def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 of each file that a finished run may have."""
+    """SHA-256 by name of the artifacts that exist in a run's folder."""
     return {name: sha256(folder / name) for name in ARTIFACTS if (folder / name).exists()}
 
 
 def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTIFACTS) -> None:
-    """DamagedError for a file that is not as the run left it. One that was taken away is none of these."""
+    """Raise `DamagedError` if a file's checksum differs from the recorded one. Missing files are ignored."""
     for name in names:
         path, expected = folder / name, metrics.get(FILES, {}).get(name)
         if expected is not None and path.exists() and (found := sha256(path)) != expected:
@@ -71,5 +71,5 @@ def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTI
 
 
 def read_config(folder: Path) -> DictConfig:
-    """The config.yaml of a run's folder. ValueError as `safe_yaml.read_config`."""
+    """The config.yaml of a run's folder. Raises ValueError as `safe_yaml.read_config`."""
     return safe_yaml.read_config(folder / CONFIG)

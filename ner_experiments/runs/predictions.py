@@ -1,10 +1,12 @@
-"""What a finished run predicted: the sentences of its predictions/test.conll."""
+"""Predictions of a finished run: reading, writing and counting the sentences of predictions/*.conll."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import Span, encode, spans, strict_spans
@@ -13,7 +15,7 @@ from ner_experiments.utils.files import replacing
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """A sentence's tokens with their gold and predicted tags, mentions as IOB2; spaces are written U+2423."""
+    """A sentence with its gold and predicted tags, mentions in IOB2; spaces within a field are U+2423."""
 
     words: tuple[str, ...]
     gold: tuple[str, ...]
@@ -21,17 +23,18 @@ class Predicted:
 
 
 def read(run: Path, split: str = "test") -> list[Predicted]:
-    """The sentences of test, or of dev, in the order of the corpus. ValueError if the run has none."""
+    """The sentences of a split, in the order of the corpus. Raises ValueError if the run has none."""
     return read_file(file(run, f"predictions/{split}.conll"))
 
 
 def read_file(path: Path) -> list[Predicted]:
+    """The sentences of a file of predictions."""
     blocks = path.read_text(encoding="utf-8").removesuffix("\n\n").split("\n\n")
     return [sentence(block) for block in blocks]
 
 
 def file(run: Path, name: str) -> Path:
-    """ValueError if the folder has none."""
+    """Path of a file of a run's folder. Raises ValueError if it does not exist."""
     path = run / name
     if not path.is_file():
         raise ValueError(f"{run}: expected the folder of a finished run, but it has no {name}")
@@ -39,18 +42,27 @@ def file(run: Path, name: str) -> Path:
 
 
 def units(tags: Sequence[str], task: Task) -> list[Span]:
-    """What is scored: the mentions, or of a corpus that is tagged token by token each token with its tag."""
+    """The scored units: the mentions, or each token with its tag if single tokens are tagged."""
     if task == "mentions":
         return spans(tags)
     return [(place, place + 1, tag) for place, tag in enumerate(tags)]
 
 
 def as_field(text: str) -> str:
-    """A word or tag of the corpus as the files of predictions have it."""
+    """A word or tag as it is written in files of predictions, with U+2423 for spaces."""
     return text.replace(" ", "␣")
 
 
+def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
+    """Counts per sentence: correct, predicted and gold mentions; or correct tags and all tags."""
+    if task == "tags":
+        return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
+    pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
+    return np.array([(len(gold & predicted), len(predicted), len(gold)) for gold, predicted in pairs])
+
+
 def sentence(block: str) -> Predicted:
+    """The sentence of a block of lines."""
     words, gold, predicted = zip(*(line.rsplit(" ", 2) for line in block.split("\n")), strict=True)
     return Predicted(words, gold, predicted)
 
@@ -58,9 +70,9 @@ def sentence(block: str) -> Predicted:
 def write_predictions(
     path: Path, task: Task, sentences: Sequence[Sentence], predicted: Iterable[Sequence[str]]
 ) -> None:
-    """Token, gold and predicted tag, one space between: ready for conlleval.
+    """Write token, gold tag and predicted tag, separated by one space, as conlleval reads them.
 
-    Mentions are written as IOB2. Spaces in a token or tag become U+2423: every line has three fields.
+    Mentions are written in IOB2. Spaces within a token or tag become U+2423, so every line has three fields.
     """
     path.parent.mkdir(exist_ok=True)
     with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
@@ -72,8 +84,8 @@ def write_predictions(
 
 
 def seqeval_f1(path: Path) -> float:
-    """F1 of a file of predicted mentions, by seqeval."""
-    from seqeval.metrics import f1_score  # with scikit-learn: a second
+    """F1 of a file of predicted mentions, computed by seqeval."""
+    from seqeval.metrics import f1_score  # imports scikit-learn, which takes a second
 
     found = read_file(path)
     gold, predicted = [[*it.gold] for it in found], [[*it.predicted] for it in found]
@@ -81,5 +93,5 @@ def seqeval_f1(path: Path) -> float:
 
 
 def iob2(tags: Sequence[str]) -> tuple[str, ...]:
-    """The strict mentions of BIOES tags, so that conlleval finds what the metric counted."""
+    """IOB2 tags of the strict mentions of BIOES tags, so that conlleval counts what the metric counts."""
     return encode(strict_spans(tags), len(tags), "iob2")

@@ -1,4 +1,4 @@
-"""Finished runs: a reader of a run's folder, and of the file of results/ that stands for one."""
+"""Readers of finished runs: `Run` in its own folder, and `ArchivedRun` in a file of results/."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from omegaconf import DictConfig
 
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.data.tags import spans
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.predictions import Predicted
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run in its own folder; `metrics` is its metrics.json. Of the other files DamagedError."""
+    """A run in its own folder; `metrics` is its metrics.json.
+
+    Reading any other file raises `DamagedError` if it is not as the run left it.
+    """
 
     folder: Path
     metrics: Mapping[str, Any]
@@ -38,15 +40,12 @@ class Run:
 
     @property
     def primary_metric(self) -> str:
+        """Name of the score that dev selects by, as in metrics.json."""
         return PRIMARY_METRIC[self.metrics["task"]][0]
 
     def counts(self) -> np.ndarray:
-        """Of each test sentence: mentions right, predicted and gold; or tags right and in all."""
-        sentences = self.predicted()
-        if self.metrics["task"] == "tags":
-            return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
-        pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
-        return np.array([(len(gold & found), len(found), len(gold)) for gold, found in pairs])
+        """Counts per test sentence: correct, predicted and gold mentions; or correct tags and all tags."""
+        return predictions.count(self.predicted(), self.metrics["task"])
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv."""
@@ -58,18 +57,19 @@ class Run:
         return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)] if path.exists() else []
 
     def predicted(self) -> list[Predicted]:
+        """The test sentences with their predicted tags."""
         self.verified("predictions/test.conll")
         return predictions.read(self.folder)
 
     def verified(self, name: str) -> Path:
-        """A file of the folder, as it was when the run was finished."""
+        """Path of a file of the folder, after its checksum has been verified."""
         artifacts.verify(self.folder, self.metrics, [name])
         return self.folder / name
 
 
 @dataclass(frozen=True)
 class ArchivedRun(Run):
-    """A run as `keep` wrote it into a file of results/, which stands for its folder."""
+    """A run as `analysis.archive` wrote it into a file of results/, which `folder` is the path of."""
 
     content: Mapping[str, Any]
 
@@ -86,7 +86,7 @@ class ArchivedRun(Run):
         return list(self.content["epochs"])
 
     def test_every_epoch(self) -> list[float]:
-        return list(self.content["peeked"])
+        return list(self.content["test_every_epoch"])
 
 
 def rows_of(path: Path) -> list[dict[str, float]]:
@@ -103,11 +103,11 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 
 
 def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[int, Run]:
-    """The experiment's runs under `output_dir`, by seed, on the files as they are now.
+    """Runs of the experiment under `output_dir` by seed, on the data files as they are now.
 
-    fingerprint: the checksum of what a config reads, such as `build.Fingerprints()`; called only where there is
-        a run, and what it raises is handed on.
-    ValueError if all runs of the experiment are on other files.
+    fingerprint: computes the checksum of the files that a config reads, such as `build.Fingerprints()`; called
+        only if there is a run, and its exceptions propagate.
+    Raises ValueError if all runs of the experiment used other files.
     """
     found = of_experiment(cfg, candidates(cfg))
     if not found:
@@ -115,48 +115,50 @@ def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[
     read = fingerprint(cfg)
     if own := [run for run in found if run.metrics["checksum"] == read]:
         return by_seed(own)
-    theirs, folder = found[0].metrics["checksum"], found[0].folder
-    raise ValueError(f"{folder} read other files: their checksum was {theirs}, now it is {read}")
+    checksum, folder = found[0].metrics["checksum"], found[0].folder
+    raise ValueError(f"{folder} read other files: their checksum was {checksum}, now it is {read}")
 
 
 def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
-    """Those equal in identity, each on the files as they were."""
+    """Runs whose identity matches `cfg`, given the data each was trained on."""
     return [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]
 
 
 def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
-    """Those that are the experiment, by seed, on the files as they were; ValueError if these differ."""
+    """Runs of the experiment by seed, on the data each was trained on. Raises ValueError if these data differ."""
     found = of_experiment(cfg, runs)
     for run in found[1:]:
-        theirs, first = run.metrics["checksum"], found[0]
-        if theirs != first.metrics["checksum"]:
-            read = f"{first.metrics['checksum']}, {theirs}"
+        first = found[0]
+        if run.metrics["checksum"] != first.metrics["checksum"]:
+            read = f"{first.metrics['checksum']}, {run.metrics['checksum']}"
             raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
     return by_seed(found)
 
 
 def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
+    """Runs by seed, in ascending order."""
     return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
 
 
 def format_counts(counts: np.ndarray) -> str:
+    """Counts as one line of text, which `ArchivedRun.counts` reads."""
     return " ".join(",".join(map(str, row)) for row in counts.tolist())
 
 
 def archived_runs(folder: Path) -> Iterator[ArchivedRun]:
-    """The runs that `keep` has written into a folder."""
+    """Yield the archived runs of a folder, by file name."""
     for path in sorted(folder.glob("*.json")):
         yield open_archived_run(path)
 
 
 def open_run(folder: Path) -> Run:
-    """ValueError if it is no finished run's folder, or its metrics.json is not as it was."""
+    """The run of a folder. Raises ValueError if it is not finished or its metrics.json is damaged."""
     return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS)))
 
 
 def open_archived_run(path: Path) -> ArchivedRun:
-    """ValueError for a file that `keep` did not write."""
+    """The archived run of a file. Raises ValueError if the file is damaged or is no archived run."""
     content = artifacts.read(path)
     if "metrics" not in content:
-        raise ValueError(f"{path}: expected a run as results/ keeps it, but it has no metrics")
+        raise ValueError(f"{path}: expected an archived run as in results/, but it has no metrics")
     return ArchivedRun(path, content["metrics"], content)

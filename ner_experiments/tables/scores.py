@@ -72,7 +72,7 @@ def scored_without(run: ArchivedRun) -> ArchivedRun:
         raise ValueError(f"{run.folder}: no sentence of its test set holds more than {SHARE:.0%} of it")
     counts = np.delete(counts, number - 1, axis=0)
     content = {name: run.content[name] for name in ("label", "config", "epochs")}
-    content |= {"counts": format_counts(counts), "figures": {}, "peeked": []}
+    content |= {"counts": format_counts(counts), "test_every_epoch": []}
     return ArchivedRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)
 
 

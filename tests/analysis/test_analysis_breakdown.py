@@ -42,7 +42,7 @@ def test_types_are_seqevals_and_conllevals(found: dict[str, dict[str, Bucket]]) 
         scores = (bucket.precision, bucket.recall, bucket.f1, bucket.gold)
         names = ("precision", "recall", "f1-score", "support")
         assert scores == pytest.approx([float(report[kind][name]) for name in names])
-        assert (bucket.right, bucket.predicted, bucket.gold) == (
+        assert (bucket.correct, bucket.predicted, bucket.gold) == (
             *(counts.correct[kind], counts.predicted[kind], counts.gold[kind]),
         )
 
@@ -97,7 +97,7 @@ def test_what_train_has_is_found_by_looking_through_it(
         right += sum(it in marks and chosen(sentence.words[it[0] : it[1]], it) for it in guesses)
     bucket = breakdown(TEST[:120], TRAIN)[dimension][name]
     assert 0 < right < gold
-    assert (bucket.right, bucket.predicted, bucket.gold) == (right, predicted, gold)
+    assert (bucket.correct, bucket.predicted, bucket.gold) == (right, predicted, gold)
     assert next(iter(found[dimension])) == {"seen": "with this type", "frequency": "0"}[dimension]
 
 
@@ -107,7 +107,7 @@ def test_sentences_are_grouped_by_their_own_length(found: dict[str, dict[str, Bu
         group = [it for it in TEST if low <= len(it.words) < high]
         counts = conlleval(zip(it.gold, it.predicted, strict=True) for it in group)
         bucket = found["sentence length"][name]
-        assert (bucket.right, bucket.gold) == (counts.correct.total(), counts.gold.total())
+        assert (bucket.correct, bucket.gold) == (counts.correct.total(), counts.gold.total())
         assert bucket.predicted == counts.predicted.total() > 0
 
 
@@ -116,7 +116,7 @@ def test_groups_of_a_dimension_add_up_to_the_test_set(found: dict[str, dict[str,
     total = (counts.correct.total(), counts.predicted.total(), counts.gold.total())
     assert list(found) == ["type", "length", "seen", "frequency", "sentence length"]
     for groups in found.values():
-        sums = np.array([(it.right, it.predicted, it.gold) for it in groups.values()]).sum(axis=0)
+        sums = np.array([(it.correct, it.predicted, it.gold) for it in groups.values()]).sum(axis=0)
         assert tuple(sums.tolist()) == total
     new = [found["seen"][name] for name in ("new, of known words", "new, unknown word")]
     assert sum(it.gold for it in new) == found["frequency"]["0"].gold
@@ -151,9 +151,9 @@ def test_tags_of_single_tokens_are_scored_token_by_token() -> None:
     train = [Sentence(("the", "run"), ("DT", "NN"))]
     found = breakdown(test, train, "tags")
     assert list(found) == ["type", "seen", "frequency", "sentence length"]
-    counts = {name: (it.right, it.predicted, it.gold) for name, it in found["type"].items()}
+    counts = {name: (it.correct, it.predicted, it.gold) for name, it in found["type"].items()}
     assert counts == {"DT": (1, 1, 1), "NN": (0, 0, 1), "VB": (1, 2, 1)}
-    seen = {name: (it.right, it.predicted, it.gold) for name, it in found["seen"].items()}
+    seen = {name: (it.correct, it.predicted, it.gold) for name, it in found["seen"].items()}
     assert seen == {
         "with this type": (1, 1, 2),
         "with another type only": (0, 1, 0),
@@ -210,11 +210,11 @@ def test_draws_without_a_mention_are_left_out() -> None:
 def test_outcomes_are_one_for_each_gold_mention_and_come_back_as_they_were() -> None:
     found = disagreements.outcomes(marked(TEST, "mentions"), dimensions(TRAIN, "mentions"))
     gold = [(it, mention) for it in TEST for mention in spans(it.gold)]
-    assert found.right.tolist() == [mention in spans(it.predicted) for it, mention in gold]
+    assert found.correct.tolist() == [mention in spans(it.predicted) for it, mention in gold]
     kinds = found.groups["type"]
     assert [kinds.names[number] for number in kinds.of] == [mention[2] for _, mention in gold]
-    again = disagreements.restored(json.loads(json.dumps(found.record())))
-    assert (again.right == found.right).all()
+    again = disagreements.Outcomes.from_record(json.loads(json.dumps(found.record())))
+    assert (again.correct == found.correct).all()
     assert again.groups.keys() == found.groups.keys()
     for name, grouped in found.groups.items():
         assert again.groups[name].names == grouped.names

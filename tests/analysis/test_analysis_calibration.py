@@ -38,7 +38,7 @@ def test_bins_are_scikit_learns() -> None:
     probabilities, right, sentence = drawn()
     found = calibration(probabilities, right, sentence, 80)
     shares, means = calibration_curve(right, probabilities, n_bins=10)
-    assert [it.right for it in found.bins] == pytest.approx(shares.tolist())
+    assert [it.correct for it in found.bins] == pytest.approx(shares.tolist())
     assert [it.mean for it in found.bins] == pytest.approx(means.tolist())
     counts = [int(((probabilities >= it.start) & (probabilities < it.end)).sum()) for it in found.bins]
     assert [it.count for it in found.bins] == counts
@@ -70,7 +70,7 @@ def test_what_is_sure_is_in_the_last_bin_and_without_mentions_there_is_nothing()
     found = calibration(one, np.array([True, True]), np.array([0, 1]), 2)
     assert [(it.start, it.end, it.count) for it in found.bins] == [(0.5, 0.6, 1), (0.9, 1.0, 1)]
     assert found.error == 0.25
-    assert Calibration.restored(json.loads(json.dumps(found.record()))) == found
+    assert Calibration.from_record(json.loads(json.dumps(found.record()))) == found
     assert calibration(one[:0], one[:0] > 0, np.array([], dtype=int), 2) is None
 
 

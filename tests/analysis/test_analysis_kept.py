@@ -67,7 +67,7 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     )
     assert run_errors(again).kinds == run_errors(run).kinds == kinds(run.predicted())
     assert run_errors(again).confusion == run_errors(run).confusion == confusion(run.predicted())
-    assert (run_errors(again).outcomes.right == run_errors(run).outcomes.right).all()
+    assert (run_errors(again).outcomes.correct == run_errors(run).outcomes.correct).all()
     assert (
         disagreements.agreements({1: run_errors(again).outcomes}, {1: run_errors(run).outcomes}).total.first
         == 0
@@ -80,7 +80,7 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
 
 def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
-    monkeypatch.setattr(Run, "calibration", lambda _: found)
+    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: found)
     archive(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
     (again,) = archived_runs(tmp_path)
     assert run_calibration(again) == found
@@ -177,7 +177,7 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.
     text = f"{folder}/config.yaml is damaged: "
     assert text in refused(folder / "config.yaml")
     (tmp_path / "other.json").write_text("{}")
-    text = "other.json: expected a run as results/ keeps it, but it has no metrics"
+    text = "other.json: expected an archived run as in results/, but it has no metrics"
     assert text in refused(tmp_path / "other.json")
     metrics = json.loads((folder / "metrics.json").read_text())
     del metrics["test"]

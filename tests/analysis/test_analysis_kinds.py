@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ner_experiments.analysis import bootstrap
-from ner_experiments.analysis.errors import KINDS, Compared, Confusion, Pair, compare, confusion, kinds
+from ner_experiments.analysis.errors import KINDS, Alignment, Confusion, Pair, compare, confusion, kinds
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.runs.predictions import Predicted
 
@@ -32,16 +32,16 @@ CASES = {
     "label error": ("in [Phoenix]LOC today", "in [Phoenix]ORG today", ["type"]),
     "boundary error": ("The [First Bank of Chicago]ORG", "The First [Bank of Chicago]ORG", ["boundary"]),
     "label-boundary error": ("[First Bank of Chicago]ORG", "First Bank of [Chicago]LOC", ["both"]),
-    "false negative": ("[Ann]PER saw it", "Ann saw it", ["missed"]),
-    "false positive": ("It rained", "[It]PER rained", ["invented"]),
+    "false negative": ("[Ann]PER saw it", "Ann saw it", ["missing"]),
+    "false positive": ("It rained", "[It]PER rained", ["spurious"]),
     # of several that overlap, the one with most tokens in common stands for it, and the others are alone
-    "split": ("[a b c]PER", "[a]PER [b c]PER", ["boundary", "invented"]),
-    "joined": ("[a b]PER [c]PER", "[a b c]PER", ["boundary", "missed"]),
-    "of equals one of its type": ("[a b]PER", "[a]ORG [b]PER", ["boundary", "invented"]),
-    "of equals the first": ("[a b]PER", "[a]ORG [b]LOC", ["both", "invented"]),
-    "more in common, another type": ("[a b c]PER", "[a]PER [b c]ORG", ["both", "invented"]),
-    "beside each other": ("[a]PER b", "a [b]PER", ["missed", "invented"]),
-    "a chain": ("[a b]PER [c d]PER", "[a]PER [b c]PER [d]PER", ["boundary", "boundary", "invented"]),
+    "split": ("[a b c]PER", "[a]PER [b c]PER", ["boundary", "spurious"]),
+    "joined": ("[a b]PER [c]PER", "[a b c]PER", ["boundary", "missing"]),
+    "of equals one of its type": ("[a b]PER", "[a]ORG [b]PER", ["boundary", "spurious"]),
+    "of equals the first": ("[a b]PER", "[a]ORG [b]LOC", ["both", "spurious"]),
+    "more in common, another type": ("[a b c]PER", "[a]PER [b c]ORG", ["both", "spurious"]),
+    "beside each other": ("[a]PER b", "a [b]PER", ["missing", "spurious"]),
+    "a chain": ("[a b]PER [c d]PER", "[a]PER [b c]PER [d]PER", ["boundary", "boundary", "spurious"]),
 }
 
 
@@ -60,7 +60,7 @@ def test_kinds_are_those_of_the_literature(name: str) -> None:
 
 def test_an_invented_mention_may_overlap_one_that_another_stands_for() -> None:
     found = compare([(0, 3, "PER")], [(0, 1, "PER"), (1, 3, "PER")])
-    assert found == Compared([((0, 3, "PER"), (1, 3, "PER"))], [], [(0, 1, "PER")])
+    assert found == Alignment([((0, 3, "PER"), (1, 3, "PER"))], [], [(0, 1, "PER")])
 
 
 def common(gold: Span, predicted: Span) -> int:
@@ -95,12 +95,12 @@ def test_the_pairing_is_the_best_of_all(gold: list[Span], predicted: list[Span])
 @given(mentions(), mentions())
 def test_each_mention_is_in_one_kind(gold: list[Span], predicted: list[Span]) -> None:
     found = compare(gold, predicted)
-    assert sorted([*found.missed, *(one for one, _ in found.pairs)]) == gold
-    assert sorted([*found.invented, *(other for _, other in found.pairs)]) == predicted
+    assert sorted([*found.missing, *(one for one, _ in found.pairs)]) == gold
+    assert sorted([*found.spurious, *(other for _, other in found.pairs)]) == predicted
     right, count = len(set(gold) & set(predicted)), Counter(found.kinds())
     paired = count["boundary"] + count["type"] + count["both"]
-    assert count["missed"] + paired == len(gold) - right
-    assert count["invented"] + paired == len(predicted) - right
+    assert count["missing"] + paired == len(gold) - right
+    assert count["spurious"] + paired == len(predicted) - right
 
 
 def test_rates_are_of_the_gold_mentions_with_the_interval_of_the_same_draws() -> None:
@@ -135,8 +135,8 @@ def test_confusion_adds_up_to_the_mentions_of_each_type() -> None:
     right = sum(len(set(spans(it.gold)) & set(spans(it.predicted))) for it in TEST)
     diagonal = int(counts.trace())
     assert diagonal == right + errors["boundary"]
-    assert (counts[:, -1].sum(), counts[-1].sum()) == (errors["missed"], errors["invented"])
-    assert counts.sum() - diagonal - errors["missed"] - errors["invented"] == errors["type"] + errors["both"]
+    assert (counts[:, -1].sum(), counts[-1].sum()) == (errors["missing"], errors["spurious"])
+    assert counts.sum() - diagonal - errors["missing"] - errors["spurious"] == errors["type"] + errors["both"]
 
 
 def test_a_type_may_be_called_none() -> None:
@@ -147,7 +147,7 @@ def test_a_type_may_be_called_none() -> None:
     ]
     found = confusion(test)
     assert found == Confusion(("X", "none"), ((1, 0, 1), (1, 0, 0), (0, 1, 0)))
-    assert Confusion.restored(found.record()) == found
+    assert Confusion.from_record(found.record()) == found
 
 
 def test_tags_of_single_tokens_are_confused_token_by_token() -> None:

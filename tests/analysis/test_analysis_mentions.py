@@ -137,7 +137,7 @@ def test_cases_are_what_one_run_has_right_and_another_wrong_from_short_to_long(r
         if any(right) and not all(right):
             expected.append((number + 1, WORDS[number], right))
     expected.sort(key=lambda case: len(case[1]))
-    assert [(case.number, case.words, case.right) for case in found] == expected
+    assert [(case.number, case.words, case.correct) for case in found] == expected
     assert [case.number for case in found] == [4, 3, 1]  # the last is wrong in all, the second right
     assert total == 5
     assert disagreements.of_runs([runs[0], runs[0]]) == ([], 5)
@@ -168,7 +168,7 @@ gold     Dr [Ann Lee]PER ``rose
         "words": ["New", "Old", "Town"],
         "gold": ["B-LOC", "I-LOC", "I-LOC"],
         "predicted": [["B-ORG", "I-ORG", "I-ORG"], list(GOLD[2]), list(GOLD[2])],
-        "right": [False, True, True],
+        "correct": [False, True, True],
     }
 
 

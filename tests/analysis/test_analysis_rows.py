@@ -81,7 +81,7 @@ def test_calibration_over_seeds_has_the_bins_of_all_runs() -> None:
     mean = over_seeds.calibration([one, None, other])
     assert [(it.start, it.count) for it in mean.bins] == [(0.5, 1), (0.9, 3)]
     assert [it.mean for it in mean.bins] == pytest.approx([0.55, (0.95 + 0.93 + 0.97) / 3])
-    assert [it.right.value for it in mean.bins] == [0.0, 0.75]
+    assert [it.correct.value for it in mean.bins] == [0.0, 0.75]
     assert mean.error.value == pytest.approx((one.error + other.error) / 2)
     assert over_seeds.calibration([None]) is None
 

@@ -9,7 +9,7 @@ import pytest
 from logged import SMALL
 from places import ROOT
 
-from ner_experiments.launch.worker import compose
+from ner_experiments.config.compose import compose
 from ner_experiments.loggers.base import NullLogger, SafeLogger, safe_logger
 from ner_experiments.train import train
 

@@ -109,9 +109,9 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
 
 
 def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
-    assert final.selection(tested=False, peeked=False) == "dev chose the epoch"
-    once = final.selection(tested=True, peeked=False)
-    peeked = final.selection(tested=True, peeked=True)
+    assert final.selection(tested=False, test_every_epoch=False) == "dev chose the epoch"
+    once = final.selection(tested=True, test_every_epoch=False)
+    peeked = final.selection(tested=True, test_every_epoch=True)
     assert peeked == f"{once}; besides after each epoch, by which nothing chose"
 
 

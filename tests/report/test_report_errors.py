@@ -57,9 +57,9 @@ def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
     (plot,) = section.plots
     sixth = 100 / 6
     half = [f"{sixth / 2:.2f}", student(sixth, 0)]
-    expected = {"boundary": half, "type": half, "missed": half, "both": ["0.00", "0.00 to 0.00"]}
+    expected = {"boundary": half, "type": half, "missing": half, "both": ["0.00", "0.00 to 0.00"]}
     found = {name: cells for name, *cells in plot.grid.lines}
-    assert found == expected | {"invented": ["0.00", "0.00 to 0.00"]}
+    assert found == expected | {"spurious": ["0.00", "0.00 to 0.00"]}
 
 
 def test_groups_have_the_mean_of_f1_over_seeds(row: RowErrors) -> None:
@@ -151,6 +151,6 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
         "task": "mentions", "dev": scores, "test": scores, "best_epoch": 1, "epochs": 2, "seconds": 60.0,
     }  # fmt: skip
     for peeked, said in (([], "scored once"), ([50.0, 49.0], "scored after each epoch too")):
-        (shown,) = row_page.seeds({1: ArchivedRun(Path("kept"), metrics, {"peeked": peeked})}).grids
+        (shown,) = row_page.seeds({1: ArchivedRun(Path("kept"), metrics, {"test_every_epoch": peeked})}).grids
         assert said in shown.caption
         assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was

@@ -52,7 +52,13 @@ def page_of(runs: dict[str, Run]) -> Page:
 
 
 def as_kept(own: Run) -> ArchivedRun:
-    content: dict[str, Any] = {"label": "row", "config": {}, "epochs": [], "peeked": [0.9], "figures": {}}
+    content: dict[str, Any] = {
+        "label": "row",
+        "config": {},
+        "epochs": [],
+        "test_every_epoch": [0.9],
+        "figures": {},
+    }
     return ArchivedRun(own.folder, own.metrics, content | {"counts": format_counts(own.counts())})
 
 
