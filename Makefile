@@ -71,7 +71,7 @@ bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: 
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
 	PYTHONPATH=$(NCRFPP) $(BIN)/python benchmarks/crf.py --threads $(THREADS)
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
-	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/tables.py
 
 check: .venv/installed    ## formatting, lint, types, which module may import which, known faults of constraints.txt
 	$(BIN)/ruff format --check .

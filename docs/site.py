@@ -112,7 +112,7 @@ def navigation() -> list[Any]:
 
 
 def tree(paths: list[str]) -> list[Any]:
-    """Navigation of the reference: the modules at the root of the package, then its folders, each opened by its own page."""
+    """Navigation of the reference: modules at the root, then the folders of the package, each with its page first."""
     top = [path for path in paths if path.count("/") == 1]
     folders: dict[str, list[str]] = {}
     for path in paths:
