@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pe
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams docs bench check clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams docs bench check audit clean
 
 help:    ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,13 +52,13 @@ report: .venv/installed    ## all of it as pages that open from disk: report/ind
 	$(BIN)/ner-experiments report $(if $(RUNS),--runs $(RUNS))
 
 screenshots: .venv/installed    ## those of docs/report.md, of results/ and of a small sweep on the toy corpus
-	$(BIN)/python tools/screenshots.py
+	$(BIN)/python docs/screenshots.py
 
-diagrams: .venv/installed    ## docs/diagrams/*.svg, drawn of the architectures as they run
-	$(BIN)/python tools/diagrams.py
+diagrams: .venv/installed    ## docs/diagrams/*.svg, drawn of the architectures as they run, by Graphviz (dot)
+	$(BIN)/python docs/diagrams.py
 
 docs: .venv/docs    ## the pages and the API reference as a site to be opened from the disk: site/index.html
-	$(BIN)/python tools/docs_site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet && echo site/index.html
 
 .venv/docs: .venv/installed
 	$(PIP) -e ".[docs]"
@@ -71,14 +71,20 @@ bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: 
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
 	PYTHONPATH=$(NCRFPP) $(BIN)/python benchmarks/crf.py --threads $(THREADS)
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
-	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/tables.py
 
 check: .venv/installed    ## formatting, lint, types, which module may import which, known faults of constraints.txt
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(BIN)/python tools/audit.py
+	@$(MAKE) --no-print-directory audit
+
+OSV := https://api.osv.dev/v1/query
+audit: .venv/installed    ## known faults of constraints.txt, asked of OSV where it can be reached
+	@if timeout 5 $(BIN)/python -c "import requests; requests.get('$(OSV)', timeout=4)" 2>/dev/null; then \
+	    $(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip --vulnerability-service osv --progress-spinner off; \
+	else echo "audit: skipped, $(OSV) cannot be reached"; fi
 
 clean:    ## .venv and all outputs
 	rm -rf .venv outputs report build dist site *.egg-info

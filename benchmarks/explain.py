@@ -4,7 +4,7 @@
 
 Parts are run by themselves, on what they are given within the whole, in turn with it: recurrent layers and
 CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. What the
-products of recurrent layers would take at best is their operations (see flop.py) over the rate of a product
+products of recurrent layers would take at best is their operations (`taggers.operations`) over the rate of a product
 of two large float32 matrices. Lightning's loop is the suite's own `fit`, with its callbacks.
 """
 
@@ -18,9 +18,8 @@ import timing
 import torch
 from crf import make_problem, shapes_of
 from end_to_end import MODEL
-from flop import outermost
 from hydra.utils import instantiate
-from taggers import Trial, composed, made_up
+from taggers import Trial, composed, made_up, outermost
 from torch import Tensor, nn
 
 from ner_experiments.build import build, make_encoder

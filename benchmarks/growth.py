@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import timing
-from alone import alone
 from taggers import Trial, made_up
 
 DEFAULT = {"sentences": 32, "length": 20, "types": 4, "units": 100, "layers": 2}
@@ -55,7 +54,7 @@ def line(name: str, values: tuple[int, ...], arguments: argparse.Namespace) -> d
     peaks = [0] * len(values)
     for _ in range(arguments.rounds):
         for place, value in enumerate(values):
-            one = alone(prepare, DEFAULT | {name: value}, threads=arguments.threads)
+            one = timing.alone(prepare, DEFAULT | {name: value}, threads=arguments.threads)
             seconds[place].append(one["result"])
             peaks[place] = max(peaks[place], one["bytes"])
     return summarized(NAMES.get(name, name), [*map(X.get(name, int), values)], seconds, peaks)

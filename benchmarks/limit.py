@@ -3,7 +3,7 @@
     python benchmarks/limit.py [--threads N] [--rounds N] [--output FILE]
 
 A step is forward, backward and Adam on 32 sentences of 20 tokens, with 100 numbers a word, a character CNN
-and a CRF. Its share of the limit is the operations of its matrix products (see flop.py) over what a product
+and a CRF. Its share of the limit is the operations of its matrix products (`taggers.operations`) over what a product
 of two large float32 matrices would have done in that time, measured in the same rounds with the same threads.
 """
 
@@ -12,8 +12,7 @@ from typing import Any
 
 import timing
 import torch
-from flop import operations
-from taggers import Trial, made_up
+from taggers import Trial, made_up, operations
 
 from ner_experiments.config.compose import architectures
 

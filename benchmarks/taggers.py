@@ -1,5 +1,6 @@
-"""Whole taggers to be timed, as the suite's config makes them, on sentences that a seed makes."""
+"""Taggers built from the suite's config on generated sentences, and the operations of their training steps."""
 
+import copy
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -8,15 +9,21 @@ import hydra
 import numpy as np
 import torch
 from hydra.utils import instantiate
-from torch import nn
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
 
 from ner_experiments.build import build, make_encoder
 from ner_experiments.config import compose
 from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.modules.peephole import PeepholeLSTM
+from ner_experiments.modules.units import BiLSTMUnits
+from ner_experiments.modules.variational import VariationalLSTMs
+from ner_experiments.tagger import Tagger
 
 CPU = torch.device("cpu")
 WORDS = 5000
+RECURRENT = (nn.LSTM, nn.GRU, PeepholeLSTM, BiLSTMUnits, VariationalLSTMs)
 
 
 class Trial:
@@ -78,3 +85,44 @@ def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:
         Sentence(tuple(draws.choices(words, k=size)), tuple(draws.choices(tags, k=size))) for size in lengths
     ]
     return Corpus("made_up", "mentions", {"train": train}, "")
+
+
+def operations(tagger: Tagger, batch: Batch) -> int:
+    """Multiplications and additions in the matrix products of a training step, on a batch without padding.
+
+    A recurrent layer takes two operations for each weight, token and direction forward, and twice as many backward, by
+    its input and by its weights: 3 x 2 x 4n(n + m) for an LSTM of n units that reads m numbers. All else is what
+    PyTorch's counter sees. It sees nothing in compiled kernels, so the CRF counts as nothing.
+    """
+    tagger = copy.deepcopy(tagger).train()
+    layers = outermost(tagger)
+    of_layers = [replace(layer) for layer in layers]
+    tagger(batch)
+    with FlopCounterMode(display=False) as counter:
+        tagger.decoder.loss(tagger(batch), batch.tags, batch.mask).backward()
+    return sum(of_layer["operations"] for of_layer in of_layers) + counter.get_total_flops()
+
+
+def outermost(module: nn.Module) -> list[nn.Module]:
+    """The recurrent layers that are not part of another one."""
+    if isinstance(module, RECURRENT):
+        return [module]
+    return [layer for child in module.children() for layer in outermost(child)]
+
+
+def replace(layer: nn.Module) -> dict[str, int]:
+    """Make the layer repeat its first output at no cost; returns a dict that receives the operations of one call."""
+    compute, about = layer.forward, {}
+    weights = sum(weight.numel() for name, weight in layer.named_parameters() if "weight" in name)
+
+    def forward(x: Tensor, *lengths: Tensor, **ways: bool) -> Any:
+        if not about:
+            found = compute(x, *lengths, **ways)
+            about["states"] = (found[0] if isinstance(found, tuple) else found).detach()
+            directions = len(x) if isinstance(layer, VariationalLSTMs) else 1
+            about["operations"] = 3 * 2 * weights * (x.numel() // x.shape[-1] // directions)
+        states = about["states"] + 0 * x.sum()  # depends on x, so that gradients reach the layers before
+        return (states, None) if isinstance(layer, nn.RNNBase) else states
+
+    layer.forward = forward
+    return about

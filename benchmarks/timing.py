@@ -1,9 +1,9 @@
-"""What the benchmarks share: options, interleaved rounds, where a result was made, and its file."""
+"""Options, interleaved rounds, processes of their own, and result files, shared by all benchmarks."""
 
 import argparse
 import importlib.metadata
-import json
 import math
+import multiprocessing
 import os
 import platform
 import resource
@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import tables
 import torch
 from torch import Tensor
 
-from ner_experiments.runs.provenance import commit
+from ner_experiments.runs.provenance import commit, peak_memory, reset_peak_memory
 from ner_experiments.utils.files import write_json
 
 Times = dict[str, Any]
@@ -27,6 +28,7 @@ FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 PACKAGES = ("torch", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
 SOURCES = (":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py")
+CPU = torch.device("cpu")
 CLOCK = "BENCHMARK_CLOCK"
 TURN = 0.02
 """Seconds."""
@@ -115,6 +117,37 @@ def derived(
     return run
 
 
+def alone(prepare: Callable[..., Callable[[], Any]], *arguments: Any, threads: int) -> dict[str, Any]:
+    """Calls what `prepare(*arguments)` returns: its seconds, its result, and by how many bytes memory grew.
+
+    Imports and whatever else `prepare` does count for neither. The process is a fork of one that has imported
+    PyTorch and the suite, and has computed nothing.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["ner_experiments.train"])
+    with context.Pool(1) as pool:
+        return pool.apply(measured, (prepare, arguments, threads))
+
+
+def measured(prepare: Callable[..., Callable[[], Any]], arguments: Any, threads: int) -> dict[str, Any]:
+    torch.set_num_threads(threads)
+    run = prepare(*arguments)
+    reset_peak_memory()
+    before = resident()
+    start = now()
+    result = run()
+    seconds = now() - start
+    return {"seconds": seconds, "bytes": peak_memory(CPU)["main"] - before, "result": result}
+
+
+def resident() -> int:
+    """Bytes in main memory now; where there is no /proc, the peak so far."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    found = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS")]
+    return found[0] if found else peak_memory(CPU)["main"]
+
+
 def summary(values: list[float]) -> dict[str, Any]:
     return {"median": statistics.median(values), "quartiles": quartiles(values)}
 
@@ -149,15 +182,11 @@ def say(case: str, measured: Mapping[str, Times]) -> None:
 
 
 def write(name: str, result: Mapping[str, Any], output: Path | None = None) -> None:
-    """The result with its circumstances, to benchmarks/results/NAME.json or to `output`."""
+    """Write the result with its circumstances to benchmarks/results/NAME.json or to `output`, and print its tables."""
     path = output or RESULTS / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {"benchmark": name, **circumstances(), **result})
-    print(f"{name}: {path}", flush=True)
-
-
-def read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
+    print(tables.of(path), f"{name}: {path}", sep="\n\n", flush=True)
 
 
 def circumstances() -> dict[str, Any]:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import timing
-from alone import alone
 
 from ner_experiments.data.vectors import load_vectors
 
@@ -63,7 +62,7 @@ def measure(path: Path, words: list[str], names: list[str], arguments: argparse.
             if seconds[name] and seconds[name][0] > SLOW:
                 continue
             cache = path.with_name(f"cache-{number}")
-            one = alone(prepared, name, path, words, cache, threads=arguments.threads)
+            one = timing.alone(prepared, name, path, words, cache, threads=arguments.threads)
             seconds[name].append(one["seconds"])
             peaks[name] = max(peaks[name], one["bytes"])
             right = one["result"] if right is None else right

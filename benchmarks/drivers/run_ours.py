@@ -13,8 +13,8 @@ from hydra.utils import instantiate
 from lightning.pytorch import seed_everything
 
 from ner_experiments.build import build, read_data
+from ner_experiments.config import compose
 from ner_experiments.data.datamodule import Batches, CorpusModule
-from ner_experiments.launch import worker
 from ner_experiments.runs.provenance import commit
 from ner_experiments.train import fit
 from ner_experiments.training.callbacks import EpochLog
@@ -37,7 +37,7 @@ def main() -> None:
     arguments = parser.parse_args()
     task = outcome.task(arguments)
     settings = overrides(task, arguments.batches)
-    cfg = worker.compose(settings + places(task))
+    cfg = compose.compose(settings + places(task))
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
     corpus, encoder = read_data(cfg)

@@ -1,4 +1,4 @@
-"""A short campaign of tests/fuzz (`make fuzz` is the long one), and that it finds what it is to find."""
+"""A short campaign of tests/campaigns/fuzz (`make fuzz` is the long one), and that it finds what it is to find."""
 
 from pathlib import Path
 from random import Random

@@ -142,7 +142,9 @@ def has_slurm() -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not has_slurm(), reason="there is no SLURM here; tools/slurm.sh starts one")
+@pytest.mark.skipif(
+    not has_slurm(), reason="there is no SLURM here; tests/campaigns/slurm/start.sh starts one"
+)
 def test_on_a_real_slurm_a_cancelled_job_fails_and_the_command_again_finishes_it(tmp_path: Path) -> None:
     arguments = [
         *TINY,

@@ -1,26 +1,26 @@
 #!/bin/bash
 # A SLURM of one node on this machine, to try the launcher on: Debian or Ubuntu, as root; systemd and cgroups are not needed.
-#   tools/slurm.sh          installs what is missing, writes slurm.conf, starts what does not run; may be repeated
-#   tools/slurm.sh stop     ends the three daemons
+#   tests/campaigns/slurm/start.sh          installs what is missing, writes slurm.conf, starts what does not run; may be repeated
+#   tests/campaigns/slurm/start.sh stop     ends the three daemons
 # Two CPUs and two partitions: `low`, the default, whose jobs `high` preempts and requeues.
 set -euo pipefail
 
 CONF=/etc/slurm/slurm.conf
 STATE=/var/lib/slurm-trial
 declare -A PID=([munged]=/run/munge/munged.pid [slurmctld]=$STATE/slurmctld.pid [slurmd]=$STATE/slurmd.pid)
-MARK="# Written by tools/slurm.sh of ner_experiments."
+MARK="# Written by tests/campaigns/slurm/start.sh of ner_experiments."
 
 main() {
     [ "$(id -u)" = 0 ] || fail "needs root"
     case "${1:-start}" in
     start) start ;;
     stop) stop ;;
-    *) fail "usage: tools/slurm.sh [start|stop]" ;;
+    *) fail "usage: tests/campaigns/slurm/start.sh [start|stop]" ;;
     esac
 }
 
 fail() {
-    echo "tools/slurm.sh: $*" >&2
+    echo "tests/campaigns/slurm/start.sh: $*" >&2
     exit 1
 }
 

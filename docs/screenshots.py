@@ -1,6 +1,6 @@
-"""Pictures of the report for docs/: of what results/ keeps, and of a small sweep on the toy corpus.
+"""Screenshots of the report for docs/: of the archived runs in results/, and of a small sweep on the toy corpus.
 
-Needs Chromium, as the tests of the report do. Without arguments it trains the sweep first, in a few minutes.
+Needs Chromium, like the tests of the report. Trains the sweep first, in a few minutes, unless `--runs` is given.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from PIL import Image
 
 ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests/helpers"))
 
 from chromium import opened  # noqa: E402
 
@@ -38,7 +38,7 @@ PICTURES = (
     ("errors", "runs-*.html", 1280, 1250, "dark", 680),
     ("pairs-phone", "*-pairs-0.html", 390, 800, "dark", 610),
 )
-"""Name, page, width and height, scheme, and how far it is scrolled."""
+"""Name, page, width, height, color scheme, and vertical scroll offset."""
 
 
 def main() -> int:
@@ -47,37 +47,37 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=ROOT / "outputs" / "screenshots")
     arguments = parser.parse_args()
     runs = arguments.runs or arguments.work / "runs"
-    further = [*SMALL, f"data_dir={arguments.work / 'data'}"]
+    extra_overrides = [*SMALL, f"data_dir={arguments.work / 'data'}"]
     write_vectors(arguments.work / "data")
     if arguments.runs is None:
-        train(further, runs)
-    kept, toy = arguments.work / "kept", arguments.work / "toy"
-    command("report", "--results", str(ROOT / "results"), "--output", str(kept))
+        train(extra_overrides, runs)
+    archived, toy = arguments.work / "archived", arguments.work / "toy"
+    command("report", "--results", str(ROOT / "results"), "--output", str(archived))
     of_toy = ["--runs", str(runs), "--results", "none", "--output", str(toy)]
-    command("report", "li2020_table1", *further, *of_toy)
+    command("report", "li2020_table1", *extra_overrides, *of_toy)
     with opened() as browser:
-        for name, pattern, width, height, scheme, scrolled in PICTURES:
-            folder = kept if pattern.startswith(("index", "huang2015")) else toy
+        for name, pattern, width, height, scheme, scroll in PICTURES:
+            folder = archived if pattern.startswith(("index", "huang2015")) else toy
             path = sorted(folder.glob(pattern))[0]
             with browser.page(path, width=width, scheme=scheme) as (page, _):
                 page.set_viewport_size({"width": width, "height": height})
-                page.evaluate(f"scrollTo(0, {scrolled})")
+                page.evaluate(f"scrollTo(0, {scroll})")
                 save(page.screenshot(), ROOT / "docs" / f"report-{name}.png")
     return 0
 
 
-def train(further: list[str], runs: Path) -> None:
+def train(extra_overrides: list[str], runs: Path) -> None:
     models = ["paper=li2020", "model=baseline,cross,attention", "seed=1,2"]
-    command("train", "-m", *models, *further, f"output_dir={runs}", "runtime.progress=false")
+    command("train", "-m", *models, *extra_overrides, f"output_dir={runs}", "runtime.progress=false")
 
 
 def command(*arguments: str) -> None:
     if cli(arguments):
-        raise SystemExit(1)  # it has said why
+        raise SystemExit(1)  # the command has printed the reason
 
 
 def save(png: bytes, path: Path) -> None:
-    """With 256 colours, which is enough for pages and much smaller."""
+    """Write the PNG with 256 colors, which is much smaller and enough for pages."""
     with Image.open(io.BytesIO(png)) as image:
         image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
     print(f"{path} {path.stat().st_size / 1000:.0f} kB")

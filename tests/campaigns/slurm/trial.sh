@@ -1,10 +1,10 @@
 #!/bin/bash
-# Tries `hydra/launcher=slurm` on the SLURM of one node that tools/slurm.sh starts: as root, some 15 minutes.
-#   tools/try_slurm.sh [FOLDER]
+# Tries `hydra/launcher=slurm` on the SLURM of one node that tests/campaigns/slurm/start.sh starts: as root, some 15 minutes.
+#   tests/campaigns/slurm/trial.sh [FOLDER]
 # Runs and log go to FOLDER (outputs/slurm-trial), the log as trial.log; PYTHON says which Python (.venv/bin/python).
 # Each step prints its commands and ends with what must be true; the first that is not ends the trial.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../../.."
 
 OUT=${1:-outputs/slurm-trial}
 PYTHON=${PYTHON:-.venv/bin/python}
@@ -12,7 +12,7 @@ TINY="data=toy_zh model.hidden_size=24 words.module.dim=16 trainer.patience=999 
 export OMP_NUM_THREADS=1
 
 main() {
-    tools/slurm.sh
+    tests/campaigns/slurm/start.sh
     a_table_with_a_job_cancelled
     a_job_that_fails
     jobs_put_back
@@ -190,7 +190,7 @@ is() {
 }
 
 failed() {
-    echo "tools/try_slurm.sh: $*"
+    echo "tests/campaigns/slurm/trial.sh: $*"
     exit 1
 }
 

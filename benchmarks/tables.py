@@ -1,0 +1,377 @@
+"""`python benchmarks/tables.py`: write the tables of benchmarks/README.md, between its markers, from results/*.json.
+
+A table stands between `<!-- NAME -->` and `<!-- end -->`, where NAME is that of the benchmark; `targets` is the table
+of what was aimed at. Each benchmark prints the same tables when it ends.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+FOLDER = Path(__file__).parent
+PAGE, RESULTS = FOLDER / "README.md", FOLDER / "results"
+MARKED = re.compile(r"(?<=<!-- )(?!end\b)(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+TASKS = {
+    "loss": "loss and gradient",
+    "train": "forward and backward",
+    "forward": "forward",
+    "decode": "decoding",
+}
+PACKAGES = ("torch", "numba", "pytorch-crf", "torch-struct", "flair", "seqeval", "gensim")
+Result = dict[str, Any]
+Cells = Iterable[Sequence[str]]
+
+
+def main() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(
+        MARKED.sub(lambda match: f"{match[1]}{match[2]}\n{marked(match[1])}\n\n", page), encoding="utf-8"
+    )
+
+
+def marked(name: str) -> str:
+    if name == "targets":
+        return table(
+            "", "target", "measured", "met", rows=targets({p.stem: read(p) for p in RESULTS.glob("*.json")})
+        )
+    return of(RESULTS / f"{name}.json")
+
+
+def of(path: Path) -> str:
+    """The tables of a result, and the circumstances in which it was measured."""
+    result = read(path)
+    return "\n\n".join([*globals()[result["benchmark"]](result), circumstances(result)])
+
+
+def read(path: Path) -> Result:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def circumstances(result: Result) -> str:
+    options = f"--threads {result['threads']} --rounds {result['rounds']}"
+    options += " --clock processor" if result.get("clock") == "processor" else ""
+    left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
+    versions = [f"{name} {result['versions'][name]}" for name in PACKAGES if name in result["versions"]]
+    commit = result["commit"] or "unknown"
+    return (
+        f"`python benchmarks/{result['benchmark']}.py {options}`, "
+        f"{result['date'][:10]}, commit {commit[:12]}{'+' * commit.endswith('+')}; {result['cpu']}; "
+        f"Python {result['python']}, {', '.join(versions)}.{left_out}"
+    )
+
+
+def table(*head: str, rows: Cells) -> str:
+    lines = (head, ["---", *["---:"] * (len(head) - 1)], *rows)
+    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
+
+
+def figure(number: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def spread(measured: Result, unit: float = 1) -> str:
+    """Median, and in parentheses the quartiles."""
+    first, third = (figure(unit * value) for value in measured["quartiles"])
+    return f"{figure(unit * measured['median'])} ({first}-{third})"
+
+
+def ms(measured: Result) -> str:
+    return spread(measured, 1e3)
+
+
+def ratio(one: Result, other: Result) -> str:
+    return f"{one['median'] / other['median']:.2f}"
+
+
+def targets(results: dict[str, Result]) -> Iterator[list[str]]:
+    end_to_end, crf, units = (results[name] for name in ("end_to_end", "crf", "units"))
+    gains = end_to_end["ratios"]["ours"]
+    for task, peer, least in (
+        ("train", "ncrfpp", 6),
+        ("train", "flair", 10),
+        ("decode", "ncrfpp", 8),
+        ("decode", "flair", 8),
+    ):
+        if peer in gains[task]:
+            verb = "training" if task == "train" else "decoding"
+            yield at_least(f"end to end against {peer}, {verb}", least, gains[task][peer])
+    for task, kind, least in (
+        ("loss", "worst", 12),
+        ("loss", "median", 25),
+        ("decode", "worst", 16),
+        ("decode", "median", 37),
+    ):
+        if against := crf["ratios"][task].get("pytorch-crf"):
+            yield at_least(f"CRF against pytorch-crf, {TASKS[task]}, {kind}", least, against[kind])
+    for number, size, least in ((128, 8, 4), (64, 16, 2.5), (16, 64, 1.3)):
+        shapes = [
+            shape["train"] for shape in units["shapes"] if (shape["units"], shape["size"]) == (number, size)
+        ]
+        gain = min(fastest_stock(times)["median"] / times["ours"]["median"] for times in shapes)
+        yield at_least(f"{number} x {size} units against stock LSTMs, {TASKS['train']}", least, gain)
+    cases = [shape[task] for shape in units["shapes"] for task in ("train", "forward")]
+    slower = sum(
+        case["ours"]["quartiles"][0] > min(t["quartiles"][1] for t in case.values()) for case in cases
+    )
+    what, measured = (
+        "units: slower than stock or lock-step, beyond the quartiles",
+        f"in {slower} of {len(cases)} cases",
+    )
+    yield [what, "in no case", measured, "**no**" if slower else "yes"]
+    padding = results["batches"]["corpora"]["conll2003"]["plans"]["batches=tokens"]["processed_per_token"]
+    yield at_most("processed tokens per real one on CoNLL-2003, batches=tokens", 1.02, "", padding)
+    commands = results["startup"]["commands"]
+    yield at_most("`run.py --help`", 1, " s", commands["run.py --help"]["median"])
+    yield at_most("a smoke run", 6, " s", commands["run.py trainer=smoke data=toy_en"]["median"])
+    cached = results["vectors"]["readers"]["ours, from the cache"]
+    yield at_most("word vectors from the cache", 0.2, " s", cached["median"])
+    yield at_most("word vectors from the cache, memory", 100, " MB", cached["bytes"] / 1e6)
+    yield at_most("span F1 of 50,000 sentences", 0.5, " s", results["scoring"]["scorers"]["ours"]["median"])
+
+
+def at_least(what: str, least: float, measured: float) -> list[str]:
+    return [what, f"at least {least} times", f"{measured:.2f}", "yes" if measured >= least else "**no**"]
+
+
+def at_most(what: str, most: float, unit: str, measured: float) -> list[str]:
+    number = f"{measured:.3g}" if unit else f"{measured:.3f}"
+    return [what, f"at most {most}{unit}", f"{number}{unit}", "yes" if measured <= most else "**no**"]
+
+
+def end_to_end(result: Result) -> list[str]:
+    rows = [
+        [
+            name,
+            *(spread(found[f"{task}_tokens_per_second"]) for task in ("train", "decode")),
+            f"{found['peak_memory_bytes']['median'] / 1e6:,.0f}",
+        ]
+        for name, found in result["contestants"].items()
+    ]
+    lists = [
+        "\n".join([f"{title.capitalize()}:", "", *(f"- {line}" for line in result[title])])
+        for title in ("equal", "different")
+    ]
+    return [table("", "training, tokens/s", "decoding, tokens/s", "peak memory, MB", rows=rows), *lists]
+
+
+def explain(result: Result) -> list[str]:
+    found = []
+    for name, model in result["models"].items():
+        rows = []
+        for task, title in (("train", "training"), ("decode", "decoding")):
+            seconds = {part: times["median"] for part, times in model[task].items()}
+            whole = seconds["whole"]
+            seconds["the rest"] = 2 * whole - sum(seconds.values())
+            for part, time in seconds.items():
+                rows.append(
+                    [f"{title}: {part}", figure(1e3 * time / model["batches"]), f"{time / whole:.0%}"]
+                )
+        least, (bare, lightning) = model["operations"] / result["rate"], model["loops"].values()
+        layers = model["train"]["recurrent layers"]["median"]
+        at_best = figure(1e3 * least / model["batches"])
+        rows.append(
+            [
+                "training: products of the recurrent layers, at best",
+                at_best,
+                f"{least / layers:.0%} of the layers",
+            ]
+        )
+        over = lightning["median"] / bare["median"] - 1
+        rows.append(
+            ["training: Lightning's loop with the suite's callbacks, over a bare one", "", f"{over:+.0%}"]
+        )
+        tokens = model["tokens"] / model["batches"]
+        found.append(table(f"{name}: {tokens:.0f} tokens a batch", "ms a batch", "share", rows=rows))
+    fixed, *shapes = result["crf"]
+    calls = []
+    for task in ("loss", "decode"):
+        ranked = sorted(shapes, key=lambda shape: shape["seconds"][task]["median"])
+        for shape in (fixed, ranked[0], ranked[len(ranked) // 2], ranked[-1]):
+            sentences, length, tags = shape["shape"]
+            time = shape["seconds"][task]["median"]
+            share = fixed["seconds"][task]["median"] / time
+            case = f"{TASKS[task]}, {sentences} x {length} tokens, {tags} tags"
+            calls.append([case, figure(1e6 * time), f"{share:.0%}"])
+    found.append(table("a call of the CRF", "microseconds", "fixed", rows=calls))
+    rows = []
+    for case in result["units"]:
+        whole, products = (case["seconds"][part]["median"] for part in ("whole", "input's products"))
+        least = case["operations"] / result["rate"]
+        times = [figure(1e3 * time) for time in (whole, products, least)]
+        rows.append([f"{case['units']} x {case['size']}", *times, f"{least / whole:.0%}"])
+    head = (
+        "units, even, forward and backward",
+        "ms",
+        "products with the input",
+        "all products at best",
+        "share",
+    )
+    return [*found, table(*head, rows=rows)]
+
+
+def crf(result: Result) -> list[str]:
+    head = ("worst", "first quartile", "median", "third quartile", "best")
+    found = []
+    for task, ratios in result["ratios"].items():
+        rows = [
+            [
+                name,
+                *map(
+                    figure,
+                    (each["worst"], each["quartiles"][0], each["median"], each["quartiles"][1], each["best"]),
+                ),
+            ]
+            for name, each in ratios.items()
+            if each
+        ]
+        found.append(table(f"{TASKS[task]}: times ours", *head, rows=rows))
+    return found
+
+
+def units(result: Result) -> list[str]:
+    others = ("stock, padded", "stock, packed", "lock-step")
+    rows = []
+    for shape in result["shapes"]:
+        case = f"{shape['units']} x {shape['size']}, {'ragged' if shape['ragged'] else 'even'}"
+        for task in ("train", "forward"):
+            times = shape[task]
+            gains = [ratio(times[other], times["ours"]) if other in times else "" for other in others]
+            rows.append([f"{case}, {TASKS[task]}", ms(times["ours"]), *gains])
+    return [table("units", "ours, ms", *others, rows=rows)]
+
+
+def fastest_stock(times: Result) -> Result:
+    return min(
+        (found for name, found in times.items() if name.startswith("stock")),
+        key=lambda found: found["median"],
+    )
+
+
+def peephole(result: Result) -> list[str]:
+    rows = [
+        [f"{case['size']}, {TASKS[task]}", *(ms(case[task][name]) for name in ("ours", "loop", "stock"))]
+        for case in result["sizes"]
+        for task in ("train", "forward")
+    ]
+    return [table("units", "ours, ms", "plain loop, ms", "stock LSTM without peepholes, ms", rows=rows)]
+
+
+def limit(result: Result) -> list[str]:
+    rows = [
+        [
+            name,
+            f"{found['operations'] / 1e9:.2f}",
+            ms(found["seconds"]["train"]),
+            f"{found['rate'] / 1e9:.0f}",
+            f"{found['share']:.0%}",
+            *(f"{found['tokens_per_second'][task]:,.0f}" for task in ("train", "decode")),
+        ]
+        for name, found in result["models"].items()
+    ]
+    head = ("GFLOP a step", "step, ms", "limit, GFLOP/s", "share of it", "tokens/s, training", "decoding")
+    return [table("model", *head, rows=rows)]
+
+
+def growth(result: Result) -> list[str]:
+    rows = [
+        [
+            line["name"],
+            ", ".join(map(str, line["values"])),
+            *(
+                f"{line['slopes'][what][which]:.2f}"
+                for what in ("seconds", "bytes")
+                for which in ("all", "last")
+            ),
+        ]
+        for line in result["lines"].values()
+    ]
+    return [
+        table("knob", "values", "slope of time", "at its end", "slope of memory", "at its end", rows=rows)
+    ]
+
+
+def threads(result: Result) -> list[str]:
+    kinds = list(next(iter(result["cases"].values())))
+    rows = [[name, *(ms(found[kind]) for kind in kinds)] for name, found in result["cases"].items()]
+    return [table("a step, ms", *(f"threads: {kind}" for kind in kinds), rows=rows)]
+
+
+def bf16(result: Result) -> list[str]:
+    rows = [
+        [
+            f"{name}, {TASKS[task]}",
+            ms(times["float32"]),
+            ms(times["bf16"]),
+            ratio(times["float32"], times["bf16"]),
+        ]
+        for name, found in result["models"].items()
+        for task, times in found.items()
+    ]
+    scores = []
+    for name, found in result["scores"].items():
+        seeds = [", ".join(f"{100 * f1:.2f}" for f1 in found[kind]) for kind in ("float32", "bf16")]
+        scores.append([name, *seeds, f"{100 * (mean(found['bf16']) - mean(found['float32'])):+.2f}"])
+    return [
+        table("model", "float32, ms", "bf16, ms", "gain", rows=rows),
+        table("test F1, seed by seed", "float32", "bf16", "mean difference", rows=scores),
+    ]
+
+
+def batches(result: Result) -> list[str]:
+    head = (
+        "batches",
+        "processed tokens per real one",
+        "ms per 1,000 sentences",
+        "pairs that stay together (chance)",
+    )
+    found = []
+    for corpus, about in result["corpora"].items():
+        rows = [
+            [
+                name,
+                f"{plan['batches']:,}",
+                f"{plan['processed_per_token']:.3f}",
+                ms(plan["seconds_per_1000"]),
+                f"{plan['together']:.2%} ({plan['chance']:.2%})",
+                str(plan["again"]),
+            ]
+            for name, plan in about["plans"].items()
+        ]
+        title = f"{corpus}: {about['sentences']:,} sentences, {about['tokens']:,} tokens"
+        found.append(table(title, *head, "repeated batches", rows=rows))
+    return found
+
+
+def startup(result: Result) -> list[str]:
+    commands = result["commands"]
+    bare = commands["python -c pass"]
+    rows = [[f"`{name}`", spread(times), ratio(times, bare)] for name, times in commands.items()]
+    imports = [
+        [f"`{name}`", ", ".join(f"{part} {spent:.2f}" for part, spent in parts.items() if spent >= 0.01)]
+        for name, parts in result["imports"].items()
+    ]
+    return [
+        table("command", "seconds", "times `python -c pass`", rows=rows),
+        table("of it, in imports", "seconds", rows=imports),
+    ]
+
+
+def vectors(result: Result) -> list[str]:
+    rows = [[name, spread(found), f"{found['bytes'] / 1e6:.0f}"] for name, found in result["readers"].items()]
+    size = f"{result['lines']:,} x {result['width']}, {result['file_bytes'] / 1e6:.0f} MB"
+    return [table(f"{size}; {result['words']:,} words of the corpus", "seconds", "MB", rows=rows)]
+
+
+def scoring(result: Result) -> list[str]:
+    scorers = result["scorers"]
+    rows = [[name, spread(found), ratio(found, scorers["ours"])] for name, found in scorers.items()]
+    title = f"{result['sentences']:,} sentences, {result['tokens']:,} tokens, {result['mentions']:,} mentions"
+    return [table(title, "seconds", "times ours", rows=rows)]
+
+
+if __name__ == "__main__":
+    main()
