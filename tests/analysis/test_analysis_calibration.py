@@ -15,11 +15,11 @@ from sklearn.calibration import calibration_curve
 from ner_experiments.analysis import bootstrap
 from ner_experiments.analysis.calibration import Calibration, calibration, of_run, predicted
 from ner_experiments.build import build, read_data
+from ner_experiments.config.compose import compose
 from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import allowed_transitions, spans
-from ner_experiments.tables.experiments import compose
 from ner_experiments.tagger import Tagger
 
 SMALL = ["data=toy_en", "data.sentences={train: 60, dev: 5, test: 40}", "model.hidden_size=8", "chars=none"]

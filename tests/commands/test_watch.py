@@ -13,8 +13,8 @@ import killed
 import pytest
 
 from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG, main
+from ner_experiments.config.compose import compose
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
-from ner_experiments.launch.worker import compose
 from ner_experiments.runs import status as watch
 from ner_experiments.runs.progress import eta, format_duration, format_eta, slurm_task
 from ner_experiments.train import train

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ner_experiments.config.compose import compose
 from ner_experiments.export import card
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.experiments import compose
 
 TAGS: dict[str, Any] = {"task": "tags", "best_epoch": 1, "epochs": 2, "seed": 1}
 MADE = {"python": "3.12", "device": "x86_64", "threads": 1, "processes": 1, "seconds": 2.0, "code": "abc"}

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from ner_experiments.commands.smoke import write_vectors
+from ner_experiments.config.compose import compose
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.tables.experiments import compose
 from ner_experiments.tagger import Tagger
 from ner_experiments.train import train
 

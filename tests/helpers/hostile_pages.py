@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from ner_experiments.commands.smoke import write_vectors
+from ner_experiments.config.compose import compose
 from ner_experiments.main import cli
 from ner_experiments.report import pair_page
 from ner_experiments.report.site import Site
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import compose
 from ner_experiments.tables.scores import Result
 from ner_experiments.train import train
 

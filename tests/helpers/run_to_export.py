@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.config.compose import compose
 from ner_experiments.data import toy
 from ner_experiments.runs import artifacts
-from ner_experiments.tables.experiments import compose
 from ner_experiments.train import train
 from ner_experiments.utils.files import write_json
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from ner_experiments.config.compose import compose
 from ner_experiments.data.toy import sentences
-from ner_experiments.tables.experiments import compose
 from ner_experiments.train import train
 
 TINY = [

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.launch.worker import compose
+from ner_experiments.config.compose import compose
 from ner_experiments.models.residual import ResidualBiLSTM
 from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
 from ner_experiments.models.stacked import StackedBiLSTM

@@ -15,12 +15,12 @@ from fuzz import plain
 from fuzz.corpora import WORDS, Columns, draw, laid_out
 from fuzz.readers import Case, Reader
 from ner_experiments.build import build, make_encoder, source
+from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.predict.input import InputFormat, InputReader
 from ner_experiments.predict.output import WRITERS
 from ner_experiments.predict.tagger import TaggedSentence, TextTagger
-from ner_experiments.tables.experiments import compose
 
 JOINS = [" ", " ", " ", "\n", "\n\n", "", ". ", "! ", "。", '" ', "\r\n", "\u3000", "\t"]
 
