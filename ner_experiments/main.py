@@ -1,16 +1,13 @@
-"""The command line: `ner-experiments COMMAND ...`. Imports only Hydra until there is work to do."""
+"""The command line: `ner-experiments NAME ...` runs commands/NAME.py, which is imported only when it is called."""
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, cast
+from pathlib import Path
 
-import hydra
-
-from ner_experiments.commands import table
-from ner_experiments.config import compose
 from ner_experiments.utils.text import did_you_mean
 
 USAGE = """usage: ner-experiments COMMAND ...
@@ -39,47 +36,38 @@ USAGE = """usage: ner-experiments COMMAND ...
 
 `ner-experiments COMMAND --help` says more."""
 
-COMMANDS: tuple[str, ...] = ("train", "attention", "cases", "dashboard", "errors", "export")
-COMMANDS += ("predict", "report", "smoke", "table", "watch", "xor")
-"""Modules of `commands` whose `main` takes a command's arguments. Each is imported when its command is given."""
+COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("[a-z]*.py"))
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns its exit status."""
-    command, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    if command in ("-h", "--help"):
+    """Runs one command and returns its exit status; ValueError and OSError are printed, as user errors."""
+    name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if name in ("-h", "--help"):
         print(USAGE)
         return 0
-    own: dict[str, Callable[[list[str]], int]] = {
-        "data": data,
-        "tables": table.rewrite,
-    }
-    if command not in (*own, *COMMANDS):
-        message = f"ner-experiments: no command {command!r}{did_you_mean(command, [*own, *COMMANDS])}"
-        print(message, file=sys.stderr)
+    if name not in COMMANDS:
+        print(f"ner-experiments: no command {name!r}{did_you_mean(name, COMMANDS)}", file=sys.stderr)
         return 2
     try:
-        return own[command](rest) if command in own else main_of(command)(rest)
+        return run_command(name, rest)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
 
 
-def main_of(command: str) -> Callable[[list[str]], int]:
-    """ValueError and OSError that it raises are what the user caused."""
-    return cast(Callable[[list[str]], int], import_module(f"ner_experiments.commands.{command}").main)
+def run_command(name: str, arguments: Sequence[str]) -> int:
+    """Parses the arguments of a command, runs it, and returns its exit status.
 
-
-def data(arguments: list[str]) -> int:
-    from ner_experiments.commands.data import main
-
-    return main(arguments, open_source)
-
-
-def open_source(name: str) -> Any:
-    """The corpus that conf/data/NAME.yaml describes; ValueError for a name that has none."""
-    from hydra.utils import instantiate
-
-    compose.check([f"data={name}"])
-    with compose.hydra_context():
-        return instantiate(hydra.compose(compose.CONFIG_NAME, overrides=[f"data={name}"]).data)
+    A command is a module with `add_arguments(parser)` and `run(arguments)`, or with `main(arguments)` if it parses
+    them itself.
+    """
+    command = import_module(f"ner_experiments.commands.{name}")
+    if hasattr(command, "main"):
+        return int(command.main(list(arguments)))
+    parser = argparse.ArgumentParser(prog=f"ner-experiments {name}")
+    command.add_arguments(parser)
+    try:
+        parsed = parser.parse_intermixed_args(arguments)
+    except TypeError:  # a parser with sub-commands does not support options between positional arguments
+        parsed = parser.parse_args(arguments)
+    return int(command.run(parsed))

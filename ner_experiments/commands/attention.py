@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
-    parser = argparse.ArgumentParser(prog="ner-experiments attention")
-    add_arguments(parser)
-    return run(parser.parse_args(argv))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,13 +10,6 @@ from pathlib import Path
 from ner_experiments.analysis.disagreements import Case, bracketed, of_runs
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
-    parser = argparse.ArgumentParser(prog="ner-experiments cases")
-    add_arguments(parser)
-    return run(parser.parse_args(argv))
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = "The test sentences that at least one run tags right and one wrong, the shortest first."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,21 +14,20 @@ if TYPE_CHECKING:
 XOR_PICTURE = Path("results/xor/xor.png")
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_intermixed_args(argv)
     table = spec.load(arguments.table)
     print(show_xor(arguments) if table.name == "xor" else save(arguments, table))
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "Makes the W&B workspace that compares the rows of a published table, of runs with logger=wandb: "
         "what varies against F1, parameters and seconds against F1, curves, errors. Of the table xor: a run "
         "with the picture in results/."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments dashboard", description=text)
+    parser.description = text
     parser.add_argument("table", metavar="TABLE", help="a table of sweeps/")
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made")
     parser.add_argument("--project", default="ner_experiments", help="(ner_experiments)")
@@ -40,7 +38,6 @@ def parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write it as JSON, whether W&B answers or not; of xor a folder for the run (outputs/xor)",
     )
-    return parser
 
 
 def save(arguments: argparse.Namespace, table: spec.Table) -> str:

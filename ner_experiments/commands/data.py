@@ -45,13 +45,6 @@ def open_source(name: str) -> Source:
     return source
 
 
-def main(argv: Sequence[str], open_source: Callable[[str], Source] = open_source) -> int:
-    """Run the command with these arguments and return its exit status."""
-    parser = argparse.ArgumentParser(prog="ner-experiments data")
-    add_arguments(parser)
-    return run(parser.parse_args(argv), open_source)
-
-
 def run(arguments: argparse.Namespace, open_source: Callable[[str], Source] = open_source) -> int:
     """Run `check` or `get` and return the exit status: 1 for faulty files, with one line on stderr."""
     try:

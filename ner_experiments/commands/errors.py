@@ -140,13 +140,6 @@ def brackets(figure: Mean) -> str:
     return f"[{percent(figure.low)}, {percent(figure.high)}]"
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for a mistake of the user's."""
-    parser = argparse.ArgumentParser(prog="ner-experiments errors")
-    add_arguments(parser)
-    return run(parser.parse_args(argv))
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = (

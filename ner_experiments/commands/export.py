@@ -6,15 +6,7 @@ The module that imports torch is imported inside `run`, to keep `--help` quick.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run the command with these arguments and return its exit status."""
-    parser = argparse.ArgumentParser(prog="ner-experiments export")
-    add_arguments(parser)
-    return run(parser.parse_args(argv))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

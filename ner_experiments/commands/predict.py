@@ -10,20 +10,12 @@ import io
 import os
 import re
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
 _COLUMN = re.compile(r"([^=,]+)=(-?\d{1,4})", re.ASCII)
-
-
-def main(argv: Sequence[str]) -> int:
-    """Run the command with these arguments and return its exit status."""
-    parser = argparse.ArgumentParser(prog="ner-experiments predict")
-    add_arguments(parser)
-    return run(parser.parse_args(argv))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_intermixed_args(argv)
     print(write(arguments))
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "A folder of HTML pages that opens from disk: every published table beside ours, with plots, curves, "
         "cost and errors. Of runs in their own folders it also shows sentences and attention."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments report", description=text)
+    parser.description = text
     help = "a table of sweeps/ (all), or an override with which runs were made, such as data=weibo"
     parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
     parser.add_argument("--output", type=Path, default=Path("report"), metavar="DIR", help="(report)")
@@ -27,7 +25,6 @@ def parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=Path("results"), metavar="DIR", help="kept runs (results)"
     )
     parser.add_argument("--runs", type=Path, metavar="DIR", help="run folders (outputs, if there are any)")
-    return parser
 
 
 def write(arguments: argparse.Namespace) -> Path:

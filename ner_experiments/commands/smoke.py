@@ -15,7 +15,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -162,9 +162,8 @@ SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
 QUIET = ("runtime.progress=false", "runtime.accelerator=cpu")
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status: 1 if any row failed. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_args(argv)
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         place = arguments.output or Path(folder)
@@ -175,15 +174,14 @@ def main(argv: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "Every row of the published tables trains two steps on tiny files made for it, and is scored; those "
         "of the XOR table train in full."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments smoke", description=text)
+    parser.description = text
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
     parser.add_argument("--output", type=Path, metavar="DIR", help="keeps the files and runs there")
-    return parser
 
 
 def try_table(table: Table, place: Path) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,8 @@ if TYPE_CHECKING:
 FORMATS = ("latex", "csv", "json")
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status. ValueError or OSError for what the user caused."""
-    arguments = parser().parse_intermixed_args(argv)
     if arguments.name is None:
         if arguments.keep or arguments.format or arguments.output:
             raise ValueError("--keep, --output and formats are of one table, named first: table NAME ...")
@@ -32,9 +30,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "A published table beside the finished runs that belong to its rows; without a name: all tables."
-    parser = argparse.ArgumentParser(prog="ner-experiments table", description=text)
+    parser.description = text
     parser.add_argument("name", nargs="?", metavar="NAME", help="a table of sweeps/")
     parser.add_argument(
         "overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made, such as data=weibo"
@@ -45,7 +43,6 @@ def parser() -> argparse.ArgumentParser:
     text = "copy its runs into a folder of DIR (results), and write the page there"
     chosen.add_argument("--keep", type=Path, metavar="DIR", nargs="?", const=Path("results"), help=text)
     parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
-    return parser
 
 
 def printed(arguments: argparse.Namespace) -> str:
@@ -68,20 +65,3 @@ def page(arguments: argparse.Namespace) -> Page:
     if arguments.output is not None:
         further.append(f"output_dir={as_value(arguments.output)}")
     return collect(spec.load(arguments.name), further)
-
-
-def rewrite(argv: Sequence[str]) -> int:
-    """`ner-experiments tables`: the pages of what is kept, from that alone."""
-    from ner_experiments.tables import pages, paper_pages
-
-    parser = argparse.ArgumentParser(
-        prog="ner-experiments tables",
-        description="Writes the pages of results/ anew, from the runs it keeps.",
-    )
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
-    results = parser.parse_args(argv).folder
-    for folder in pages.write_all(results):
-        print(folder / pages.PAGE)
-    for page in paper_pages.write_all(results):
-        print(page)
-    return 0

@@ -27,9 +27,8 @@ WORTH_SEEING = ("running", "failed", "cut off", "done", "waiting")
 """In this order, where a terminal is too low for all runs."""
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status."""
-    arguments = parser().parse_intermixed_args(argv)
     try:
         return status(told(arguments))
     except (ValueError, OSError) as error:
@@ -55,20 +54,19 @@ def told(arguments: argparse.Namespace) -> list[Status]:
     return runs
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "How runs stand: done, running, failed, cut off, waiting. Of the sweep that `run.py -m` makes of the "
         "same arguments (table=NAME seeds=[1,2], or model=residual layers=2,3); without any, of all that "
         "have a folder. Exit status 0: all are done; 1: some failed or were cut off; 2: wrong arguments; 3: "
         "some run or wait."
     )
-    parser = argparse.ArgumentParser(prog="ner-experiments watch", description=text)
+    parser.description = text
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
     parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
     parser.add_argument("--once", action="store_true", help="print one table, and end")
     parser.add_argument("--json", action="store_true", help="print one JSON, and end")
     parser.add_argument("--seconds", type=float, default=2.0, metavar="N", help="look so often (2)")
-    return parser
 
 
 def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:

@@ -137,19 +137,17 @@ def console() -> Console:
     return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
-def main(argv: Sequence[str]) -> int:
+def run(arguments: argparse.Namespace) -> int:
     """Returns the exit status: 1 if training did what was proved impossible.
 
     ValueError or OSError for what the user caused.
     """
-    arguments = parser().parse_args(argv)
-
     return of_run(arguments) if arguments.run else of_suite(arguments)
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = "The XOR limit of taggers whose past and future only add up (Li, Fu & Ma 2020, 3.3 and 3.4)."
-    parser = argparse.ArgumentParser(prog="ner-experiments xor", description=text)
+    parser.description = text
     parser.add_argument("--models", nargs="+", metavar="NAME", help="only these of conf/model")
     parser.add_argument(
         "--seeds", type=int, default=20, metavar="N", help="trainings per model and decoder (20)"
@@ -166,4 +164,3 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="(the machine's cores)"
     )
-    return parser

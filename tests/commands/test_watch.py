@@ -12,9 +12,10 @@ from typing import Any
 import killed
 import pytest
 
-from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG, main
+from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG
 from ner_experiments.config.compose import compose
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
+from ner_experiments.main import run_command
 from ner_experiments.runs import status as watch
 from ner_experiments.runs.progress import eta, format_duration, format_eta, slurm_task
 from ner_experiments.train import train
@@ -26,7 +27,7 @@ LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.che
 
 def look(output: Path, *overrides: str, capsys: Any) -> tuple[int, dict[str, int], list[dict[str, Any]]]:
     capsys.readouterr()
-    status = main([*overrides, "--output", str(output), "--json"])
+    status = run_command("watch", [*overrides, "--output", str(output), "--json"])
     content = json.loads(capsys.readouterr().out)
     return status, {name: count for name, count in content["counts"].items() if count}, content["runs"]
 
@@ -88,15 +89,15 @@ def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsy
     assert not (Path(made["folder"]) / "progress.json").exists()
     status, counts, (run,) = look(tmp_path, capsys=capsys)
     assert (status, counts, run["folder"]) == (ALL_DONE, {"done": 1}, made["folder"])
-    assert main(["--once", "--output", str(tmp_path)]) == ALL_DONE
+    assert run_command("watch", ["--once", "--output", str(tmp_path)]) == ALL_DONE
     assert "1 done" in capsys.readouterr().out
 
 
 def test_a_table_is_asked_for_as_when_it_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = ["table=yang2020_table12", "--output", str(tmp_path), "--once"]
-    assert main([*refused, "seed=3"]) == WRONG
+    assert run_command("watch", [*refused, "seed=3"]) == WRONG
     assert "seed=3: a table takes its seeds as a list" in capsys.readouterr().err
-    assert main([*refused, "layers=2,3"]) == WRONG
+    assert run_command("watch", [*refused, "layers=2,3"]) == WRONG
     assert "layers=2,3: a table's rows are the sweep" in capsys.readouterr().err
 
 
@@ -246,5 +247,5 @@ def test_a_job_of_slurm_is_known_by_its_task() -> None:
     ],
 )
 def test_wrong_arguments_are_said(arguments: list[str], message: str, capsys: Any) -> None:
-    assert main([*arguments, "--once"]) == WRONG
+    assert run_command("watch", [*arguments, "--once"]) == WRONG
     assert capsys.readouterr().err.startswith(message)

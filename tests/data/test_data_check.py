@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus_files import refuse
+from corpus_files import data_command, refuse
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import CONF
 from rich.console import Console
 
 from ner_experiments.commands import data
-from ner_experiments.commands.data import corpus_report, main
+from ner_experiments.commands.data import corpus_report
 from ner_experiments.data.corpus import Source, ToyCorpus
 from ner_experiments.data.files import ColumnFiles, ConlluFiles
 
@@ -92,9 +92,9 @@ def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
 
 
 def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "mine", "--json"], lambda name: mine) == 0
+    assert data_command(["check", "mine", "--json"], lambda name: mine) == 0
     assert json.loads(capsys.readouterr().out) == corpus_report(mine)
-    assert main(["check", "mine"], lambda name: mine) == 0
+    assert data_command(["check", "mine"], lambda name: mine) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line.strip(" ─")] == [
         "mine (mentions, iob2)",
@@ -132,7 +132,10 @@ def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.Capt
         }
     }
     assert (corpus_report(source)["official"], corpus_report(source)["scheme"]) == (None, None)
-    assert main(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")], refuse) == 0
+    assert (
+        data_command(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")], refuse)
+        == 0
+    )
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["different", "tags", "2"] in printed
     assert ["PRON", "2"] in printed
@@ -146,7 +149,10 @@ def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "b.conll").write_text("rain  x\n".replace("  ", "\t\t"))
     paths = [str(tmp_path / name) for name in ("one/a.conll", "two/a.conll", "b.conll")]
     assert (
-        main(["check", "--format", "conll", "--tag", "-2", "--empty-tag", "O", "--json", *paths], refuse) == 0
+        data_command(
+            ["check", "--format", "conll", "--tag", "-2", "--empty-tag", "O", "--json", *paths], refuse
+        )
+        == 0
     )
     found = json.loads(capsys.readouterr().out)
     assert list(found["splits"]) == [paths[0], paths[1], "b.conll"]
@@ -178,7 +184,7 @@ def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.M
     asked: list[Any] = []
     monkeypatch.setattr(data, "download", lambda *arguments: asked.append(arguments))
     folder = tmp_path / "data" / "weibo"
-    assert main(["get", "weibo"], described(tmp_path / "data")) == 0
+    assert data_command(["get", "weibo"], described(tmp_path / "data")) == 0
     ((urls, checksums, sizes, place),) = asked
     yaml: Any = OmegaConf.load(SOURCES / "weibo.yaml")
     names = [f"weiboNER_2nd_conll.{split}" for split in ("train", "dev", "test")]
@@ -194,7 +200,7 @@ def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str])
         (mine, "mine: not of open licence (all rights reserved); it is My names, https://example.org\n"),
         (toy, "toy: generated, nothing to download\n"),
     ):
-        assert main(["get", source.name], lambda name, source=source: source) == 1
+        assert data_command(["get", source.name], lambda name, source=source: source) == 1
         assert capsys.readouterr().err == message
 
 
@@ -223,7 +229,7 @@ KNOWN: dict[str, list[tuple[int, int, int, int]]] = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_real_corpora_have_the_known_counts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert DATA is not None
-    assert main(["check", name, "--json"], described(Path(DATA))) == 0
+    assert data_command(["check", name, "--json"], described(Path(DATA))) == 0
     found = json.loads(capsys.readouterr().out)
     keys = ("sentences", "tokens", "mentions", "illegal_tags")
     assert [tuple(split[key] for key in keys) for split in found["splits"].values()] == KNOWN[name]

@@ -6,16 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from corpus_files import refuse
-
-from ner_experiments.commands.data import main
+from corpus_files import data_command, refuse
 
 
 def test_a_stated_scheme_is_kept_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.conll"
     path.write_text("Ada I-PER\n")
     for scheme, illegal in (("iob1", 0), ("iob2", 1)):
-        assert main(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)], refuse) == 0
+        assert (
+            data_command(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)], refuse) == 0
+        )
         found = json.loads(capsys.readouterr().out)
         assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
 
@@ -33,7 +33,7 @@ def test_a_malformed_file_gets_one_line(
 ) -> None:
     path = tmp_path / "a.conll"
     path.write_text(text)
-    assert main(["check", "--format", "conll", str(path)], refuse) == 1
+    assert data_command(["check", "--format", "conll", str(path)], refuse) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
@@ -56,7 +56,7 @@ def test_a_malformed_file_gets_one_line(
 def test_what_cannot_be_read_gets_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(arguments, refuse) == 1
+    assert data_command(arguments, refuse) == 1
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", message.format(here=Path.cwd()))
 
@@ -88,6 +88,6 @@ def test_wrong_usage_is_refused(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(arguments, refuse)
+        data_command(arguments, refuse)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import argparse
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.commands import data
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.sentence import Corpus
@@ -29,3 +31,10 @@ def tags(corpus: Corpus) -> dict[str, list[str]]:
 
 def refuse(name: str) -> Source:
     raise ValueError(f"no corpus {name!r}; the nearest: weibo")
+
+
+def data_command(argv: Sequence[str], open_source: Callable[[str], Source] = data.open_source) -> int:
+    """`ner-experiments data` with a function that finds corpora by name."""
+    parser = argparse.ArgumentParser(prog="ner-experiments data")
+    data.add_arguments(parser)
+    return data.run(parser.parse_args(argv), open_source)

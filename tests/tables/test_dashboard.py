@@ -17,7 +17,7 @@ from omegaconf import OmegaConf
 from ner_experiments.commands import dashboard
 from ner_experiments.config.identity import experiment, flat
 from ner_experiments.loggers import wandb
-from ner_experiments.main import cli
+from ner_experiments.main import cli, run_command
 from ner_experiments.tables import experiments, spec
 from ner_experiments.train import train
 
@@ -209,7 +209,7 @@ def test_where_a_row_is_of_att_its_attention_is_shown() -> None:
 
 def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    assert dashboard.main(["yang2020_table12", "data=weibo"]) == 0
+    assert run_command("dashboard", ["yang2020_table12", "data=weibo"]) == 0
     path = tmp_path / "yang2020_table12.workspace.json"
     assert capsys.readouterr().out.startswith(f"{path.name}: the workspace as W&B is sent it")
     assert json.loads(path.read_text())["displayName"].startswith("yang2020_table12: Number of BiLSTM layers")
@@ -221,7 +221,7 @@ def test_a_table_that_is_not_there_is_said(capsys: Any) -> None:
 
 
 def test_the_picture_of_xor_is_a_run_of_its_own(tmp_path: Path, capsys: Any) -> None:
-    assert dashboard.main(["xor", "--output", str(tmp_path)]) == 0
+    assert run_command("dashboard", ["xor", "--output", str(tmp_path)]) == 0
     assert "a run with results/xor/xor.png" in capsys.readouterr().out
     assert len(list(tmp_path.glob("wandb/offline-run-*/files/media/images/xor_*.png"))) == 1
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from ner_experiments.commands import smoke
-from ner_experiments.main import cli
+from ner_experiments.main import cli, run_command
 from ner_experiments.tables import spec
 
 TABLE = "yang2020_table7"
@@ -104,7 +103,7 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("name", ["huang2015_table6", "li2020_table1"])
 def test_smoke_tries_each_row_on_files_made_for_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert smoke.main([name]) == 0
+    assert run_command("smoke", [name]) == 0
     printed = capsys.readouterr().out
     rows = spec.load(name).rows
     assert f"{len(rows)} rows, {sum(row.run is not None for row in rows):>2} run" in printed
@@ -124,7 +123,7 @@ def test_smoke_counts_rows_that_fail(
         raise RuntimeError("on purpose")
 
     monkeypatch.setattr(train, "train", fails)
-    assert smoke.main([name]) == 1
+    assert run_command("smoke", [name]) == 1
     captured = capsys.readouterr()
     rows = [row for row in spec.load(of).rows if row.run is not None]
     assert f"{len(rows)} rows failed" in captured.out

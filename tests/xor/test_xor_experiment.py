@@ -9,9 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.commands import xor
 from ner_experiments.config import compose
-from ner_experiments.main import cli
+from ner_experiments.main import cli, run_command
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import experiment
 from ner_experiments.xor.experiment import Found, Outcome, most_right
@@ -187,7 +186,7 @@ def test_a_wrong_argument_is_one_line(
 
 @pytest.mark.slow
 def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    assert xor.main(["--json", "--output", str(tmp_path)]) == 0
+    assert run_command("xor", ["--json", "--output", str(tmp_path)]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
     assert sorted(models) == compose.architectures()
     for name, model in models.items():

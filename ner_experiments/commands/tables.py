@@ -1,0 +1,21 @@
+"""`ner-experiments tables`: the pages of results/, made anew from the archived runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Writes the pages of results/ anew, from the runs it keeps."
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from ner_experiments.tables import pages, paper_pages  # `--help` does not wait for NumPy and Jinja
+
+    for folder in pages.write_all(arguments.folder):
+        print(folder / pages.PAGE)
+    for page in paper_pages.write_all(arguments.folder):
+        print(page)
+    return 0
