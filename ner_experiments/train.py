@@ -53,7 +53,7 @@ from ner_experiments.training.gradients import Gradients
 from ner_experiments.training.preemption import Sigterm, sigterm_handler
 from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
-from ner_experiments.utils.files import clear, replacing, write_json
+from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
 from ner_experiments.utils.locks import claim
 
 log = logging.getLogger(__name__)
@@ -276,7 +276,7 @@ def write_scored_predictions(
 
 def write_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
     """Write the weights, and the state of the fitted inputs."""
-    with replacing(folder / WEIGHTS) as part:
+    with atomic_write(folder / WEIGHTS) as part:
         part.write_bytes(save(tagger.state_dict()))
     write_json(folder / ENCODER, encoder.state())
 
@@ -301,10 +301,10 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
 
 def prepare_folder(folder: Path, cfg: DictConfig) -> None:
     """Remove partial files, set a damaged metrics.json aside, and write config.yaml."""
-    clear(folder)
+    remove_partial_files(folder)
     if (folder / METRICS).exists():
         (folder / METRICS).replace(folder / f"{METRICS}.damaged")
-    with replacing(folder / CONFIG) as part:
+    with atomic_write(folder / CONFIG) as part:
         OmegaConf.save(cfg, part, resolve=True)
 
 
@@ -345,7 +345,7 @@ def saved_traceback(folder: Path, name: str = "error.txt") -> Iterator[None]:
     except Exception as error:
         with suppress(OSError):  # such as a full disk, which the exception then reports
             folder.mkdir(parents=True, exist_ok=True)
-            with replacing(path) as part:
+            with atomic_write(path) as part:
                 part.write_text(traceback.format_exc(), encoding="utf-8")
             error.add_note(f"(traceback: {path})")
         raise

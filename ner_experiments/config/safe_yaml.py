@@ -22,7 +22,7 @@ from yaml import YAMLError
 
 from ner_experiments.config.compose import CONF, PACKAGE
 from ner_experiments.data.columns import read_lines
-from ner_experiments.utils.text import quoted, visible
+from ner_experiments.utils.text import truncated_repr, visible
 
 MAX_DEPTH = 10
 _NESTS = {
@@ -55,11 +55,11 @@ def _broken(event: yaml.Event, depth: int) -> str:
     if depth > MAX_DEPTH:
         return f"more than {MAX_DEPTH} levels"
     if isinstance(event, yaml.AliasEvent):
-        return f"aliases are not read, got {quoted(f'*{event.anchor}')}"
+        return f"aliases are not read, got {truncated_repr(f'*{event.anchor}')}"
     if getattr(event, "tag", None):
-        return f"tags are not read, got {quoted(event.tag)}"
+        return f"tags are not read, got {truncated_repr(event.tag)}"
     if isinstance(event, yaml.ScalarEvent) and not depth:
-        return f"expected names, and what each stands for, got {quoted(event.value)}"
+        return f"expected names, and what each stands for, got {truncated_repr(event.value)}"
     return ""
 
 

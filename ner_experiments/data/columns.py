@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import BinaryIO
 
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.text import truncated_repr
 
 PathOrFile = str | os.PathLike[str] | BinaryIO
 """A path, or an open file such as standard input, which errors call by its `name`."""
@@ -207,7 +207,7 @@ def check_tags(tags: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> 
     """
     for tag in dict.fromkeys(tags):
         if not tag.isprintable() or tag != tag.strip(" "):
-            rule = f"tag {quoted(tag)} has a character that cannot be seen"
+            rule = f"tag {truncated_repr(tag)} has a character that cannot be seen"
             raise malformed(path, lines[tags.index(tag)], rule)
 
 
@@ -224,4 +224,4 @@ def malformed(path: PathOrFile, line: Line, rule: str) -> ValueError:
     """ValueError with the file, the line number, the broken rule, and the line itself."""
     number, text = line
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path.name
-    return ValueError(f"{name}:{number}: {rule}: {quoted(text)}")
+    return ValueError(f"{name}:{number}: {rule}: {truncated_repr(text)}")

@@ -18,7 +18,7 @@ from ner_experiments.data.columns import (
     read_blocks,
 )
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.text import truncated_repr
 
 _NUM_COLUMNS = 10
 _ID, _FORM = 0, 1
@@ -67,7 +67,7 @@ def _words(path: PathOrFile, block: list[Line]) -> tuple[list[Line], list[list[s
     words = [i for i, row in enumerate(rows) if not _RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
     for expected, i in enumerate(words, 1):
         if rows[i][_ID] != str(expected):
-            raise malformed(path, lines[i], f"expected word {expected}, got {quoted(rows[i][_ID])}")
+            raise malformed(path, lines[i], f"expected word {expected}, got {truncated_repr(rows[i][_ID])}")
     lines, rows = [lines[i] for i in words], [rows[i] for i in words]
     check_words([row[_FORM] for row in rows], path, lines)
     return lines, rows

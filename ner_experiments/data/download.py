@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from urllib.parse import urlsplit
 
-from ner_experiments.utils.files import clear, replacing, sha256
+from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
 
 _CHUNK = 2**16
 
@@ -67,8 +67,8 @@ def _fetch(url: str, target: Path, checksum: str, size: int, timeout: float) -> 
     try:
         with urllib.request.build_opener(_OnlyHttp).open(url, timeout=timeout) as response:
             target.parent.mkdir(parents=True, exist_ok=True)
-            clear(target.parent, glob.escape(target.name))
-            with replacing(target) as part:
+            remove_partial_files(target.parent, glob.escape(target.name))
+            with atomic_write(target) as part:
                 with part.open("wb") as file:
                     _copy(response, file, url, size)
                 if (actual := sha256(part)) != checksum:

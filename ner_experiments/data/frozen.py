@@ -24,7 +24,7 @@ from ner_experiments.data.encoder import EncodedSplit
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.pieces import Pieces, ranges
 from ner_experiments.data.text import BatchIndex, EncodedText, IndexedText
-from ner_experiments.utils.files import clear, replacing, sha256
+from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
 
 # Part of each cache file's name. Increment it when the same model and text yield different vectors.
 _VERSION = 2
@@ -192,8 +192,8 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
 def _new(file: Path, shape: tuple[int, int]) -> Iterator[np.ndarray]:
     """A table to fill, which then replaces `file` atomically. Several processes may do this at once."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    clear(file.parent)
-    with replacing(file) as part:
+    remove_partial_files(file.parent)
+    with atomic_write(file) as part:
         table = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
         yield table
         table.flush()

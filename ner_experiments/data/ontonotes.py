@@ -18,7 +18,7 @@ from ner_experiments.data.columns import (
     split_fields,
 )
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.text import truncated_repr
 
 # document, part, number, word, POS, parse, lemma, frameset, sense, speaker, entities, arguments ..., coreference
 _WORD, _POS, _ENTITIES = 3, 4, 10
@@ -73,11 +73,15 @@ def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> I
     inside, opened = "", block[0]
     for field, line in zip(entities, block, strict=True):
         if not _ENTITY.fullmatch(field):
-            raise malformed(path, line, f"expected an entity as (TYPE*, *, *) or (TYPE), got {quoted(field)}")
+            raise malformed(
+                path, line, f"expected an entity as (TYPE*, *, *) or (TYPE), got {truncated_repr(field)}"
+            )
         if field.startswith("("):
             if inside:
                 raise malformed(
-                    path, line, f"{quoted(field)} opens an entity inside another, {quoted(inside)}"
+                    path,
+                    line,
+                    f"{truncated_repr(field)} opens an entity inside another, {truncated_repr(inside)}",
                 )
             inside, opened = field.strip("(*)"), line
             yield f"B-{inside}"
@@ -85,7 +89,7 @@ def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> I
             yield f"I-{inside}" if inside else "O"
         if field.endswith(")"):
             if not inside:
-                raise malformed(path, line, f"{quoted(field)} closes an entity that was not opened")
+                raise malformed(path, line, f"{truncated_repr(field)} closes an entity that was not opened")
             inside = ""
     if inside:
-        raise malformed(path, opened, f"entity {quoted(inside)} is not closed in its sentence")
+        raise malformed(path, opened, f"entity {truncated_repr(inside)} is not closed in its sentence")

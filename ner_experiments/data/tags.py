@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.text import truncated_repr
 
 Span = tuple[int, int, str]
 """A mention: its first token, the token after its last one, and its type."""
@@ -171,5 +171,5 @@ def _split(tag: str, letters: str) -> tuple[str, str]:
     letter, _, type_ = tag.partition("-")
     if not type_ or len(letter) != 1 or letter not in letters:
         prefixes = ", ".join(f"{allowed}-" for allowed in letters)
-        raise ValueError(f"tag {quoted(tag)} is neither O nor one of {prefixes} followed by a type")
+        raise ValueError(f"tag {truncated_repr(tag)} is neither O nor one of {prefixes} followed by a type")
     return letter, type_

@@ -21,8 +21,8 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from ner_experiments.utils.files import clear, replacing, sha256
-from ner_experiments.utils.text import quoted
+from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
+from ner_experiments.utils.text import truncated_repr
 
 # Part of each cache file's name. Increment it when the same file and words yield a different result.
 _VERSION = 2
@@ -159,14 +159,14 @@ def _store(
 ) -> None:
     # The summary is written last: arrays without it are ignored. All processes write the same content.
     entry.parent.mkdir(parents=True, exist_ok=True)
-    clear(entry.parent)
+    remove_partial_files(entry.parent)
     matrix_file, rows_file, summary_file = _files(entry)
     for target, table in ((matrix_file, matrix), (rows_file, rows)):
-        with replacing(target) as part, part.open("wb") as file:
+        with atomic_write(target) as part, part.open("wb") as file:
             np.save(file, table)
     checksums = {"keys_checksum": _digest(keys), "checksum": _checksum(entry, steps)}
     summary = {"file": str(path), "keys": keys, "steps": steps, **checksums}
-    with replacing(summary_file) as part:
+    with atomic_write(summary_file) as part:
         part.write_text(json.dumps(summary, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
@@ -271,7 +271,7 @@ def _parse(fields: list[bytes], place: str) -> np.ndarray:
             vector = np.fromiter(map(float, fields), np.float32, len(fields))
     except ValueError:
         wrong = next(field for field in fields if not _is_number(field)).decode(errors="replace")
-        raise ValueError(f"{place}: not a number: {quoted(wrong)}") from None
+        raise ValueError(f"{place}: not a number: {truncated_repr(wrong)}") from None
     return _finite(vector, place)
 
 

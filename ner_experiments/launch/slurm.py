@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
 from ner_experiments.tables.experiments import output_dir
-from ner_experiments.utils.files import replacing
+from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
     from submitit import JobEnvironment
@@ -218,5 +218,5 @@ class ArrayTask:
 def write_outcome(environment: "JobEnvironment", outcome: dict[str, Any]) -> None:
     """Writes the file that `SlurmArray` waits for, in place of an earlier one if the job was requeued."""
     path = environment.paths.folder / f"{environment.job_id}_{environment.global_rank}{OUTCOME}"
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text(json.dumps(outcome), encoding="utf-8")

@@ -23,7 +23,7 @@ from hydra.errors import CompactHydraException
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config.compose import CONFIG_NAME, hydra_context
-from ner_experiments.utils.files import replacing
+from ner_experiments.utils.files import atomic_write
 
 
 class RefusedError(CompactHydraException):
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         content, status = {"failed": reason(error)}, 1
     if os.environ.get("LOCAL_RANK", "0") == "0":
-        with replacing(Path(outcome)) as part:
+        with atomic_write(Path(outcome)) as part:
             part.write_text(json.dumps(content), encoding="utf-8")
     return status
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ner_experiments.loggers.base import Rows, RunInfo
-from ner_experiments.utils.files import replacing
+from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,7 +99,7 @@ def begin(about: RunInfo, project: str, sentences: int) -> Run:
 def own_id(folder: Path) -> str:
     path = folder / ID
     if not path.exists():
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             part.write_text(secrets.token_hex(8), encoding="utf-8")
     return path.read_text(encoding="utf-8")
 

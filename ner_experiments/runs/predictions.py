@@ -10,7 +10,7 @@ import numpy as np
 
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import Span, encode, spans, strict_spans
-from ner_experiments.utils.files import replacing
+from ner_experiments.utils.files import atomic_write
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def write_predictions(
     Mentions are written in IOB2. Spaces within a token or tag become U+2423, so every line has three fields.
     """
     path.parent.mkdir(exist_ok=True)
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for sentence, tags in zip(sentences, predicted, strict=True):
             columns = [sentence.tags, tags] if task == "tags" else [iob2(sentence.tags), iob2(tags)]
             for fields in zip(sentence.words, *columns, strict=True):

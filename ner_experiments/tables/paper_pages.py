@@ -25,7 +25,7 @@ from ner_experiments.tables.plots import BARS, grid, varied
 from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, of_seeds, probability
 from ner_experiments.tables.scores import Page, Result, compare
 from ner_experiments.tables.svg import Plot
-from ner_experiments.utils.text import did_you_mean, quoted
+from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 SUFFIX, PLOTS = ".md.j2", "plots"
 
@@ -86,14 +86,16 @@ class Measured:
         """ValueError if there is none."""
         rows = {result.row.label: result for result in self.page.results}
         if label not in rows:
-            raise ValueError(f"{self.page.table.name} has no row {quoted(label)}{did_you_mean(label, rows)}")
+            raise ValueError(
+                f"{self.page.table.name} has no row {truncated_repr(label)}{did_you_mean(label, rows)}"
+            )
         return rows[label]
 
     def of(self, label: str) -> Result:
         """The row. ValueError if there is none, or no run of it."""
         found = self.row(label)
         if not found.scores:
-            raise ValueError(f"{self.page.table.name} has no run of row {quoted(label)}")
+            raise ValueError(f"{self.page.table.name} has no run of row {truncated_repr(label)}")
         return found
 
     def ours(self, label: str) -> str:
@@ -114,8 +116,8 @@ class Measured:
         """The published one. ValueError where the paper has none, or words."""
         published = self.row(label).row.published
         if not isinstance(published, int | float):
-            place = f"{self.page.table.name}, row {quoted(label)}"
-            raise ValueError(f"{place}: expected a published number, got {quoted(published)}")
+            place = f"{self.page.table.name}, row {truncated_repr(label)}"
+            raise ValueError(f"{place}: expected a published number, got {truncated_repr(published)}")
         return published
 
     def remarks(self) -> str:
@@ -150,8 +152,8 @@ class Measured:
         """What the paper prints beside a score, such as a difference. ValueError if nothing."""
         also = self.row(label).row.also
         if name not in also:
-            place = f"{self.page.table.name}, row {quoted(label)}"
-            raise ValueError(f"{place}: has no {quoted(name)}{did_you_mean(name, also)}")
+            place = f"{self.page.table.name}, row {truncated_repr(label)}"
+            raise ValueError(f"{place}: has no {truncated_repr(name)}{did_you_mean(name, also)}")
         return f"{also[name]:+.2f}"
 
     def linked(self, text: str) -> str:

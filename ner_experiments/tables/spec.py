@@ -22,7 +22,7 @@ from yaml import YAMLError
 from ner_experiments.config.compose import PACKAGE
 from ner_experiments.config.safe_yaml import describe, read_text
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
-from ner_experiments.utils.text import did_you_mean, quoted
+from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 CHUNK = "chunk"
 KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
@@ -51,25 +51,27 @@ class Measure:
 
     def __post_init__(self) -> None:
         if self.figure not in KEYS:
-            raise ValueError(f"figure must be one of {', '.join(KEYS)}, got {quoted(self.figure)}")
+            raise ValueError(f"figure must be one of {', '.join(KEYS)}, got {truncated_repr(self.figure)}")
         keys = KEYS[self.figure]
         if keys and self.key not in keys:
             raise ValueError(
-                f"key of figure {self.figure} must be one of {', '.join(keys)}, got {quoted(self.key)}"
+                f"key of figure {self.figure} must be one of {', '.join(keys)}, got {truncated_repr(self.key)}"
             )
         if self.only and self.figure != CHUNK:
             raise ValueError(f"only belongs to figure {CHUNK}, not to {self.figure}")
         if self.only and not PART.fullmatch(self.only):
-            raise ValueError(f"only must be H, C (all heads) or a head such as C1, got {quoted(self.only)}")
+            raise ValueError(
+                f"only must be H, C (all heads) or a head such as C1, got {truncated_repr(self.only)}"
+            )
         if self.over == self.of and not self.only:
-            raise ValueError(f"over must be another row than of, got {quoted(self.over)} twice")
+            raise ValueError(f"over must be another row than of, got {truncated_repr(self.over)} twice")
 
     def check_rows(self, labels: list[str], table: str) -> None:
         """ValueError if a row is not among those that are run."""
         for name, label in (("of", self.of), ("over", self.over)):
             if label and label not in labels:
                 raise ValueError(
-                    f"{name} must be a row of {table} that is run, got {quoted(label)}"
+                    f"{name} must be a row of {table} that is run, got {truncated_repr(label)}"
                     f"{did_you_mean(label, labels)}"
                 )
 
@@ -156,13 +158,13 @@ REQUIRED = ("title", "source", "rows", "label", "of", "figure", "key")
 def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
     """`content` as it is, if it holds nothing but what the rules name, and as they say."""
     if not isinstance(content, dict):
-        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {quoted(content)}")
+        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {truncated_repr(content)}")
     for key, value in content.items():
         if key not in rules:
-            raise ValueError(f"{place}: there is no {quoted(key)}{did_you_mean(str(key), rules)}")
+            raise ValueError(f"{place}: there is no {truncated_repr(key)}{did_you_mean(str(key), rules)}")
         fits, rule = rules[key]
         if not fits(value):
-            raise ValueError(f"{place}: {key} must be {rule}, got {quoted(value)}")
+            raise ValueError(f"{place}: {key} must be {rule}, got {truncated_repr(value)}")
     for key in REQUIRED:
         if key in rules and key not in content:
             raise ValueError(f"{place}: {key} is missing")
@@ -250,7 +252,7 @@ def load(name: str) -> Table:
 
 def check_name(name: str, place: str = "") -> None:
     if name not in names():
-        raise ValueError(f"{place}there is no table {quoted(name)}{did_you_mean(name, names())}")
+        raise ValueError(f"{place}there is no table {truncated_repr(name)}{did_you_mean(name, names())}")
 
 
 def read(path: Path) -> Table:
@@ -281,7 +283,7 @@ def whole(path: Path) -> Table:
         return own
     check_name(own.extends, f"{path}: extends: ")
     if own.base:
-        raise ValueError(f"{path}: base is that of the table it extends; got {quoted(own.base)}")
+        raise ValueError(f"{path}: base is that of the table it extends; got {truncated_repr(own.base)}")
     other = parsed(SWEEPS / f"{own.extends}.yaml")
     if key := next((key for key in ("extends", "analysis", "command") if getattr(other, key)), None):
         rule = "extends must be a table of runs that extends none"
@@ -292,7 +294,7 @@ def whole(path: Path) -> Table:
 
 def row(content: Any, place: str) -> Row:
     if isinstance(content, dict) and isinstance(content.get("label"), str):
-        place = f"{place} ({quoted(content['label'])})"
+        place = f"{place} ({truncated_repr(content['label'])})"
     settings = tuples(checked(content, ROW, place))
     if "measure" in settings:
         settings["measure"] = measure(settings["measure"], f"{place}: measure")
@@ -324,10 +326,10 @@ def check_rows(table: Table, path: Path) -> None:
         raise ValueError(f"{path}: rows must not be empty")
     for label, number in Counter(row.label for row in table.rows).items():
         if number > 1:
-            raise ValueError(f"{path}: two rows have the label {quoted(label)}")
+            raise ValueError(f"{path}: two rows have the label {truncated_repr(label)}")
     own = not (table.analysis or table.command)
     for entry in table.rows:
-        place = f"{path}: row {quoted(entry.label)}"
+        place = f"{path}: row {truncated_repr(entry.label)}"
         if (entry.run is not None) != (own and not entry.cited):
             rule = "needs run, or cited: true" if own else "takes no run: the table has no runs of its own"
             raise ValueError(f"{place} {rule}")
@@ -335,7 +337,7 @@ def check_rows(table: Table, path: Path) -> None:
             raise ValueError(f"{place}: trial belongs to the rows of a command's table")
     if own and (not table.seeds or len(set(table.seeds)) < len(table.seeds)):
         raise ValueError(
-            f"{path}: seeds must be different whole numbers, at least one; got {quoted(table.seeds)}"
+            f"{path}: seeds must be different whole numbers, at least one; got {truncated_repr(table.seeds)}"
         )
     if table.analysis:
         check_name(table.analysis, f"{path}: ")
@@ -348,7 +350,7 @@ def check_measures(table: Table, path: Path) -> None:
     for entry in table.rows:
         if entry.measure is None:
             continue
-        place = f"{path}: row {quoted(entry.label)}"
+        place = f"{path}: row {truncated_repr(entry.label)}"
         if not table.analysis:
             raise ValueError(f"{place}: measure belongs to the rows of an analysis")
         try:

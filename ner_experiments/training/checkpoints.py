@@ -18,7 +18,7 @@ from torch import nn
 from ner_experiments.runs.progress import CHECKPOINT
 from ner_experiments.runs.provenance import made_by
 from ner_experiments.training.preemption import Sigterm
-from ner_experiments.utils.files import replacing
+from ner_experiments.utils.files import atomic_write
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         content = io.BytesIO()  # on a full disk torch.save raises an error that names neither disk nor file
         torch.save(checkpoint, content)
         content.write(sha256(content.getbuffer()).digest())  # readers of the archive ignore what follows it
-        with replacing(Path(path)) as part:
+        with atomic_write(Path(path)) as part:
             part.write_bytes(content.getbuffer())
 
 

@@ -28,7 +28,7 @@ WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which replaces `path` once its content is on the disk.
 
     After an error `path` is as it was before; the error of a full disk names it.
@@ -50,7 +50,7 @@ def replacing(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def clear(folder: Path, name: str = "*") -> None:
+def remove_partial_files(folder: Path, name: str = "*") -> None:
     """Removes the temporary files that killed processes have left in the folder, of `name` or of any file.
 
     A process holds a lock on the file that it is writing, so those of running processes stay.
@@ -62,12 +62,12 @@ def clear(folder: Path, name: str = "*") -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=columns)
         writer.writeheader()
         writer.writerows(rows)

@@ -10,7 +10,7 @@ from typing import Any
 MAX_LENGTH = 80
 
 
-def quoted(value: object) -> str:
+def truncated_repr(value: object) -> str:
     """`repr` of a value, shortened to about 80 characters."""
     if isinstance(value, str):
         return repr(shortened(value))

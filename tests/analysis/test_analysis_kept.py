@@ -97,7 +97,7 @@ def test_where_train_has_changed_what_needs_it_is_left_out(
 ) -> None:
     run = opened(finish(tmp_path, "a", 1, checksum="abc"))
     assert list(run_errors(run).breakdown) == ["type", "length", "sentence length"]
-    assert "errors by what train has are left out: " in caplog.text
+    assert "errors by mentions seen in train are left out: " in caplog.text
     assert "toy_zh has changed since: its checksum is" in caplog.text
 
 

@@ -22,7 +22,7 @@ from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.vectors import load_vectors
 from ner_experiments.runs import artifacts
 from ner_experiments.training.checkpoints import resumable_checkpoint
-from ner_experiments.utils.files import clear
+from ner_experiments.utils.files import remove_partial_files
 
 CORPUS = b"Ada B-PER\nlaughs O\n\n" * 20_000
 CHECKSUM = hashlib.sha256(CORPUS).hexdigest()
@@ -96,7 +96,7 @@ def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
         assert status(processes[0]) in (*KILLED, 0)
         assert all(status(process) == 0 for process in processes[1:])
         assert same(load_vectors(file, WORDS, cache=cache), right)
-        clear(cache)  # as whatever is made there next does
+        remove_partial_files(cache)  # as whatever is made there next does
         assert sorted(path.suffix for path in cache.iterdir()) == [".json", ".npy", ".npy"]
         shutil.rmtree(cache)
         yield "made again" if len(processes) == 1 else "made by the other"
@@ -145,7 +145,7 @@ def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
         assert status(processes[0]) in (*KILLED, 0)
         assert all(status(process) == 0 for process in processes[1:])
         assert np.array_equal(encode(bert, cache), right)
-        clear(cache)
+        remove_partial_files(cache)
         assert len(list(cache.iterdir())) == 1
         shutil.rmtree(cache)
         yield "made again" if len(processes) == 1 else "made by the other"
