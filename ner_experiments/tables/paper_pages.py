@@ -1,8 +1,8 @@
 """results/PAPER.md, what was measured of a paper: the words of a template, the figures of the kept runs.
 
 A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the kept runs of a table as a
-`Measured`, and `run(NAME)`, what results/NAME.json has of a single run, so that no figure of a run is typed
-by hand. Templates run in Jinja's sandbox.
+`Measured`, `run(NAME)`, what results/NAME.json has of a single run, and `breakdown(RUN)`, so that no figure of a run
+is typed by hand. Templates run in Jinja's sandbox.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments.analysis import statistics
+from ner_experiments.analysis.archive import run_errors
 from ner_experiments.tables import pages, spec, svg
 from ner_experiments.tables import scores as one_sentence
 from ner_experiments.tables.plots import BARS, grid, varied
@@ -39,6 +40,7 @@ def write(template: Path) -> Path:
     results, path = template.parent, template.with_name(template.name.removesuffix(".j2"))
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
+    environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single, results)
     try:
         text = environment.from_string(template.read_text(encoding="utf-8")).render()
