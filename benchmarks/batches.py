@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import timing
 from hydra.utils import instantiate
-from taggers import CPU, composed
+from taggers import CPU
 
 from ner_experiments.build import make_encoder
-from ner_experiments.config.compose import CONF
+from ner_experiments.config.compose import CONF, compose
 from ner_experiments.data.batches import Batching, Plan, SentenceCount
 from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import EncodedSplit
@@ -43,7 +43,7 @@ def main() -> None:
 
 def encoded(corpus: str) -> EncodedSplit:
     """Train, as the default experiment reads it."""
-    cfg = composed([f"data={corpus}"])
+    cfg = compose([f"data={corpus}"])
     read, encoder = load(instantiate(cfg.data)), make_encoder(cfg)
     encoder.fit(read)
     return encoder.encode(read.splits["train"], CPU)
@@ -75,7 +75,7 @@ def measure(split: EncodedSplit, rounds: int) -> dict[str, Any]:
 
 def kinds() -> dict[str, Batching]:
     names = sorted(path.stem for path in Path(CONF, "batches").glob("*.yaml"))
-    of_conf = {f"batches={name}": instantiate(composed([f"batches={name}"]).batches) for name in names}
+    of_conf = {f"batches={name}": instantiate(compose([f"batches={name}"]).batches) for name in names}
     return of_conf | {"64 random sentences": SentenceCount(64, pool=1)}
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import timing
-from taggers import Trial, composed, made_up
+from taggers import Trial, made_up
 
+from ner_experiments.config.compose import compose
 from ner_experiments.train import train
 
 MODELS = {
@@ -77,9 +78,7 @@ def compare(overrides: list[str]) -> dict[str, Any]:
 def f1(overrides: list[str], precision: str, seed: int) -> float:
     with tempfile.TemporaryDirectory() as folder:
         further = [f"trainer.precision={precision}", f"seed={seed}", "runtime.progress=false"]
-        cfg = composed(
-            [*SMALL, *overrides, *further, f"output_dir={Path(folder)}", "runtime.accelerator=cpu"]
-        )
+        cfg = compose([*SMALL, *overrides, *further, f"output_dir={Path(folder)}", "runtime.accelerator=cpu"])
         return float(train(cfg)["test"]["f1"])
 
 

@@ -19,10 +19,11 @@ import torch
 from crf import make_problem, shapes_of
 from end_to_end import MODEL
 from hydra.utils import instantiate
-from taggers import Trial, composed, made_up, outermost
+from taggers import Trial, made_up, outermost
 from torch import Tensor, nn
 
 from ner_experiments.build import build, make_encoder
+from ner_experiments.config.compose import compose
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
 from ner_experiments.modules.crf import CRF
@@ -202,7 +203,7 @@ def fitted(overrides: list[str], corpus: Any) -> float:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         further = ["trainer.max_epochs=2", "runtime.progress=false", "runtime.accelerator=cpu"]
-        cfg = composed([*overrides, *further, f"output_dir='{folder}'"])
+        cfg = compose([*overrides, *further, f"output_dir='{folder}'"])
         encoder = make_encoder(cfg)
         encoder.fit(corpus)
         data = CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)

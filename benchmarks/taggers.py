@@ -5,7 +5,6 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-import hydra
 import numpy as np
 import torch
 from hydra.utils import instantiate
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from ner_experiments.build import build, make_encoder
-from ner_experiments.config import compose
+from ner_experiments.config.compose import compose
 from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.modules.peephole import PeepholeLSTM
@@ -34,7 +33,7 @@ class Trial:
 
     def __init__(self, corpus: Corpus, overrides: Sequence[str]) -> None:
         torch.manual_seed(0)
-        self.cfg = composed(overrides)
+        self.cfg = compose(overrides)
         encoder = make_encoder(self.cfg)
         encoder.fit(corpus)
         self.tagger = build(self.cfg, encoder)
@@ -66,13 +65,6 @@ class Trial:
 
     def autocast(self) -> torch.autocast:
         return torch.autocast("cpu", torch.bfloat16, enabled=self.cfg.trainer.precision == "bf16-mixed")
-
-
-def composed(overrides: Sequence[str]) -> Any:
-    """The config as `python run.py OVERRIDES` has it."""
-    compose.check(overrides)
-    with compose.hydra_context():
-        return hydra.compose(compose.CONFIG_NAME, overrides=[*overrides])
 
 
 def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:

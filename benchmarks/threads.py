@@ -16,7 +16,9 @@ from functools import partial
 from typing import NamedTuple
 
 import timing
-from taggers import Trial, composed, made_up
+from taggers import Trial, made_up
+
+from ner_experiments.config.compose import compose
 
 SECONDS, STEPS = 0.5, 50
 """As long, or as often, as a case is trained for after the first steps."""
@@ -57,7 +59,7 @@ def main() -> None:
     }
     for name, of_case in found.items():
         timing.say(name, of_case)
-    result = {"rounds": arguments.rounds, "default": composed([]).runtime.threads, "cases": found}
+    result = {"rounds": arguments.rounds, "default": compose([]).runtime.threads, "cases": found}
     timing.write("threads", result, arguments.output)
 
 

@@ -209,7 +209,7 @@ def corpus_of(folder: Path) -> Corpus:
         raise ValueError(f"{folder}: {error}") from error
 
 
-def train_of(folder: Path) -> list[Sentence] | None:
+def train_sentences(folder: Path) -> list[Sentence] | None:
     """Training sentences of a run; None, with a warning, if the corpus cannot be read or has changed."""
     try:
         return corpus_of(folder).splits["train"]
@@ -254,7 +254,7 @@ def decode(tagger: Tagger, batch: Batch) -> Tensor:
     return tagger.decoder.decode(tagger(batch), batch.mask)
 
 
-def decoded(
+def decode_with_probabilities(
     tagger: Tagger, encoder: Encoder, batch: Batch
 ) -> Iterator[tuple[list[str], list[Span], list[float]]]:
     """Predicted tags of each sentence, its mentions, and the probability of each mention.
@@ -268,12 +268,12 @@ def decoded(
         [encoder.labels[tag] for tag in row[:length]]
         for row, length in zip(ids.tolist(), batch.lengths.tolist(), strict=True)
     ]
-    mentions = [strict_spans(it) if encoder.task == "mentions" else units(it, encoder.task) for it in tags]
-    places = [(row, start, end) for row, spans in enumerate(mentions) for start, end, _ in spans]
+    mentions = [strict_spans(row) if encoder.task == "mentions" else units(row, encoder.task) for row in tags]
+    bounds = [(number, start, end) for number, spans in enumerate(mentions) for start, end, _ in spans]
     probabilities: Iterator[float] = iter(())
-    if places:
-        spans_of_batch = torch.tensor(places, device=scores.device)
-        all_probabilities = tagger.decoder.span_probabilities(scores, ids, batch.mask, spans_of_batch)
-        probabilities = iter(all_probabilities.clamp(max=1).tolist())
-    for row, spans in zip(tags, mentions, strict=True):
-        yield row, spans, [next(probabilities) for _ in spans]
+    if bounds:
+        spans = torch.tensor(bounds, device=scores.device)
+        of_spans = tagger.decoder.span_probabilities(scores, ids, batch.mask, spans)
+        probabilities = iter(of_spans.clamp(max=1).tolist())
+    for row, row_mentions in zip(tags, mentions, strict=True):
+        yield row, row_mentions, [next(probabilities) for _ in row_mentions]

@@ -1,4 +1,4 @@
-"""Recall of each chunk tag when only a part of Att is left: table 5 of Li, Fu & Ma (2020)."""
+"""Recall of each chunk tag with all but one part of Att ablated: table 5 of Li, Fu & Ma (2020)."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from ner_experiments.tagger import Tagger
 
 @torch.inference_mode()
 def recalls(tagger: Tagger, encoder: Encoder, sentences: Sequence[Sentence]) -> dict[str, dict[str, float]]:
-    """Recall of the chunk tags O S B I E by tokens, in percent: of the model (""), and of each of its parts.
+    """Token recall of the chunk tags O S B I E in percent, for the model ("") and for each of its parts alone.
 
-    The paper has "per-token recalls for each chunking tag", of a task "without disambiguating their types"
-    (section 4.6). Reading: of the tokens with that gold tag, the share whose predicted tag has the same
-    letter; its type may be another, and the tags around it may make no whole mention. Of a part: all others
-    are 0 before the output layer; nothing is trained again, and the decoder is the run's. A tag that no token
-    has is left out. ValueError where no mentions are tagged.
+    The paper reports "per-token recalls for each chunking tag", in a task "without disambiguating their types"
+    (section 4.6). Reading: the share of tokens with that gold tag whose predicted tag has the same letter, whatever
+    its type and the tags around it. For a part, the outputs of all others are set to 0 before the output layer;
+    nothing is retrained, and the decoder is the run's. Tags without a gold token are left out. ValueError if the
+    corpus has no mentions.
     """
     if encoder.task != "mentions":
         raise ValueError("chunk tags are those of mentions, and the run's corpus has none")
-    left = parts(tagger)
-    gold, right = Counter[str](), {part: Counter[str]() for part in left}
+    ablations = parts(tagger)
+    gold, correct = Counter[str](), {part: Counter[str]() for part in ablations}
     letter = [label[0] for label in encoder.labels]
     for batch in batches(encoder, sentences):
         expected = [letter[tag] for tag in batch.tags[batch.mask].tolist()]
         gold.update(expected)
-        for part, alone in left.items():
+        for part, alone in ablations.items():
             with alone():
-                found = [letter[tag] for tag in decode(tagger, batch)[batch.mask].tolist()]
-            right[part].update(tag for tag, other in zip(expected, found, strict=True) if tag == other)
+                predicted = [letter[tag] for tag in decode(tagger, batch)[batch.mask].tolist()]
+            correct[part].update(tag for tag, other in zip(expected, predicted, strict=True) if tag == other)
     return {
         part: {tag: 100 * counts[tag] / gold[tag] for tag in CHUNK_TAGS if gold[tag]}
-        for part, counts in right.items()
+        for part, counts in correct.items()
     }
 
 
 def parts(tagger: Tagger) -> dict[str, Callable[[], AbstractContextManager[None]]]:
-    """What can be left of the model, and within what nothing else is. Only Att has parts but the whole."""
+    """Context managers that ablate all but one part of the model; "" is the whole, and only Att has others."""
     model = tagger.model
-    left: dict[str, Callable[[], AbstractContextManager[None]]] = {"": nullcontext}
+    ablations: dict[str, Callable[[], AbstractContextManager[None]]] = {"": nullcontext}
     if isinstance(model, AttBiLSTM):
-        left |= {part: partial(only, part, of=model) for part in model.parts()}
-    return left
+        ablations |= {part: partial(only, part, of=model) for part in model.parts()}
+    return ablations

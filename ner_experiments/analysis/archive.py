@@ -24,7 +24,7 @@ from ner_experiments.analysis.breakdown import (
 from ner_experiments.analysis.calibration import Calibration, of_run
 from ner_experiments.analysis.disagreements import Outcomes, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
-from ner_experiments.build import train_of
+from ner_experiments.build import train_sentences
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.runs.artifacts import WEIGHTS, add_checksum, read_config
@@ -104,7 +104,7 @@ def run_errors(run: Run) -> Errors:
     """
     if isinstance(run, ArchivedRun):
         return Errors.from_record(run.content["errors"]) if "errors" in run.content else Errors()
-    return errors_in_predictions(run.predicted(), run.metrics["task"], train_of(run.folder))
+    return errors_in_predictions(run.predicted(), run.metrics["task"], train_sentences(run.folder))
 
 
 def run_calibration(run: Run) -> Calibration | None:

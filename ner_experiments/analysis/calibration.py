@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
-from ner_experiments.build import batches, decoded, load_with_corpus
+from ner_experiments.build import batches, decode_with_probabilities, load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span
@@ -134,7 +134,7 @@ def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> It
     tokens' probabilities.
     """
     for batch in batches(encoder, sentences, tagger.device):
-        of_batch = decoded(tagger, encoder, batch)
+        of_batch = decode_with_probabilities(tagger, encoder, batch)
         for number, (_, mentions, probabilities) in zip(batch.sentences.tolist(), of_batch, strict=True):
             for mention, probability in zip(mentions, probabilities, strict=True):
                 yield number, mention, probability

@@ -1,6 +1,6 @@
-"""Approximate randomisation: is the difference of two rows more than luck of seeds and of sentences?
+"""Approximate randomization: does the difference of two rows hold for new seeds and new sentences?
 
-What it needs is each run's counts, sentence by sentence, on one test set.
+The input is each run's counts by sentence on one test set.
 """
 
 import math
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Real
 
-COINS_AT_ONCE = 2_000_000
-"""Bounds the memory: 16 MB of coins, however many sentences and draws."""
+COINS_PER_CHUNK = 2_000_000
+"""Bounds the memory to 16 MB for any number of sentences and draws."""
 
 
 @dataclass(frozen=True, slots=True)
 class Randomization:
     """Mean score of a minus mean score of b, both in [0, 1], and its two-sided p.
 
-    `run_share` is the part of the variance between a row's runs that sentences do not explain: runs that are
-    better or worse everywhere. None if both rows have one run: p then speaks of these two runs only.
+    `run_share` is the share of the variance between a row's runs that sentences do not explain: some runs are better
+    or worse everywhere. It is None if both rows have one run; p is then about these two runs only.
     """
 
     difference: float
@@ -33,39 +33,39 @@ def randomization_test(
     draws: int = 10_000,
     seed: int = 0,
 ) -> Randomization:
-    """Approximate randomisation (Noreen 1989; Yeh 2000 for F1), here for rows of several runs.
+    """Approximate randomization (Noreen 1989; Yeh 2000 for F1), extended to rows of several runs.
 
-    `a` and `b` count one test set, sentence by sentence: (correct, predicted, gold) mentions for F1, or
-    (correct, total) tags for accuracy. A row's score is the mean over its runs.
-    Null: both rows have the same expected score, over new seeds and new sentences.
+    `a` and `b` are counts on one test set by sentence: (correct, predicted, gold) mentions for F1, or (correct,
+    total) tags for accuracy. The score of a row is the mean over its runs.
+    Null hypothesis: both rows have the same expected score over new seeds and new sentences.
 
-    With one run a row this is Yeh's test: a coin for each sentence swaps its two outcomes. With several, such
-    coins alone reject too often: a lucky seed is better everywhere, and no swap of sentences shows that.
-    Reading (ours): a draw from the null is the sum of two exchanges.
-    Sentences: each coin swaps the sentence's mean counts over runs; this carries whatever differs
-    independently from sentence to sentence, be it by row or by run.
-    Runs: whole runs are dealt anew to the two rows, times sqrt(run_share), since the rest of the variance
-    between runs is in the sentences already.
+    With one run per row this is Yeh's test: a coin for each sentence swaps its two outcomes. With several runs, these
+    coins alone reject too often, since a lucky seed is better everywhere and no swap of sentences reveals it.
+    Reading (ours): a draw from the null is the sum of two permutations.
+    Sentences: each coin swaps the sentence's mean counts over runs. This covers everything that differs
+    independently between sentences, by row or by run.
+    Runs: whole runs are reassigned to the two rows, scaled by sqrt(run_share), since the sentences account for the
+    rest of the variance between runs.
     p = (1 + draws at least as far from 0 as the difference) / (1 + draws), so never 0.
 
-    Sentences are taken as independent, also within a document, and runs as unpaired. Simulated true nulls
-    had p <= 0.05 in 2 to 8 % with 3 to 10 runs a row and in up to 10 % with 2, but p <= 0.01 in up to 3 %
-    with 3 runs: with so few, a very small p is smaller than it should be.
+    Sentences are taken as independent, also within a document, and runs as unpaired. Under simulated true nulls,
+    p <= 0.05 occurred in 2 to 8 % with 3 to 10 runs per row and in up to 10 % with 2, but p <= 0.01 in up to 3 %
+    with 3 runs: with so few runs, very small p values are too small.
     """
-    _check_one_test_set(a, b)
-    parts = [_numerator_and_denominator(row) for row in (a, b)]
-    scores = [_ratio(row.sum(axis=1)) for row in parts]
+    check_same_test_set(a, b)
+    parts = [numerator_and_denominator(row) for row in (a, b)]
+    scores = [ratio(row.sum(axis=1)) for row in parts]
     gap = float(scores[0].mean() - scores[1].mean())
-    share = _run_share(parts, scores)
+    share = run_share(parts, scores)
     rng = np.random.default_rng(seed)
-    null = _swap_sentences(parts[0].mean(axis=0), parts[1].mean(axis=0), draws, rng)
+    null = swap_sentences(parts[0].mean(axis=0), parts[1].mean(axis=0), draws, rng)
     if share:
-        null += math.sqrt(share) * _deal_runs(scores[0], scores[1], draws, rng)
+        null += math.sqrt(share) * reassign_runs(scores[0], scores[1], draws, rng)
     as_far = np.abs(null) >= abs(gap) - 1e-12  # a tie counts, whatever its last bit
     return Randomization(gap, (1 + int(as_far.sum())) / (1 + draws), share)
 
 
-def _check_one_test_set(
+def check_same_test_set(
     a: Int[np.ndarray, "runs_a sentences_a counts_a"], b: Int[np.ndarray, "runs_b sentences_b counts_b"]
 ) -> None:
     if a.shape[1:] != b.shape[1:]:
@@ -84,11 +84,11 @@ def _check_one_test_set(
 
 
 def score(counts: Int[np.ndarray, "sentences counts"]) -> float:
-    """F1 or accuracy of one run, in [0, 1], by its counts in each sentence."""
-    return float(_ratio(_numerator_and_denominator(counts[None]).sum(axis=1))[0])
+    """F1 or accuracy of one run, in [0, 1], from its counts by sentence."""
+    return float(ratio(numerator_and_denominator(counts[None]).sum(axis=1))[0])
 
 
-def _numerator_and_denominator(
+def numerator_and_denominator(
     counts: Int[np.ndarray, "runs sentences counts"],
 ) -> Int[np.ndarray, "runs sentences 2"]:
     """Accuracy is correct / total; F1 is 2 correct / (predicted + gold)."""
@@ -97,55 +97,58 @@ def _numerator_and_denominator(
     return np.stack([2 * counts[..., 0], counts[..., 1] + counts[..., 2]], axis=-1)
 
 
-def _ratio(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*shape"]:
-    """0 where it is undefined, as in conlleval."""
+def ratio(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*shape"]:
+    """Quotient, 0 where undefined, as in conlleval."""
     top, bottom = parts[..., 0], parts[..., 1]
     return np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
 
 
-def _run_share(
+def run_share(
     parts: list[Int[np.ndarray, "_ sentences 2"]], scores: list[Float[np.ndarray, " _"]]
 ) -> float | None:
-    """1 - sum_i Var_r(z_ri) / Var_r(score_r), at least 0; variances within rows, pooled.
+    """1 - sum_i Var_r(z_ri) / Var_r(score_r), at least 0, with variances pooled within rows.
 
-    z_ri is what sentence i adds to the score of run r, to first order (a ratio's influence function). Did
-    runs differ independently from sentence to sentence, numerator and denominator would be equal.
+    z_ri is the contribution of sentence i to the score of run r, to first order (the influence function of a ratio).
+    If runs differed independently between sentences, numerator and denominator would be equal.
     """
     freedom = sum(len(row) - 1 for row in scores)
     if freedom == 0:
         return None
-    between = sum(float(_squares(row).sum()) for row in scores) / freedom
-    explained = sum(float(_squares(_influence(row)).sum()) for row in parts) / freedom
+    between = sum(float(squared_deviations(row).sum()) for row in scores) / freedom
+    explained = sum(float(squared_deviations(influence(row)).sum()) for row in parts) / freedom
     return max(0.0, 1 - explained / between) if between else 0.0
 
 
-def _squares(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "runs *rest"]:
+def squared_deviations(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "runs *rest"]:
     return (values - values.mean(axis=0)) ** 2
 
 
-def _influence(parts: Int[np.ndarray, "runs sentences 2"]) -> Float[np.ndarray, "runs sentences"]:
+def influence(parts: Int[np.ndarray, "runs sentences 2"]) -> Float[np.ndarray, "runs sentences"]:
+    """Contribution of each sentence to the score of its run, to first order."""
     total = parts.sum(axis=1)
     top, bottom = parts[..., 0], parts[..., 1]
-    return (top - _ratio(total)[:, None] * bottom) / np.maximum(1, total[:, 1:])
+    return (top - ratio(total)[:, None] * bottom) / np.maximum(1, total[:, 1:])
 
 
-def _swap_sentences(
+def swap_sentences(
     a: Float[np.ndarray, "sentences 2"],
     b: Float[np.ndarray, "sentences 2"],
     draws: int,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, " draws"]:
+    """Differences of the scores after a coin for each sentence swaps its counts."""
     null = np.empty(draws)
-    step = max(1, COINS_AT_ONCE // len(a))
+    step = max(1, COINS_PER_CHUNK // len(a))
     for start in range(0, draws, step):
         coins = rng.integers(2, size=(min(step, draws - start), len(a)), dtype=np.uint8)
         moved = coins.astype(np.float64) @ (b - a)
-        null[start : start + step] = _ratio(a.sum(axis=0) + moved) - _ratio(b.sum(axis=0) - moved)
+        null[start : start + step] = ratio(a.sum(axis=0) + moved) - ratio(b.sum(axis=0) - moved)
     return null
 
 
-def _deal_runs(
+def reassign_runs(
     a: Float[np.ndarray, " runs_a"], b: Float[np.ndarray, " runs_b"], draws: int, rng: np.random.Generator
 ) -> Float[np.ndarray, " draws"]:
+    """Differences of the mean scores after runs are assigned to the rows at random."""
     dealt = rng.permuted(np.tile(np.concatenate([a, b]), (draws, 1)), axis=1)
     return dealt[:, : len(a)].mean(axis=1) - dealt[:, len(a) :].mean(axis=1)

@@ -1,7 +1,7 @@
-"""How far a table's numbers can be trusted: a row's mean, the difference of two, the published number.
+"""Intervals and tests over seeds: the mean of a row, the difference of two rows, and the published number.
 
-A row's scores are one number per seed, all in one unit (fractions or percent). Intervals are 95 %, two-sided.
-They speak of new seeds on the same test set; `randomisation.randomization_test` speaks of new sentences too.
+The scores of a row are one number per seed, all in one unit (fractions or percent). Intervals are 95 %, two-sided.
+They generalize to new seeds on the same test set; `randomization.randomization_test` also to new sentences.
 """
 
 import math
@@ -19,7 +19,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`sd` is the sample's (n - 1), `low` to `high` Student's interval of the mean; None for one seed."""
+    """Sample mean and standard deviation (n - 1), with the t interval of the mean; no sd and interval for one seed."""
 
     mean: float
     sd: float | None
@@ -30,7 +30,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Mean of a minus mean of b, its interval and two-sided p; None where a row has too few seeds."""
+    """Mean of a minus mean of b, with its interval and two-sided p; None if a row has too few seeds."""
 
     mean: float
     low: float | None
@@ -41,7 +41,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class AgainstPublished:
-    """Our mean minus the published number; where that number was to be expected, and whether it is there."""
+    """Our mean minus the published number, the prediction interval, and whether the number lies inside."""
 
     difference: float
     low: float | None
@@ -50,42 +50,43 @@ class AgainstPublished:
 
 
 def summarize(scores: Iterable[float]) -> Summary:
+    """Mean, deviation and interval of at least one score. ValueError for none."""
     scores = [float(score) for score in scores]
     if not scores:
         raise ValueError("expected the score of at least one seed, got none")
-    centre, n = mean(scores), len(scores)
+    center, n = mean(scores), len(scores)
     if n == 1:
-        return Summary(centre, None, 1, None, None)
+        return Summary(center, None, 1, None, None)
     sd = stdev(scores)
-    half = _quantile(n - 1) * sd / math.sqrt(n)
-    return Summary(centre, sd, n, centre - half, centre + half)
+    half = t_quantile(n - 1) * sd / math.sqrt(n)
+    return Summary(center, sd, n, center - half, center + half)
 
 
 def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
-    """Paired by seed where both rows have the same seeds, otherwise Welch's (1947) for two samples.
+    """Difference of two rows, given as scores by seed.
 
-    `a` and `b` are scores by seed. The pairs need two seeds, Welch's needs two in each row.
+    The test is the paired t if both rows have the same seeds, otherwise Welch's t (1947). The paired test needs two
+    seeds, Welch's two in each row.
     """
     if a.keys() == b.keys():
         pairs = summarize(a[seed] - b[seed] for seed in a)
         if pairs.sd is None:
             return Difference(pairs.mean, None, None, None, None)
-        return _tested(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t")
+        return t_test(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t")
     first, second = summarize(a.values()), summarize(b.values())
     gap = first.mean - second.mean
     if first.sd is None or second.sd is None:
         return Difference(gap, None, None, None, None)
-    return _tested(gap, *_welch(first.sd, first.n, second.sd, second.n), "Welch t")
+    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t")
 
 
 def against_published(
     scores: Iterable[float], published: float, *, sd: float | None = None, runs: int = 1
 ) -> AgainstPublished:
-    """Whether a published mean of so many `runs` could be the mean of as many further runs of ours.
+    """Whether the published mean of `runs` runs lies where the mean of as many new runs of ours is expected.
 
-    `low` to `high` is Student's prediction interval, mean ± t s sqrt(1/n + 1/runs). Where the paper prints
-    its own `sd`, its runs vary by that and ours by ours: mean ± t sqrt(s²/n + sd²/runs), Welch's freedom.
-    None for one seed.
+    The prediction interval is mean ± t s sqrt(1/n + 1/runs). With the paper's own `sd` it is
+    mean ± t sqrt(s²/n + sd²/runs), with Welch's degrees of freedom. There is none for one seed.
     """
     if sd is not None and runs < 2:
         raise ValueError(f"a published deviation ({sd}) is of at least 2 runs, got runs={runs}")
@@ -96,35 +97,37 @@ def against_published(
     if sd is None:
         error, freedom = ours.sd * math.sqrt(1 / ours.n + 1 / runs), float(ours.n - 1)
     else:
-        error, freedom = _welch(ours.sd, ours.n, sd, runs)
-    half = _quantile(freedom) * error
+        error, freedom = welch(ours.sd, ours.n, sd, runs)
+    half = t_quantile(freedom) * error
     return AgainstPublished(gap, ours.mean - half, ours.mean + half, abs(gap) <= half)
 
 
 def seeds_needed(
     sd_a: float, sd_b: float, difference: float, *, power: float = 0.8, alpha: float = 0.05
 ) -> int:
-    """Fewest seeds per row with which Welch's two-sided test sees a true difference with chance `power`.
+    """Fewest seeds per row with which Welch's two-sided test detects a true difference with probability `power`.
 
-    By the noncentral t. The deviations are taken as known, so this is a hint, not a promise.
+    Computed from the noncentral t. The deviations are taken as known, so this is a rough guide.
     """
     if difference == 0:
         raise ValueError("no number of seeds shows a difference of 0")
     seeds = range(2, sys.maxsize)
-    return 2 + bisect_left(seeds, power, key=lambda n: _power(sd_a, sd_b, difference, n, alpha))
+    return 2 + bisect_left(seeds, power, key=lambda n: power_of_welch(sd_a, sd_b, difference, n, alpha))
 
 
-def _quantile(freedom: float) -> float:
+def t_quantile(freedom: float) -> float:
+    """Half-width of the interval, in standard errors."""
     return float(t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
-def _tested(gap: float, error: float, freedom: float, test: Literal["paired t", "Welch t"]) -> Difference:
-    half = _quantile(freedom) * error
+def t_test(gap: float, error: float, freedom: float, test: Literal["paired t", "Welch t"]) -> Difference:
+    # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; the tests compare with them elsewhere
+    half = t_quantile(freedom) * error
     p = float(2 * t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
     return Difference(gap, gap - half, gap + half, p, test)
 
 
-def _welch(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:
+def welch(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:
     """Standard error of a difference of means, and its degrees of freedom (Welch 1947)."""
     a, b = sd_a**2 / n_a, sd_b**2 / n_b
     if a + b == 0:
@@ -133,8 +136,9 @@ def _welch(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:
     return math.sqrt(a + b), 1 / (share**2 / (n_a - 1) + (1 - share) ** 2 / (n_b - 1))
 
 
-def _power(sd_a: float, sd_b: float, difference: float, n: int, alpha: float) -> float:
-    error, freedom = _welch(sd_a, n, sd_b, n)
+def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: float) -> float:
+    """Power of Welch's two-sided test with n seeds per row."""
+    error, freedom = welch(sd_a, n, sd_b, n)
     if error == 0:
         return 1.0
     critical, shift = t.isf(alpha / 2, freedom), abs(difference) / error

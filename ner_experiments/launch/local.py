@@ -129,7 +129,7 @@ class LocalLauncher(Launcher):
 
     def result(self, job: Running) -> JobReturn:
         if job.late and not job.outcome.exists():
-            reason = f"stopped after {self.minutes:g} minutes; it goes on when the command is repeated"
+            reason = f"stopped after {self.minutes:g} minutes; it continues when the command is repeated"
             return worker.failed(job.overrides, reason)
         return worker.job_return(job.outcome, job.overrides, job.process.returncode)
 

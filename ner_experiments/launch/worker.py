@@ -76,7 +76,7 @@ def job_return(outcome: Path, overrides: Sequence[str], status: int) -> JobRetur
             return completed(overrides, content["result"])
         return failed(overrides, content["failed"])
     if status == 143:
-        return failed(overrides, "stopped; it goes on when the command is repeated")
+        return failed(overrides, "stopped; it continues when the command is repeated")
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     memory = ", perhaps for want of memory" if status == -signal.SIGKILL else ""
     return failed(overrides, f"its process {ended}{memory}")

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from ner_experiments import build
-from ner_experiments.build import decoded
+from ner_experiments.build import decode_with_probabilities
 from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
@@ -134,7 +134,7 @@ class TextTagger:
     def _tag_batch(
         self, chunk: Sequence[TokenizedSentence], numbers: Sequence[int], batch: Batch
     ) -> Iterator[TaggedSentence]:
-        predictions = decoded(self.tagger, self.encoder, batch)
+        predictions = decode_with_probabilities(self.tagger, self.encoder, batch)
         for number, (tags, spans, probabilities) in zip(numbers, predictions, strict=True):
             if self.encoder.task == "mentions":
                 yield with_mentions(chunk[number], spans, probabilities)

@@ -138,7 +138,7 @@ def look(folder: Path, label: str) -> Status | None:
     if errors and written(errors[-1]) >= written(folder / progress.NAME):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / progress.CHECKPOINT).exists():
-        return Status(state=CUT_OFF, reason="goes on when the command is repeated", **known)
+        return Status(state=CUT_OFF, reason="continues when the command is repeated", **known)
     if told or (folder / CONFIG).exists():
         return Status(state=CUT_OFF, reason="before its first checkpoint", **known)
     return None

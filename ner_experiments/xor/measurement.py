@@ -182,7 +182,7 @@ class Measured:
             },
         }
 
-    def summary(self, chosen: np.ndarray) -> dict[str, float]:
+    def summary(self, chosen: np.ndarray) -> dict[str, int | float]:
         same = np.array([pair.token.word == pair.other.word for pair in self.pairs])
         median, high, largest = np.quantile(self.interactions[chosen], [0.5, 0.9, 1]).tolist()
         return {

@@ -163,7 +163,7 @@ def test_tags_of_single_tokens_are_scored_token_by_token() -> None:
 
 
 def test_a_draw_takes_as_many_sentences_as_there_are() -> None:
-    times = bootstrap.drawn(50, 400, 0).astype(int)
+    times = bootstrap.draw_multiplicities(50, 400, 0).astype(int)
     assert (times.sum(axis=1) == 50).all()
     assert times.mean(axis=0) == pytest.approx(np.ones(50), abs=0.25)
     assert times.var() == pytest.approx(1 - 1 / 50, abs=0.03)  # of the binomial distribution
@@ -172,7 +172,7 @@ def test_a_draw_takes_as_many_sentences_as_there_are() -> None:
 def test_sums_of_a_draw_are_those_of_its_sentences() -> None:
     counts = np.random.default_rng(0).integers(9, size=(7, 2, 3))
     found = bootstrap.resampled(counts, draws=450)
-    for times, sums in zip(bootstrap.drawn(7, 450, 0), found, strict=True):
+    for times, sums in zip(bootstrap.draw_multiplicities(7, 450, 0), found, strict=True):
         drawn = [counts[number] for number, often in enumerate(times) for _ in range(often)]
         assert sums.tolist() == np.sum(drawn, axis=0).tolist()
 

@@ -53,7 +53,7 @@ def test_intervals_are_those_of_other_sentences() -> None:
     probabilities, right, sentence = drawn()
     found = calibration(probabilities, right, sentence, 80)
     errors, last = [], []
-    for times in bootstrap.drawn(80, bootstrap.DRAWS, 0).astype(int):
+    for times in bootstrap.draw_multiplicities(80, bootstrap.DRAWS, 0).astype(int):
         weights, gap = times[sentence], 0.0
         for bin_ in range(10):
             chosen = (probabilities >= bin_ / 10) & (probabilities < (bin_ + 1) / 10)

@@ -107,7 +107,7 @@ def test_rates_are_of_the_gold_mentions_with_the_interval_of_the_same_draws() ->
     found = kinds(TEST)
     errors = [compare(spans(it.gold), spans(it.predicted)).kinds() for it in TEST]
     gold = np.array([len(spans(it.gold)) for it in TEST])
-    times = bootstrap.drawn(len(TEST), bootstrap.DRAWS, 0).astype(int)
+    times = bootstrap.draw_multiplicities(len(TEST), bootstrap.DRAWS, 0).astype(int)
     assert list(found) == list(KINDS)
     for name, it in found.items():
         count = np.array([kinds_.count(name) for kinds_ in errors])

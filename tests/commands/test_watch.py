@@ -66,7 +66,7 @@ def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> 
     status, counts, (run,) = look(tmp_path, *LONG, "seed=1", capsys=capsys)
     assert (status, counts) == (SOME_FAILED, {"cut off": 1})
     assert run["epoch"] >= 2
-    assert run["reason"] == "goes on when the command is repeated"
+    assert run["reason"] == "continues when the command is repeated"
 
 
 def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsys: Any) -> None:

@@ -152,7 +152,7 @@ def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     process = start(*sweep, "hydra.launcher.minutes=0.2")
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 1, printed
-    assert "stopped after 0.2 minutes; it goes on when the command is repeated" in printed
+    assert "stopped after 0.2 minutes; it continues when the command is repeated" in printed
     begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
     assert ("resuming from last.ckpt" in run(*sweep)) == begun
     assert only_metrics(tmp_path)["epochs"] == 12

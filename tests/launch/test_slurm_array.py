@@ -7,6 +7,7 @@ from typing import Any
 import fake_slurm
 import pytest
 
+from ner_experiments.launch import slurm_array
 from ner_experiments.launch.slurm_array import SlurmArray
 
 JOBS = [["model=bilstm", "seed=1"], ["model=bilstm", "seed=2"]]
@@ -55,7 +56,7 @@ def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
         "slurm: 7_0 runs on node5: seed=1",
         "slurm: 7_1 has finished (1 of 2): seed=2",
         f"slurm: job 7, tasks: 2, listed in {array.folder}/7_tasks.txt",
-        "slurm: it goes on if this command is ended; `scancel 7` ends it",
+        "slurm: it continues if this command is ended; `scancel 7` ends it",
         "slurm: 7_0 has left its run to another process (2 of 2): seed=1",
     ]
     assert array.listed.read_text() == "7_0  model=bilstm seed=1\n7_1  model=bilstm seed=2\n"

@@ -195,7 +195,7 @@ def test_what_was_cut_off_goes_on_as_the_same_run_with_every_epoch_once(tmp_path
     ]
     arguments += ["optimizer.lr=0.02", f"output_dir={tmp_path}/o"]
     os.environ["WANDB_MODE"] = "offline"
-    assert killed.run(arguments, tmp_path / "log", lines=900) == -9
+    assert killed.run(arguments, tmp_path / "log", lines=1_800) == -9
     (folder,) = (tmp_path / "o").glob("*/seed-1")
     before = len(logged(folder))
     assert 1 <= before < 6
@@ -236,7 +236,7 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> No
 def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Path) -> None:
     further = ["trainer.max_epochs=4", "trainer.patience=9", "runtime.checkpoint_seconds=0"]
     arguments = ["train", *SMALL, *further, "logger=tensorboard", f"output_dir={tmp_path}/o"]
-    assert killed.run(arguments, tmp_path / "log", lines=700) == -9
+    assert killed.run(arguments, tmp_path / "log", lines=1_800) == -9
     assert killed.run(arguments, tmp_path / "log") == 0
     (folder,) = (tmp_path / "o").glob("*/seed-1")
     assert "resuming from last.ckpt" in (tmp_path / "log").read_text()

@@ -5,18 +5,17 @@ from typing import Any
 
 from ner_experiments.report import build, entries, index_page, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.runs.run import Run
+from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
 
 ROWS = ("OntoNotes, Cross", "OntoNotes, Baseline")
 
 
-class OfLength(Run):
-    """A run of which F1 of each length of mention is the same."""
-
-    def figures(self, name: str) -> dict[str, float]:
-        return dict.fromkeys(("1", "2", "3", "more than 3"), self.metrics["f1"])
+def archived(place: str, metrics: dict[str, Any], f1: float) -> ArchivedRun:
+    """A run with the same F1 for each length of mention."""
+    by_length = dict.fromkeys(("1", "2", "3", "more than 3"), f1)
+    return ArchivedRun(Path(place), metrics, {"figures": {"length": by_length}})
 
 
 def analysed(place: str, **f1: tuple[float, float]) -> Entry:
@@ -26,9 +25,7 @@ def analysed(place: str, **f1: tuple[float, float]) -> Entry:
     for label, row in rows.items():
         scores = {int(seed[1:]): pair[ROWS.index(label)] for seed, pair in f1.items() if label in ROWS}
         same = {"checksum": place, "identity": label, "test": {}}
-        runs = {
-            seed: OfLength(Path(place), {**same, "seed": seed, "f1": score}) for seed, score in scores.items()
-        }
+        runs = {seed: archived(place, {**same, "seed": seed}, score) for seed, score in scores.items()}
         found.append(Result(row, scores, runs))
     page = Page(spec.load("li2020_table4"), (Result(rows[ROWS[0]], {0: 99.0}),))
     return Entry(page, (place,), tuple(found))

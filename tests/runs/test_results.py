@@ -195,14 +195,15 @@ def test_files_are_utf8_whatever_the_locale(tmp_path: Path) -> None:
 def test_the_commit_says_whether_the_source_was_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = tmp_path / "source" / "results.py"
-    file.parent.mkdir()
+    file = tmp_path / "source" / "runs" / "provenance.py"
+    file.parent.mkdir(parents=True)
     monkeypatch.setattr(provenance, "__file__", str(file))
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
+    (file.parents[1] / "__init__.py").touch()
     file.write_text("1")
     assert provenance.commit() is None  # in no checkout
     git("init")
@@ -223,15 +224,15 @@ def test_a_new_measurement_forgets_the_old_peak() -> None:
     """In a process of its own: what other tests have freed would be used again."""
     code = """
 import torch
-from ner_experiments import results
-def peak(): return results.peak_memory(torch.device("cpu"))["main"] >> 20
-results.reset_peak_memory()
+from ner_experiments.runs import provenance
+def peak(): return provenance.peak_memory(torch.device("cpu"))["main"] >> 20
+provenance.reset_peak_memory()
 before = peak()
 large = torch.ones(16 << 20)
 assert 60 < peak() - before < 80
 del large
 assert peak() - before > 59
-results.reset_peak_memory()
+provenance.reset_peak_memory()
 assert peak() < before + 16
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)

@@ -94,7 +94,12 @@ def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
     (folder,) = (RESULTS / "li2020_table1").iterdir()
     overrides = json.loads((folder / "table.json").read_text(encoding="utf-8"))["overrides"]
     kept = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
-    figures = {(it["label"], it["metrics"]["seed"]): it["figures"]["type"]["location"] for it in kept}
+    location = {
+        (run["label"], run["metrics"]["seed"]): run["errors"]["breakdown"]["type"]["location"] for run in kept
+    }
+    figures = {
+        row: 200 * group["correct"] / (group["predicted"] + group["gold"]) for row, group in location.items()
+    }
     gains = [
         score - figures["WNUT, Baseline", seed]
         for (label, seed), score in figures.items()

@@ -123,7 +123,7 @@ def test_units_are_those_of_the_figure(number: str) -> None:
 FOLLOWERS = {
     "layers": ["model.num_layers"],
     "trainer.max_epochs": ["trainer.patience"],
-    "words.input.path": ["first.words.input.path"],
+    "words.input.path": ["init_from.words.input.path"],
 }
 """Settings that take up another's value in conf/."""
 
