@@ -216,8 +216,8 @@ def test_every_result_says_what_of_test_was_trained_on(tmp_path: Path) -> None:
     audit = {"dev_in_train": 1, "test_in_train": 2, "test_in_dev": 1}
     assert json.loads((Path(result["folder"]) / "metrics.json").read_text())["data"]["leakage"] == audit
     note = "sentences with the words of one in another part: 1 dev in train, 2 test in train, 1 test in dev"
-    assert pages.described(result["data"])[2][-1] == note
+    assert pages.data_origin(result["data"])[2][-1] == note
 
 
 def test_a_result_of_old_says_nothing_of_leaks() -> None:
-    assert pages.described({"name": "a", "checksum": "b", "notes": ["c"]}) == ("a", "b", ("c",))
+    assert pages.data_origin({"name": "a", "checksum": "b", "notes": ["c"]}) == ("a", "b", ("c",))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ner_experiments.config import compose
-from ner_experiments.config.overrides import as_value
+from ner_experiments.config.overrides import as_value, labels
 from ner_experiments.launch.sweeper import table_request
 from ner_experiments.tables import experiments
 
@@ -97,7 +97,6 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
         seeds = request.seeds or experiments.seeds_of_table(request.table)
         runs = [PlannedRun.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
         return experiments.output_dir(extra_overrides), runs
-    from ner_experiments.launch.summary import labels
 
     jobs = compose.jobs(overrides)
     configs = [compose.compose(job, "watch") for job in jobs]

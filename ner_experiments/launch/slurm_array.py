@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.compose import compose
-from ner_experiments.launch.summary import apart
+from ner_experiments.config.overrides import differing
 from ner_experiments.runs.status import PlannedRun
 
 Outcome = dict[str, Any] | str
@@ -49,7 +49,7 @@ class SlurmArray:
     def __init__(self, folder: Path, tasks: Mapping[str, Sequence[str]]) -> None:
         self.folder = folder
         self.id = next(iter(tasks)).partition("_")[0]
-        own = apart(list(tasks.values()))
+        own = [" ".join(items) for items in differing(list(tasks.values()))]
         self.tasks = {task: f": {words}" if words else "" for task, words in zip(tasks, own, strict=True)}
         self.listed = folder / f"{self.id}{TASKS}"
         lines = [f"{task}  {shlex.join(overrides)}\n" for task, overrides in tasks.items()]

@@ -160,7 +160,7 @@ def parse(overrides: Sequence[str]) -> list[Override]:
 def parse_seeds(override: str) -> list[int]:
     (item,) = parse([override])
     seeds: Any = item.value()
-    if not (spec.are(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
+    if not (spec.list_of(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
         raise ValueError(
             f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"
         )

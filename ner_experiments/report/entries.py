@@ -94,10 +94,10 @@ def entries(
     `overrides` are those with which runs under `outputs` were made. ValueError or OSError as `pages.read`.
     """
     chosen = [spec.load(name) for name in names or spec.names()]
-    folders = pages.kept_folders(results) if results.is_dir() else []
+    folders = pages.archive_folders(results) if results.is_dir() else []
     found = []
     for table in chosen:
-        own = [folder for folder in folders if pages.about(folder)[0].name == table.runs_of]
+        own = [folder for folder in folders if pages.read_table(folder)[0].name == table.runs_of]
         made = [from_results(table, folder, results) for folder in own]
         made += from_outputs(table, outputs, overrides) if outputs else []
         found += settle(table, made)
@@ -108,8 +108,8 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
     place = (results.name / folder.relative_to(results)).as_posix()
     if table.command:
         return Entry(pages.read(folder), (place,))
-    _, overrides = pages.about(folder)
-    return of_source(table, overrides, pages.among(list(archived_runs(folder / pages.RUNS))), place)
+    _, overrides = pages.read_table(folder)
+    return of_source(table, overrides, pages.source_of(list(archived_runs(folder / pages.RUNS))), place)
 
 
 def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:

@@ -13,8 +13,8 @@ from ner_experiments.analysis.statistics import difference
 from ner_experiments.report.plots import Bar, bar_plot, points, reliability
 from ner_experiments.report.row_page import by_length, by_type
 from ner_experiments.report.site import Section, Shown
-from ner_experiments.tables.render import Grid, interval, of_seeds
-from ner_experiments.tables.svg import LOOKS, Plot
+from ner_experiments.tables.render import Grid, interval, seed_counts
+from ner_experiments.tables.svg import NUM_STYLES, Plot
 
 Rows = Mapping[str, RowErrors]
 """By label; all on one test set."""
@@ -60,7 +60,7 @@ def drawn(name: str, groups: Mapping[str, Mapping[str, MeanBucket]], number: int
             [label, *(f"{it.value:.2f} ({interval(it.low, it.high)})" if it else "" for it in shown)]
         )
     grid = Grid(("", *labels), lines)
-    some = dict(list(bars.items())[:LOOKS])
+    some = dict(list(bars.items())[:NUM_STYLES])
     title = f"F1 by {heading(name)}" + ("" if len(some) == len(bars) else f", the first {len(some)} rows")
     return points(some, f"errors-{number}-{name.replace(' ', '-')}", "test F1", title, grid)
 
@@ -90,7 +90,7 @@ def gap(ours: Mapping[int, float], theirs: Mapping[int, float]) -> str:
     if not (ours and theirs):
         return ""
     found = difference(ours, theirs)
-    return f"{found.mean:+.2f} ({interval(found.low, found.high) or of_seeds(ours, theirs)})"
+    return f"{found.mean:+.2f} ({interval(found.low, found.high) or seed_counts(ours, theirs)})"
 
 
 KINDS = (

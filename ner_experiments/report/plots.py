@@ -18,22 +18,22 @@ from matplotlib.ticker import EngFormatter, LogFormatter, LogLocator, MaxNLocato
 from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.plots import LONGEST, RATIO, bars, unit_of
+from ner_experiments.tables.plots import LOG_RATIO, MAX_LABEL, error_bars, unit_of
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.svg import (
     MARKERS,
     MUTED,
-    ROW,
+    ROW_HEIGHT,
     SERIES,
     Plot,
     cut,
     drawing,
     inline,
     label_rows,
+    label_width,
     legends_above,
-    look,
-    width_of,
+    series_style,
 )
 
 LONGEST_BAR_LABEL = 30
@@ -62,7 +62,7 @@ class Bar(NamedTuple):
 def bar_plot(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """A bar for each, from 0; the axis ends at 100, or before if the figures are small."""
     labels = [bar.label for bar in rows]
-    with drawing(420 + width_of(labels, LONGEST_BAR_LABEL), 56 + ROW * len(rows)) as figure:
+    with drawing(420 + label_width(labels, LONGEST_BAR_LABEL), 56 + ROW_HEIGHT * len(rows)) as figure:
         axes = figure.subplots()
         values = [bar.value for bar in rows]
         axes.barh(range(len(rows)), values, height=0.62, color=SERIES[0], alpha=0.55)
@@ -79,13 +79,15 @@ def points(of_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str
     """For each label a point of each row, with its interval."""
     labels = list(dict.fromkeys(bar.label for bars in of_row.values() for bar in bars))
     height = GAP + APART * len(of_row)
-    with drawing(480 + width_of(labels, LONGEST_BAR_LABEL), 56 + height * len(labels)) as figure:
+    with drawing(480 + label_width(labels, LONGEST_BAR_LABEL), 56 + height * len(labels)) as figure:
         axes = figure.subplots()
         for number, (row, bars) in enumerate(of_row.items()):
             below = APART / height * (number - (len(of_row) - 1) / 2)
             places = [labels.index(bar.label) + below for bar in bars]
             values = [bar.value for bar in bars]
-            drawn = axes.errorbar(values, places, xerr=reaches(bars), label=row, **POINTS | look(number))
+            drawn = axes.errorbar(
+                values, places, xerr=reaches(bars), label=row, **POINTS | series_style(number)
+            )
             drawn.lines[0].set_clip_on(False)  # a point at 0 or 100 stays whole; its interval is cut
         label_values(axes, labels)
         axes.set_yticks([place + 0.5 for place in range(len(labels) - 1)], minor=True)
@@ -148,7 +150,7 @@ def lines(rows: Sequence[Mapping[str, float]], name: str, unit: str, title: str)
             own = [row for row in rows if column in row]
             axes.plot(
                 [row[count] for row in own], [row[column] for row in own], label=column, markersize=3.5,
-                **look(number),
+                **series_style(number),
             )  # fmt: skip
         axes.set_xlabel(count)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -193,7 +195,7 @@ def cost_plots(page: Page) -> list[Plot]:
 
 def against(results: Sequence[Result], name: str, unit: str, data: str) -> Plot:
     labels = [f"{number}. {it.row.label}" for number, it in enumerate(results, start=1)]
-    with drawing(600 + width_of(labels, LONGEST), max(280, 40 + ROW * len(labels))) as figure:
+    with drawing(600 + label_width(labels, MAX_LABEL), max(280, 40 + ROW_HEIGHT * len(labels))) as figure:
         sides = dict(zip(COSTS, figure.subplots(1, len(COSTS), sharey=True), strict=True))
         for key, axes in sides.items():
             draw_costs(axes, results, key, labels)
@@ -219,8 +221,8 @@ def draw_costs(axes: Axes, results: Sequence[Result], key: str, labels: Sequence
     for number, (result, label) in enumerate(zip(results, labels, strict=True)):
         x, y = cost(result, key), score(result)
         axes.errorbar(
-            [x.mean], [y.mean], xerr=bars([x.sd or 0.0]), yerr=bars([y.sd or 0.0]), linestyle="",
-            capsize=3, elinewidth=1.2, label=cut(label, LONGEST), **look(number),
+            [x.mean], [y.mean], xerr=error_bars([x.sd or 0.0]), yerr=error_bars([y.sd or 0.0]), linestyle="",
+            capsize=3, elinewidth=1.2, label=cut(label, MAX_LABEL), **series_style(number),
         )  # fmt: skip
     scale(axes, [cost(result, key).mean for result in results])
     axes.margins(0.1)
@@ -230,7 +232,7 @@ def draw_costs(axes: Axes, results: Sequence[Result], key: str, labels: Sequence
 
 def scale(axes: Axes, values: Sequence[float]) -> None:
     """Logarithmic where they differ much; 1.2 M for 1,200,000."""
-    if max(values) >= RATIO * min(values) > 0:
+    if max(values) >= LOG_RATIO * min(values) > 0:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.minorticks_off()

@@ -13,9 +13,9 @@ from ner_experiments.report import plots as plot_curves
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import cost_plots
 from ner_experiments.report.site import Section, Shown
-from ner_experiments.tables import plots as plot_scores
 from ner_experiments.tables import render
-from ner_experiments.tables.pages import described, devices, hours, listed, making, short_commit
+from ner_experiments.tables.pages import data_origin, devices, hours, listed, short_commit, trials_origin
+from ner_experiments.tables.plots import score_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot, inline
@@ -63,7 +63,7 @@ def results(entry: Entry, links: Links) -> Section:
     shown = Shown(filled(page, grid), page.table.title, of_line, cited, text=int(in_words(entry)))
     legend = render.legend(page) if is_printed(page) else render.OURS
     texts = [legend] if any(it.scores for it in page.results) else []
-    texts += [render.PEEKED] if grid.headings == render.HEADINGS else []
+    texts += [render.ORACLE_EPOCH] if grid.headings == render.RESULT_HEADINGS else []
     title = " and ".join(name for name in ("published", "ours") if name in shown.grid.headings)
     points = render.notes(page)
     return Section("results", title.capitalize() or "Rows", grids=[shown], notes=texts, points=points)
@@ -91,7 +91,7 @@ def in_words(entry: Entry) -> bool:
 
 
 def varied(entry: Entry) -> Section | None:
-    plots = plot_scores.varied(entry.page)
+    plots = score_plots(entry.page)
     return Section("varied", "What the table varies", plots=plots) if plots else None
 
 
@@ -188,7 +188,7 @@ def made(entry: Entry) -> Section | None:
     runs, trials = entry.runs, entry.page.trials
     if trials:
         folded = [("The command", entry.page.table.command)]
-        return Section("made", "How it was made", points=making(trials), folded=folded)
+        return Section("made", "How it was made", points=trials_origin(trials), folded=folded)
     if not runs:
         return None
     torch = listed({f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics})
@@ -197,7 +197,7 @@ def made(entry: Entry) -> Section | None:
         f"Code: checksum {listed({run.metrics['code'][:12] for run in runs})}, "
         f"commit {listed({short_commit(run.metrics) for run in runs})}.",
     ]
-    for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
+    for name, checksum, notes in sorted({data_origin(run.metrics["data"]) for run in runs}):
         points.append(f"Data: {name}, checksum {checksum[:12]}.")
         points += notes
     return Section("made", "How it was made", points=points, folded=entry.commands)

@@ -1,4 +1,4 @@
-"""The W&B workspace of a published table: its runs, and panels for what its rows vary."""
+"""The W&B workspace of a published table: its runs, and panels for the settings that its rows vary."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import wandb_workspaces.workspaces as workspaces
 
 from ner_experiments.build import source
 from ner_experiments.config.identity import KNOBS, counted, experiment, flat, kind
-from ner_experiments.config.overrides import compared, decides, named, numeric, settings
+from ner_experiments.config.overrides import compared, display_name, distinguishing, numeric, settings
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
@@ -18,129 +18,110 @@ from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.spec import Table
 
 COSTS = ("parameters", "seconds")
-CALLED = ("name", "_target_", "path")
-"""Settings that say which part was chosen: the name of a corpus, the class of all else."""
+PREFERRED = ("name", "_target_", "path")
+"""Settings that name a choice: the name of a corpus, the class of all else."""
 COLUMNS = "columns"
-"""Settings that say where a corpus' files have what is read; they follow from the corpus."""
+"""Settings that locate the columns of a corpus' files; they follow from the corpus."""
 
 
 def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project: str) -> workspaces.Workspace:
-    """Of the runs of the table's rows, whoever made them: they carry the tag of their experiment.
+    """A workspace of all runs of the table's rows, found by the tag of their experiment, grouped by row.
 
-    The seeds of a row are taken together, as the runs are grouped, and with them the panels. `rows` are the
-    experiments that the table has, or has with further overrides.
+    `rows` are the experiments of the table, composed with any extra overrides.
     """
-    scored = by_score(rows)
+    by_score = group_by_score(rows)
+    pinned = [f"summary:best/{split}_{score}" for score in by_score for split in ("dev", "test")]
     return workspaces.Workspace(
         entity=entity,
         project=project,
         name=f"{table.name}: {table.title}",
-        sections=sections(scored),
+        sections=sections(by_score),
         runset_settings=workspaces.RunsetSettings(
             filters=[workspaces.Tags().isin(sorted({experiment(row.cfg) for row in rows}))],
             groupby=[workspaces.Metric("Group")],
-            pinned_columns=[f"summary:best/{split}_{score}" for score in scored for split in ("dev", "test")],
+            pinned_columns=pinned,
         ),
         settings=workspaces.WorkspaceSettings(x_axis="epoch", max_runs=100),
     )
 
 
-def by_score(rows: Sequence[Experiment]) -> dict[str, list[Experiment]]:
-    """The rows that are scored by f1, then those by accuracy, if there are such."""
+def group_by_score(rows: Sequence[Experiment]) -> dict[str, list[Experiment]]:
+    """The rows by their primary metric, f1 before accuracy; metrics without rows are omitted."""
     tasks = [source(row.cfg).task for row in rows]
     return {
-        score: [row for row, its in zip(rows, tasks, strict=True) if its == task]
+        score: [row for row, row_task in zip(rows, tasks, strict=True) if row_task == task]
         for task, (score, _) in PRIMARY_METRIC.items()
         if task in tasks
     }
 
 
-def sections(scored: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Section]:
-    rows = [row for own in scored.values() for row in own]
-    varied = [panel for score, own in scored.items() for panel in varying(own, score)]
-    cost = [panel for score in scored for panel in costs(score)]
-    maps = attention() if any(kind(row.cfg.model) == AttBiLSTM.__name__.lower() for row in rows) else []
+def sections(by_score: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Section]:
+    all_rows = [row for rows in by_score.values() for row in rows]
+    varied = [panel for score, rows in by_score.items() for panel in setting_panels(rows, score)]
+    cost = [panel for score in by_score for panel in cost_panels(score)]
+    has_attention = any(kind(row.cfg.model) == AttBiLSTM.__name__.lower() for row in all_rows)
+    attention = [workspaces.Section(name="Attention", panels=attention_panels(), is_open=True)]
     return [
         workspaces.Section(name="What the rows vary", panels=varied, is_open=True),
         workspaces.Section(name="What it costs", panels=cost, is_open=True),
-        workspaces.Section(name="Learning", panels=learning([*scored]), is_open=True),
-        workspaces.Section(name="Gradients", panels=gradients()),
-        workspaces.Section(name="Errors", panels=errors(), is_open=True),
-        *([workspaces.Section(name="Attention", panels=maps, is_open=True)] if maps else []),
+        workspaces.Section(name="Learning", panels=learning_panels([*by_score]), is_open=True),
+        workspaces.Section(name="Gradients", panels=gradient_panels()),
+        workspaces.Section(name="Errors", panels=error_panels(), is_open=True),
+        *(attention if has_attention else []),
         workspaces.Section(name="Settings", panels=[panels.RunComparer(diff_only=True)]),
     ]
 
 
-def varying(rows: Sequence[Experiment], score: str) -> list[Any]:
-    """Each row, and then by what the rows compare: a number against the score as points, a choice as bars."""
+def setting_panels(rows: Sequence[Experiment], score: str) -> list[Any]:
+    """A bar plot of the rows, then a plot for each setting they compare: points for a number, bars for a choice."""
     y, title = panels.SummaryMetric(f"best/test_{score}"), f"test {printed(score)}"
-    found = [bars(f"{title} of each row, mean and deviation of the seeds", y, max_bars_to_show=50)]
+    plots = [bar_plot(f"{title} of each row, mean and deviation of the seeds", y, max_bars_to_show=50)]
     overrides = [settings(row.overrides) for row in rows]
     keys = compared(overrides)
     numbers = numeric(overrides, keys)
     configs = [dict(flat(counted(row.cfg))) for row in rows] if keys else []
     for key in keys:
-        names = logged(key, [str(row.get(key)) for row in overrides], configs)
+        names = logged_settings(key, [str(row.get(key)) for row in overrides], configs)
         for name in names:
             if key in numbers:
-                against = f"{title} against {named(key)}"
-                found.append(panels.ScatterPlot(title=against, x=panels.Config(name), y=y))
+                against = f"{title} against {display_name(key)}"
+                plots.append(panels.ScatterPlot(title=against, x=panels.Config(name), y=y))
             else:
-                by = f"{title} by {named(key if len(names) == 1 else name)}"
-                found.append(bars(by, y, groupby=panels.Config(name)))
-    return found
+                by = f"{title} by {display_name(key if len(names) == 1 else name)}"
+                plots.append(bar_plot(by, y, groupby=panels.Config(name)))
+    return plots
 
 
-def bars(title: str, y: panels.SummaryMetric, **further: Any) -> Any:
-    """Means and deviations. Runs that lack a setting by which they are grouped have a bar of their own."""
-    return panels.BarPlot(
-        title=title, metrics=[y], groupby_aggfunc="mean", groupby_rangefunc="stddev", **further
-    )
+def logged_settings(key: str, values: Sequence[str], configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The settings, as runs log them, that distinguish the rows' values of an override; most often one.
 
-
-def printed(score: str) -> str:
-    return dict(PRIMARY_METRIC.values())[score]
-
-
-def logged(key: str, values: Sequence[str], configs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The settings, as runs log them, that tell the rows' values of an override apart; most often one.
-
-    `layers` is told by model.num_layers. A choice of conf/ is told by what it sets; where no setting has
-    another value in each, by several: model=residual_c is model=residual without its dense layer.
+    For `layers` it is model.num_layers. For a choice of conf/ it is one of the settings of the choice, or several
+    if none has another value in each choice: model=residual_c is model=residual without its dense layer.
     """
     names = dict.fromkeys(name for config in configs for name in config)
     columns = {name: [str(config.get(name)) for config in configs] for name in names}
     if key in KNOBS:
         return [name for name in names if columns[name] == values][:1] or [key]
-    own = [name for name in names if name.startswith(f"{key.replace('/', '.')}.")]
-    return telling({name: columns[name] for name in own}, values) if own else [key]
+    group = [name for name in names if name.startswith(f"{key.replace('/', '.')}.")]
+    if not group:
+        return [key]
+    candidates = [name for name in group if COLUMNS not in name.split(".")]
+    candidates.sort(key=lambda name: preference(name.rpartition(".")[2]))
+    return distinguishing({name: columns[name] for name in candidates}, values)
 
 
-def telling(columns: Mapping[str, Sequence[str]], choices: Sequence[str]) -> list[str]:
-    """Of settings that follow from a choice as few as tell the choices apart, as far as any do."""
-    names = [
-        name
-        for name, column in columns.items()
-        if decides(choices, column) and COLUMNS not in name.split(".")
-    ]
-    names.sort(key=lambda name: rank(name.rpartition(".")[2]))
-    if alone := [name for name in names if decides(columns[name], choices)]:
-        return alone[:1]
-    found: list[str] = []
-    told: list[tuple[str, ...]] = [()] * len(choices)
-    for name in names:
-        more = [(*before, value) for before, value in zip(told, columns[name], strict=True)]
-        if not decides(told, more):
-            found.append(name)
-            told = more
-    return found
+def preference(name: str) -> int:
+    return PREFERRED.index(name) if name in PREFERRED else len(PREFERRED)
 
 
-def rank(name: str) -> int:
-    return CALLED.index(name) if name in CALLED else len(CALLED)
+def bar_plot(title: str, y: panels.SummaryMetric, **options: Any) -> Any:
+    """Means and deviations. Runs that lack the setting they are grouped by have a bar of their own."""
+    return panels.BarPlot(
+        title=title, metrics=[y], groupby_aggfunc="mean", groupby_rangefunc="stddev", **options
+    )
 
 
-def costs(score: str) -> list[Any]:
+def cost_panels(score: str) -> list[Any]:
     y = panels.SummaryMetric(f"best/test_{score}")
     return [
         panels.ScatterPlot(title=f"test {printed(score)} against {name}", x=panels.SummaryMetric(name), y=y)
@@ -148,21 +129,15 @@ def costs(score: str) -> list[Any]:
     ]
 
 
-def learning(scores: Sequence[str]) -> list[Any]:
+def learning_panels(scores: Sequence[str]) -> list[Any]:
     return [
-        panels.LinePlot(
-            title=name,
-            x="epoch",
-            y=[name],
-            groupby_aggfunc="mean",
-            groupby_rangefunc="stddev",
-        )
+        panels.LinePlot(title=name, x="epoch", y=[name], groupby_aggfunc="mean", groupby_rangefunc="stddev")
         for name in (*(f"dev/{score}" for score in scores), "train/loss")
     ]
 
 
-def gradients() -> list[Any]:
-    """Of runs that were made with audit.gradients."""
+def gradient_panels() -> list[Any]:
+    """Panels for runs with audit.gradients."""
     titles = {
         "gradient_layer/.*": "norm of each layer's gradient",
         "shortcut/.*": "share of it that comes by the shortcut",
@@ -171,7 +146,7 @@ def gradients() -> list[Any]:
     return [panels.LinePlot(title=title, x="epoch", metric_regex=regex) for regex, title in titles.items()]
 
 
-def errors() -> list[Any]:
+def error_panels() -> list[Any]:
     return [
         panels.MediaBrowser(title="by type", media_keys=["test/types_bars"]),
         panels.MediaBrowser(title="which type was taken for which", media_keys=["test/confusion_matrix"]),
@@ -179,7 +154,11 @@ def errors() -> list[Any]:
     ]
 
 
-def attention() -> list[Any]:
-    """Of runs of Att that may show sentences."""
+def attention_panels() -> list[Any]:
+    """Panels for runs of Att that may show sentences."""
     maps = [attention_map_name("test", number) for number in range(1, ATTENTION_MAPS + 1)]
     return [panels.MediaBrowser(title="how much each token attends to each other", media_keys=maps)]
+
+
+def printed(score: str) -> str:
+    return dict(PRIMARY_METRIC.values())[score]

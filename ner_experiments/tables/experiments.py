@@ -1,4 +1,4 @@
-"""A published table's experiments, composed, and which of them have not been run."""
+"""The experiments of a published table: its rows, composed, and which of them have no finished run yet."""
 
 from __future__ import annotations
 
@@ -16,100 +16,105 @@ from ner_experiments.tables.spec import Row, Table
 
 @dataclass(frozen=True)
 class Experiment:
-    """A row that is run: what makes it on the command line, and the composed config, whose seed is any."""
+    """A row that is run: its overrides on the command line, and the composed config with an arbitrary seed."""
 
     row: Row
     overrides: tuple[str, ...]
     cfg: DictConfig
 
     def reads(self) -> tuple[str, ...]:
-        """Its corpus, and by their names the files and folders that its inputs are made of."""
+        """The name of the corpus, and the names of the files and folders that the inputs are made of."""
         settings = OmegaConf.to_container(self.cfg, resolve=True)
         assert isinstance(settings, dict)
-        places = [it[key] for it in inputs(settings) for key in ("path", "folder") if key in it]
-        return (self.cfg.data.name, *(Path(place).name for place in places))
+        paths = [node[key] for node in inputs(settings) for key in ("path", "folder") if key in node]
+        return (self.cfg.data.name, *(Path(path).name for path in paths))
 
 
-def experiments(table: Table, further: Sequence[str] = ()) -> list[Experiment]:
-    """The rows that are run, composed; `further` overrides take the place of the table's own.
+def experiments(table: Table, extra_overrides: Sequence[str] = ()) -> list[Experiment]:
+    """The rows that are run, composed; extra overrides replace the table's own.
 
-    An analysis has those of the table whose runs it analyses. ValueError, with the row, for what Hydra or
-    `settings.check` refuse, and for overrides that make two rows one.
+    An analysis has the experiments of the table it analyzes. Raises ValueError, with the row, for overrides that
+    Hydra or `compose` refuse, and for overrides that make two rows the same experiment.
     """
     if table.command:
         raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
     if table.analysis:
-        return experiments(spec.load(table.analysis), further)
-    found: dict[str, Experiment] = {}
+        return experiments(spec.load(table.analysis), extra_overrides)
+    by_config: dict[str, Experiment] = {}
     for row in table.rows:
         if row.run is None:
             continue
-        overrides = joined(table.base, row.run, further)
+        overrides = joined(table.base, row.run, extra_overrides)
         experiment = Experiment(row, overrides, compose(overrides, f"{table.name}, row {row.label!r}"))
-        same = found.setdefault(OmegaConf.to_yaml(experiment.cfg, resolve=True), experiment)
+        same = by_config.setdefault(OmegaConf.to_yaml(experiment.cfg, resolve=True), experiment)
         if same is not experiment:
             raise ValueError(
                 f"{table.name}: rows {same.row.label!r} and {row.label!r} are one experiment"
-                + (f" with {' '.join(further)}" if further else "")
+                + (f" with {' '.join(extra_overrides)}" if extra_overrides else "")
             )
-    return list(found.values())
+    return list(by_config.values())
 
 
-def joined(*parts: Sequence[str]) -> tuple[str, ...]:
-    """All overrides, of several with the same key only the last."""
-    return tuple({key(item): item for part in parts for item in part}.values())
+def unfinished(
+    table: Table, extra_overrides: Sequence[str], seeds: Sequence[int]
+) -> tuple[list[list[str]], int]:
+    """The jobs that a sweep over the table has to launch, and the number of runs that are already finished.
 
-
-def deviations(table: Table, further: Sequence[str]) -> list[str]:
-    """The overrides that make other experiments of the rows, and not only another place or machine.
-
-    What words are read from counts as another experiment: the name of a model on a hub is no place.
+    Without seeds, those of the table. Rows whose files cannot be read are launched: their jobs fail with the
+    reason.
     """
-    others = [item for item in further if root(item) not in NOT_THE_EXPERIMENT]
+    from ner_experiments.build import (
+        Fingerprints,  # imports torch, which `table` without a name does not need
+    )
+    from ner_experiments.runs import run
+
+    jobs, num_finished, fingerprints = [], 0, Fingerprints()
+    seeds = seeds or seeds_of_table(table)
+    for experiment in experiments(table, extra_overrides):
+        try:
+            finished = run.finished(experiment.cfg, fingerprints)
+        except (ValueError, OSError):
+            finished = {}
+        remaining = [seed for seed in seeds if seed not in finished]
+        jobs += [[*experiment.overrides, f"seed={seed}"] for seed in remaining]
+        num_finished += len(seeds) - len(remaining)
+    return jobs, num_finished
+
+
+def seeds_of_table(table: Table) -> tuple[int, ...]:
+    """The table's seeds; for an analysis, those of the table it analyzes."""
+    return (spec.load(table.analysis) if table.analysis else table).seeds
+
+
+def output_dir(extra_overrides: Sequence[str]) -> Path:
+    """The folder of runs that the overrides choose."""
+    return Path(compose(extra_overrides, "output_dir").output_dir)
+
+
+def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
+    """The overrides that change the rows' experiments, and not only the place or machine they run on.
+
+    A path that words are read from counts even if no identity changes: it may be the name of a model on a hub.
+    """
+    others = [item for item in extra_overrides if root(item) not in NOT_THE_EXPERIMENT]
     if not others:
         return []
-    pairs = zip(experiments(table), experiments(table, further), strict=True)
+    pairs = zip(experiments(table), experiments(table, extra_overrides), strict=True)
     if all(identity(own.cfg, "") == identity(other.cfg, "") for own, other in pairs):
         return [item for item in others if item.partition("=")[0].endswith("input.path")]
     return others
 
 
+def joined(*parts: Sequence[str]) -> tuple[str, ...]:
+    """All overrides in order; of several with the same key, the last."""
+    return tuple({key(item): item for part in parts for item in part}.values())
+
+
 def key(override: str) -> str:
-    """layers of layers=2, +layers=2 and ++layers=2."""
+    """`layers` for layers=2, +layers=2 and ++layers=2."""
     return override.partition("=")[0].lstrip("+~")
 
 
 def root(override: str) -> str:
-    """data of data=weibo, data.max_sentences=80 and data/any=thing."""
+    """`data` for data=weibo, data.max_sentences=80 and data/any=thing."""
     return key(override).replace("/", ".").partition(".")[0]
-
-
-def unfinished(table: Table, further: Sequence[str], seeds: Sequence[int]) -> tuple[list[list[str]], int]:
-    """The jobs that a sweep over the table has to launch, and how many it need not as they are finished.
-
-    No seeds: the table's own. Rows whose files cannot be read are launched: their jobs fail, and say why.
-    """
-    from ner_experiments.build import Fingerprints  # with torch, which a look at the tables does not need
-    from ner_experiments.runs import run
-
-    jobs, finished, fingerprints = [], 0, Fingerprints()
-    seeds = seeds or seeds_of_table(table)
-    for experiment in experiments(table, further):
-        try:
-            done = run.finished(experiment.cfg, fingerprints)
-        except (ValueError, OSError):
-            done = {}
-        left = [seed for seed in seeds if seed not in done]
-        jobs += [[*experiment.overrides, f"seed={seed}"] for seed in left]
-        finished += len(seeds) - len(left)
-    return jobs, finished
-
-
-def seeds_of_table(table: Table) -> tuple[int, ...]:
-    """Its own; of an analysis those of the table whose runs it analyses."""
-    return (spec.load(table.analysis) if table.analysis else table).seeds
-
-
-def output_dir(further: Sequence[str]) -> Path:
-    """Where the runs lie that the overrides speak of."""
-    return Path(compose(further, "output_dir").output_dir)

@@ -1,4 +1,4 @@
-"""results/: the runs of published tables that are kept, and a page of each table made of them alone."""
+"""results/: archived runs of published tables, and a page for each table computed from them alone."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
 
 
 def add(page: Page, results: Path) -> Path:
-    """Keeps the runs of a table, whose page this is, and writes the page. ValueError if there are none.
+    """Archive the runs of a page and write it; returns its folder. Raises ValueError without runs.
 
-    Returns its folder: results/TABLE, or with deviations from the paper results/TABLE/DEVIATIONS.
+    The folder is results/TABLE, or results/TABLE/DEVIATIONS for runs that deviate from the paper.
     """
     if source := page.table.analysis:
         raise ValueError(f"{page.table.name} is made from the runs of {source}; keep those")
     runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]
     if not runs:
-        made = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
-        raise ValueError(f"{page.table.name}: there are no finished runs of it to keep{made}")
+        hint = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
+        raise ValueError(f"{page.table.name}: there are no finished runs of it to keep{hint}")
     folder = folder_of(results, page.table.name, page.deviations)
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
     write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
@@ -43,10 +43,7 @@ def add(page: Page, results: Path) -> Path:
 
 
 def folder_of(results: Path, name: str, overrides: Sequence[str]) -> Path:
-    """Where the runs of a table are kept that were made with these deviations from the paper.
-
-    Of a file's path its name stands for it.
-    """
+    """The folder of a table's runs with these overrides. Paths are represented by their last component."""
     return results / name / ",".join(map(in_a_name, overrides))
 
 
@@ -56,8 +53,8 @@ def in_a_name(override: str) -> str:
 
 
 def write_all(results: Path) -> list[Path]:
-    """Writes every page anew, and TABLES.md, which lists them. Reads nothing but results/."""
-    folders = kept_folders(results)
+    """Write every page and TABLES.md, which lists them; returns the pages' folders. Reads only results/."""
+    folders = archive_folders(results)
     lines = ["# Measured tables", "", "| table | settings | rows | runs | hours |", "|---|---|---|---|---|"]
     for folder in folders:
         page = write(folder)
@@ -66,47 +63,44 @@ def write_all(results: Path) -> list[Path]:
     return folders
 
 
-def kept_folders(results: Path) -> list[Path]:
+def archive_folders(results: Path) -> list[Path]:
     return [path.parent for path in sorted(results.rglob(TABLE))]
 
 
 def write(folder: Path) -> Page:
-    """The page of the runs that a folder keeps, or of what a table's command left there, written there."""
+    """Write the page of a folder of archived runs, or of what a table's command stored there."""
     page = read(folder)
-    text = "\n".join([markdown(page), *further(page)])
-    (folder / PAGE).write_text(text, encoding="utf-8")
+    if page.trials:
+        sections = trials_sections(page.trials, page.table.command)
+    else:
+        sections = origin_section(page) if page.runs else []
+    (folder / PAGE).write_text("\n".join([markdown(page), *sections]), encoding="utf-8")
     return page
 
 
-def further(page: Page) -> list[str]:
-    """What stands below the table."""
-    if page.trials:
-        return of_trials(page.trials, page.table.command)
-    return origin(page) if page.runs else []
+def read(folder: Path, analysis: Table | None = None) -> Page:
+    """The page of a folder of results/, or that of an analysis of its runs."""
+    table, overrides = read_table(folder)
+    if table.command:
+        overrides = [f"output_dir={as_value(str(folder.parent))}"]
+    return collect(analysis or table, overrides, source_of(list(archived_runs(folder / RUNS))))
 
 
-def read(folder: Path, shown: Table | None = None) -> Page:
-    """The page of what a folder of results/ keeps of a table. `shown`: another that is made of its runs."""
-    table, overrides = about(folder)
-    others = [f"output_dir={as_value(str(folder.parent))}"] if table.command else overrides
-    return collect(shown or table, others, among(list(archived_runs(folder / RUNS))))
-
-
-def about(folder: Path) -> tuple[Table, list[str]]:
-    """Which table a folder of results/ keeps runs of, and with which overrides they were made."""
+def read_table(folder: Path) -> tuple[Table, list[str]]:
+    """The table of a folder of results/, and the overrides that its runs were made with."""
     content = json.loads((folder / TABLE).read_text(encoding="utf-8"))
     if references := [item for item in content["overrides"] if "${" in item]:
         raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
     return spec.load(content["table"]), list(content["overrides"])
 
 
-def among(runs: Sequence[ArchivedRun]) -> Source:
-    """Finds the runs of an experiment among these."""
+def source_of(runs: Sequence[ArchivedRun]) -> Source:
+    """A source that finds the runs of an experiment among these."""
 
-    def of_row(experiment: Experiment) -> dict[int, Run]:
+    def find(experiment: Experiment) -> dict[int, Run]:
         return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
 
-    return of_row
+    return find
 
 
 def index_line(page: Page, place: Path) -> str:
@@ -119,8 +113,8 @@ def index_line(page: Page, place: Path) -> str:
     )
 
 
-def origin(page: Page) -> list[str]:
-    """How the numbers were made: the command, the code, the machine, the data, and what it cost."""
+def origin_section(page: Page) -> list[str]:
+    """How the numbers were made: the command, code, machines and data, and the cost."""
     runs = page.runs
     command = " ".join(["python run.py -m", f"table={page.table.name}", *page.deviations])
     versions = listed({f"torch {run.metrics['versions']['torch']}" for run in runs})
@@ -133,42 +127,42 @@ def origin(page: Page) -> list[str]:
         f"- Code: checksum {listed({run.metrics['code'][:12] for run in runs})},"
         f" commit {listed({short_commit(run.metrics) for run in runs})}.",
     ]
-    for name, checksum, notes in sorted({described(run.metrics["data"]) for run in runs}):
+    for name, checksum, notes in sorted({data_origin(run.metrics["data"]) for run in runs}):
         lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]
     return [*lines, ""]
 
 
-def of_trials(trials: Trials, command: str) -> list[str]:
-    """Of all architectures, of which the table has some: what was found, and how it was made."""
-    from ner_experiments.xor.experiment import HEADINGS, lines
+def trials_sections(trials: Trials, command: str) -> list[str]:
+    """Results for all architectures (the table lists a subset) and how they were produced."""
+    from ner_experiments.xor.experiment import HEADINGS, lines  # imports torch
 
     grid = as_markdown(Grid(HEADINGS, lines(trials.found)))
-    made = ["## How it was made", "", f"`{command}`", "", *(f"- {line}" for line in making(trials))]
+    origin = ["## How it was made", "", f"`{command}`", "", *(f"- {line}" for line in trials_origin(trials))]
     picture = f"![Proved, measured and trained]({PICTURE})"
-    return ["## All architectures", "", picture, "", grid, "", *made, ""]
+    return ["## All architectures", "", picture, "", grid, "", *origin, ""]
 
 
-def making(trials: Trials) -> list[str]:
-    """What trials cost, and of which code they are."""
-    how = trials.content
+def trials_origin(trials: Trials) -> list[str]:
+    """What the trials cost, and the code they were made with."""
+    content = trials.content
     number = f"{trials.trainings} trainings and {trials.measurements} measurements at random weights"
-    time = f"{60 * trials.hours:.1f} minutes by {how['processes']} processes"
+    time = f"{60 * trials.hours:.1f} minutes by {content['processes']} processes"
     return [
-        f"{number}, in {time}, on {device(how)}; torch {how['versions']['torch']}.",
-        f"Code: checksum {how['code'][:12]}, commit {short_commit(how)}.",
+        f"{number}, in {time}, on {device(content)}; torch {content['versions']['torch']}.",
+        f"Code: checksum {content['code'][:12]}, commit {short_commit(content)}.",
         f"Data: phrases, which {FILE} has beside all other settings; no file is read.",
     ]
 
 
-def described(data: dict[str, Any]) -> tuple[str, str, tuple[str, ...]]:
-    """Runs from before there was an audit say nothing of leakage."""
+def data_origin(data: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
+    """Name, checksum and notes of a corpus. Some archived runs have no leakage counts."""
     counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in data.get("leakage", {}).items()]
-    audit = [f"sentences with the words of one in another part: {', '.join(counts)}"] if counts else []
-    return data["name"], data["checksum"], (*data["notes"], *audit)
+    leakage = [f"sentences with the words of one in another part: {', '.join(counts)}"] if counts else []
+    return data["name"], data["checksum"], (*data["notes"], *leakage)
 
 
 def short_commit(metrics: Mapping[str, Any]) -> str:
-    """With "+" where the source was changed since; a run made outside a checkout has none."""
+    """The commit, with "+" if the source was changed after it; "unknown" for runs outside a checkout."""
     commit = metrics["commit"] or "unknown"
     return commit[:12] + ("+" if commit.endswith("+") else "")
 
@@ -183,7 +177,7 @@ def device(metrics: Mapping[str, Any]) -> str:
 
 
 def cost(runs: Sequence[Run], trials: Trials | None) -> tuple[int, float]:
-    """How often was trained, and the hours that it took."""
+    """The number of trainings, and their hours."""
     return (trials.trainings, trials.hours) if trials else (len(runs), hours(runs))
 
 

@@ -1,8 +1,8 @@
-"""results/PAPER.md, what was measured of a paper: the words of a template, the figures of the kept runs.
+"""results/PAPER.md: what was measured of a paper, in the words of a template with the figures of archived runs.
 
-A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the kept runs of a table as a
-`Measured`, `run(NAME)`, what results/NAME.json has of a single run, and `breakdown(RUN)`, so that no figure of a run
-is typed by hand. Templates run in Jinja's sandbox.
+A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the archived runs of a table as a
+`Measured`, `run(NAME)`, the content of results/NAME.json for a single run, and `breakdown(RUN)`, so that no figure of
+a run is typed by hand. Templates run in Jinja's sandbox.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
-from ner_experiments.tables import pages, spec, svg
-from ner_experiments.tables import scores as one_sentence
-from ner_experiments.tables.plots import BARS, grid, varied
-from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, of_seeds, probability
+from ner_experiments.tables import pages, scores, spec, svg
+from ner_experiments.tables.plots import BARS, score_grid, score_plots
+from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability, seed_counts
 from ner_experiments.tables.scores import Page, Result, compare
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, truncated_repr
@@ -32,16 +31,17 @@ SUFFIX, PLOTS = ".md.j2", "plots"
 
 
 def write_all(results: Path) -> list[Path]:
-    """Writes each template's page and its plots. ValueError with the template for a wrong call."""
+    """Write the page and plots of each template; returns the pages. Raises ValueError as `write`."""
     return [write(template) for template in sorted(results.glob(f"*{SUFFIX}"))]
 
 
 def write(template: Path) -> Path:
+    """Write the page and plots of a template; returns the page. Raises ValueError with the template."""
     results, path = template.parent, template.with_name(template.name.removesuffix(".j2"))
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
-    environment.globals["run"] = partial(single, results)
+    environment.globals["run"] = partial(single_run, results)
     try:
         text = environment.from_string(template.read_text(encoding="utf-8")).render()
     except (TemplateError, TypeError, ValueError) as error:
@@ -51,41 +51,41 @@ def write(template: Path) -> Path:
 
 
 def measured(results: Path, name: str, *overrides: str) -> Measured:
-    """An analysis is made of the runs that are kept of the table it analyses."""
+    """The archived runs of a table; for an analysis, those of the table it analyzes. Raises ValueError without."""
     table = spec.load(name)
     folder = pages.folder_of(results, table.runs_of, overrides)
     if not (folder / pages.TABLE).is_file():
-        raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are kept")
+        raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are archived")
     return Measured(pages.read(folder, table), results, pages.folder_of(Path(), name, overrides).as_posix())
 
 
-def single(results: Path, name: str) -> dict[str, Any]:
-    """Its `metrics` and its `config`. ValueError if no such run is kept."""
+def single_run(results: Path, name: str) -> dict[str, Any]:
+    """The `metrics` and `config` of results/NAME.json. Raises ValueError if there is no such run."""
     path = results / f"{name}.json"
     if not path.is_file():
-        kept = sorted(path.stem for path in results.glob("*.json"))
-        raise ValueError(f"no run {name} is kept{did_you_mean(name, kept)}")
+        archived = sorted(path.stem for path in results.glob("*.json"))
+        raise ValueError(f"no run {name} is archived{did_you_mean(name, archived)}")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
 
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A table's kept runs, as a template speaks of them; scores are in percent.
+    """A table's archived runs, for templates; scores are in percent.
 
-    place: their folder, from `results`; of an analysis, which has none, as if it had one.
+    place: the folder of the runs, relative to `results`; for an analysis, where its folder would be.
     """
 
     page: Page
     results: Path
     place: str
 
-    def without_heaviest(self) -> Measured:
-        """The same without the sentence of test that holds much of it. ValueError if none does."""
-        return replace(self, page=one_sentence.without(self.page))
+    def without_dominant_sentence(self) -> Measured:
+        """The same without the dominant sentence of the test set. Raises ValueError if there is none."""
+        return replace(self, page=scores.drop_sentence(self.page))
 
     def row(self, label: str) -> Result:
-        """ValueError if there is none."""
+        """The row of that label. Raises ValueError if there is none."""
         rows = {result.row.label: result for result in self.page.results}
         if label not in rows:
             raise ValueError(
@@ -94,20 +94,20 @@ class Measured:
         return rows[label]
 
     def of(self, label: str) -> Result:
-        """The row. ValueError if there is none, or no run of it."""
-        found = self.row(label)
-        if not found.scores:
+        """The row of that label. Raises ValueError if there is none, or no run of it."""
+        result = self.row(label)
+        if not result.scores:
             raise ValueError(f"{self.page.table.name} has no run of row {truncated_repr(label)}")
-        return found
+        return result
 
     def ours(self, label: str) -> str:
         """Mean ± standard deviation (seeds)."""
-        found = self.of(label).measured
-        assert found is not None
-        return f"{found.mean:.2f}{deviation(found.sd, found.n)}"
+        summary = self.of(label).measured
+        assert summary is not None
+        return f"{summary.mean:.2f}{deviation(summary.sd, summary.n)}"
 
     def dev(self, label: str) -> float:
-        """On dev, in the epochs that it chose: the mean."""
+        """The mean score on dev, in the epochs that dev chose."""
         runs = self.of(label).runs.values()
         return 100 * mean(run.metrics["dev"][run.primary_metric] for run in runs)
 
@@ -115,7 +115,7 @@ class Measured:
         return f"{self.number(label):.2f}"
 
     def number(self, label: str) -> float:
-        """The published one. ValueError where the paper has none, or words."""
+        """The published number. Raises ValueError if the paper has none, or text."""
         published = self.row(label).row.published
         if not isinstance(published, int | float):
             place = f"{self.page.table.name}, row {truncated_repr(label)}"
@@ -123,35 +123,35 @@ class Measured:
         return published
 
     def remarks(self) -> str:
-        """On test sets of which one sentence holds much."""
-        return " ".join(one_sentence.remarks(self.page))
+        """Remarks on test sets with a dominant sentence."""
+        return " ".join(scores.remarks(self.page))
 
     def difference(self, a: str, b: str, base: Measured | None = None) -> str:
-        """Ours of row a minus ours of row b, which may be of another table, `base`."""
+        """Our score of row a minus that of row b, which may be of another table, `base`."""
         return f"{statistics.difference(self.of(a).scores, (base or self).of(b).scores).mean:+.2f}"
 
     def dev_difference(self, a: str, b: str, base: Measured | None = None) -> str:
-        """As `difference`, of `dev`."""
+        """The difference of `dev` of two rows."""
         return f"{self.dev(a) - (base or self).dev(b):+.2f}"
 
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
-        """As `difference`, with its interval and p where there are seeds enough."""
-        ours, theirs = self.of(a).scores, (base or self).of(b).scores
-        found = statistics.difference(ours, theirs)
-        if found.p is None:
-            return f"{found.mean:+.2f} ({of_seeds(ours, theirs)})"
-        return f"{found.mean:+.2f} ({interval(found.low, found.high)}, p {probability(found.p)})"
+        """The difference of two rows, with its interval and p if there are enough seeds."""
+        first, second = self.of(a).scores, (base or self).of(b).scores
+        gap = statistics.difference(first, second)
+        if gap.p is None:
+            return f"{gap.mean:+.2f} ({seed_counts(first, second)})"
+        return f"{gap.mean:+.2f} ({interval(gap.low, gap.high)}, p {probability(gap.p)})"
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:
-        """That rows a and b are equal, over seeds and sentences; of one seed each, over sentences alone."""
+        """p of two rows being equal, over seeds and sentences; with one seed each, over sentences alone."""
         return probability(compare(self.of(a), (base or self).of(b)).over_sentences.p)
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
-        """As `difference`, of the paper's numbers."""
+        """The difference of two published numbers."""
         return f"{self.number(a) - (base or self).number(b):+.2f}"
 
     def published_also(self, label: str, name: str) -> str:
-        """What the paper prints beside a score, such as a difference. ValueError if nothing."""
+        """A figure that the paper prints beside a score, such as a difference. Raises ValueError if it has none."""
         also = self.row(label).row.also
         if name not in also:
             place = f"{self.page.table.name}, row {truncated_repr(label)}"
@@ -159,37 +159,38 @@ class Measured:
         return f"{also[name]:+.2f}"
 
     def linked(self, text: str) -> str:
-        """A link to the page of all its rows."""
+        """A link to the page of all rows."""
         return f"[{text}]({self.place}/{pages.PAGE})"
 
-    def had(self) -> list[Result]:
+    def measured_rows(self) -> list[Result]:
         """The rows with runs."""
         return [result for result in self.page.results if result.scores]
 
     def rows(self) -> str:
-        return as_markdown(grid(self.had()))
+        """A table of the rows with runs."""
+        return as_markdown(score_grid(self.measured_rows()))
 
     def rows_and_costs(self) -> str:
-        """With the weights of the model alone, words, characters, output and biases apart."""
-        had = self.had()
-        scores = grid(had)
-        lines = [[*line, *costs(result)] for line, result in zip(scores.lines, had, strict=True)]
-        return as_markdown(Grid([*scores.headings, "weights of the model", "s per epoch"], lines))
+        """A table of the rows with runs, with the weights of the model alone and the seconds per epoch.
+
+        Weights exclude words, characters, the output layer and biases.
+        """
+        results = self.measured_rows()
+        grid = score_grid(results)
+        lines = [[*line, *costs(result)] for line, result in zip(grid.lines, results, strict=True)]
+        return as_markdown(Grid([*grid.headings, "weights of the model", "s per epoch"], lines))
 
     def hours(self) -> str:
         return f"{pages.cost(self.page.runs, self.page.trials)[1]:.1f}"
 
     def plots(self) -> str:
-        """A picture along the table's axis or, where it has none, for each corpus: rows with runs, and what
-        its bars are.
-        """
-        had = Page(self.page.table, tuple(self.had()), self.page.deviations)
+        """The plots of the rows with runs, and what their bars are; along the table's axis or for each corpus."""
+        page = Page(self.page.table, tuple(self.measured_rows()), self.page.deviations)
         stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
-        plots = varied(had)
-        shown = [self.shown(plot, f"{stem}-{place}") for place, plot in enumerate(plots, start=1)]
-        return "\n\n".join([*shown, BARS])
+        plots = enumerate(score_plots(page), start=1)
+        return "\n\n".join([*(self._linked_plot(plot, f"{stem}-{number}") for number, plot in plots), BARS])
 
-    def shown(self, plot: Plot, name: str) -> str:
+    def _linked_plot(self, plot: Plot, name: str) -> str:
         path = self.results / PLOTS / f"{name}.svg"
         path.parent.mkdir(exist_ok=True)
         path.write_text(svg.standalone(plot), encoding="utf-8")
@@ -197,6 +198,6 @@ class Measured:
 
 
 def costs(result: Result) -> tuple[str, str]:
-    """Of a row with runs."""
+    """Weights of the model and seconds per epoch, of a row with runs."""
     run = next(iter(result.runs.values()))
     return f"{run.metrics['model_weights']:,}", f"{result.cost()['seconds_per_epoch']:.1f}"

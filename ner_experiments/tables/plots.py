@@ -1,7 +1,4 @@
-"""What a table varies, read from the overrides of its rows: a number to be the axis, or kinds of things.
-
-The paper's points beside ours: along a number that the table varies, or row by row.
-"""
+"""Plots of a published table: the paper's points beside ours, along a number that the table varies, or row by row."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from ner_experiments.config import overrides
-from ner_experiments.config.overrides import named, numeric, varying
+from ner_experiments.config.overrides import display_name, numeric, varying
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, deviation, interval, printed
@@ -24,28 +21,29 @@ from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import CHUNK, Table
 from ner_experiments.tables.svg import (
     MUTED,
-    ROW,
+    ROW_HEIGHT,
     SERIES,
     Plot,
     drawing,
     inline,
     label_rows,
+    label_width,
     legends_above,
-    look,
-    width_of,
+    series_style,
 )
 
-FEWEST = 3
-"""Values that make an axis of a setting."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """A row's place on the axis. `series`: what else sets it apart from others."""
-
-    x: float
-    series: str
-    result: Result
+PAPER, OURS = "published", "ours"
+MIN_POINTS = 3
+"""Rows alike in all other settings that make a numeric setting an axis."""
+LOG_RATIO = 16
+"""Largest over smallest value from which an axis is logarithmic."""
+MAX_LABEL = 60
+"""Characters of a label."""
+BARS = (
+    "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
+    "deviation where it states one."
+)
+DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
 
 
 @dataclass(frozen=True)
@@ -58,8 +56,17 @@ class Axis:
 
     @property
     def label(self) -> str:
-        with_it = f" (with {', '.join(map(named, self.coupled))})" if self.coupled else ""
-        return named(self.key) + with_it
+        coupled = f" (with {', '.join(map(display_name, self.coupled))})" if self.coupled else ""
+        return display_name(self.key) + coupled
+
+
+@dataclass(frozen=True)
+class Point:
+    """A row's position on the axis. `series`: the settings that distinguish it from other rows there."""
+
+    x: float
+    series: str
+    result: Result
 
 
 @dataclass(frozen=True)
@@ -70,79 +77,103 @@ class Panel:
     results: tuple[Result, ...]
 
 
+def score_plots(page: Page) -> list[Plot]:
+    """One plot along the number that the table varies; without one, a plot of the rows for each panel."""
+    if axis := axis_of(page):
+        return [axis_plot(axis, "axis", unit_of(page.table, page.results))]
+    return [
+        row_plot(panel, f"rows-{number}", unit_of(page.table, panel.results))
+        for number, panel in enumerate(panels(page))
+    ]
+
+
+def unit_of(table: Table, results: Iterable[Result]) -> str:
+    """The unit of the scores, from the runs of the results, or without runs from the table's title."""
+    if table.command:
+        return "phrases of 4"
+    if table.analysis:
+        chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
+        return "points of recall" if chunks else "points of F1"
+    names = dict(PRIMARY_METRIC.values())
+    metrics = {names[run.primary_metric] for result in results for run in result.runs.values()}
+    metrics = metrics or {name for name in names.values() if name in table.title}
+    return f"test {metrics.pop()}" if len(metrics) == 1 else "test score"
+
+
+def axis_of(page: Page) -> Axis | None:
+    """The first number that the table varies with at least `MIN_POINTS` rows alike in all else, or None.
+
+    A non-numeric setting with a different value in each of these rows is what the rows are about; then the number is
+    no axis. Other numbers that qualify are coupled to the first.
+    """
+    rows = [(settings(page.table, result), result) for result in page.results if result.row.run is not None]
+    keys = varying([row for row, _ in rows])
+    numbers = numeric([row for row, _ in rows], keys)
+    choices = [key for key in keys if key not in numbers]
+    candidates = []
+    for key in numbers:
+        points = [Point(float(row[key]), series_name(row, choices), result) for row, result in rows]
+        sizes = Counter(point.series for point in points)
+        distinct = len({(point.x, point.series) for point in points}) == len(points)
+        if distinct and max(sizes.values()) >= MIN_POINTS:
+            candidates.append(Axis(key, tuple(sorted(points, key=lambda point: point.x))))
+    if not candidates:
+        return None
+    return replace(candidates[0], coupled=tuple(other.key for other in candidates[1:]))
+
+
 def settings(table: Table, result: Result) -> dict[str, str]:
-    """The overrides that make the row, by key; nothing for one that is not run."""
+    """The overrides that make the row, by key; empty for a row that is not run."""
     if result.row.run is None:
         return {}
     return overrides.settings(joined(table.base, result.row.run))
 
 
-def axis_of(page: Page) -> Axis | None:
-    """The first number that the table varies along which there are at least three rows alike in all else.
-
-    A setting that has another value in each of them, and is no number, is what the rows are about; the number
-    is then no axis. Further such numbers are named with it.
-    """
-    rows = [(settings(page.table, it), it) for it in page.results if it.row.run is not None]
-    keys = varying([row for row, _ in rows])
-    numbers = numeric([row for row, _ in rows], keys)
-    kinds = [key for key in keys if key not in numbers]
-    found = []
-    for key in numbers:
-        points = [Point(float(row[key]), name(row, kinds), result) for row, result in rows]
-        lines = Counter(point.series for point in points)
-        distinct = len({(point.x, point.series) for point in points}) == len(points)
-        if distinct and max(lines.values()) >= FEWEST:
-            found.append(Axis(key, tuple(sorted(points, key=lambda point: point.x))))
-    if not found:
-        return None
-    return replace(found[0], coupled=tuple(other.key for other in found[1:]))
-
-
-def name(row: Mapping[str, str], keys: Sequence[str]) -> str:
+def series_name(row: Mapping[str, str], keys: Sequence[str]) -> str:
     return ", ".join(row[key].rpartition("/")[2] for key in keys if key in row)
 
 
 def panels(page: Page) -> list[Panel]:
-    """The rows with a figure, by what they are scored on: the corpus, or the tag of a figure.
+    """The rows with a score, grouped by what they are scored on: the corpus, or the tag of a figure.
 
-    A cited row belongs where its label says what only the labels of that panel say, such as "POS".
+    A cited row belongs to the panel whose labels alone share a word with its label, such as "POS".
     """
-    of_panel: dict[str, list[Result]] = {}
-    names = {chosen(page, it): corpus(it) for it in reversed(page.results) if it.runs}
+    names = {data_choice(page, result): corpus(result) for result in reversed(page.results) if result.runs}
+    by_title: dict[str, list[Result]] = {}
     for result in page.results:
-        if is_figure(result) and not result.row.cited:
-            of_panel.setdefault(scored_on(page, result, names), []).append(result)
-    shared = {key: common(found) for key, found in of_panel.items()}
+        if has_score(result) and not result.row.cited:
+            by_title.setdefault(scored_on(page, result, names), []).append(result)
+    common_words = {title: set.intersection(*map(words, results)) for title, results in by_title.items()}
     for result in page.results:
-        if is_figure(result) and result.row.cited:
-            at_home = [key for key in of_panel if len(of_panel) == 1 or own(key, shared) & words(result)]
-            for key in at_home[:1]:
-                of_panel[key].append(result)
+        if has_score(result) and result.row.cited:
+            for title in by_title:
+                if len(by_title) == 1 or unique_words(title, common_words) & words(result):
+                    by_title[title].append(result)
+                    break
     order = {result.row.label: number for number, result in enumerate(page.results)}
     return [
-        Panel(key, tuple(sorted(found, key=lambda it: order[it.row.label])))
-        for key, found in of_panel.items()
+        Panel(title, tuple(sorted(results, key=lambda result: order[result.row.label])))
+        for title, results in by_title.items()
     ]
 
 
-def is_figure(result: Result) -> bool:
+def has_score(result: Result) -> bool:
     return isinstance(result.row.published, int | float) or bool(result.scores)
 
 
 def scored_on(page: Page, result: Result, names: Mapping[str, str]) -> str:
-    """Of a row without runs the name that runs have with the same choice of data, if there are any."""
+    """The title of the row's panel. `names` maps choices of data to the corpus names of their runs, if any."""
     measure = result.row.measure
     if measure is None:
-        choice = chosen(page, result)
+        choice = data_choice(page, result)
         return corpus(result) if result.runs else names.get(choice, choice)
-    if measure.figure == "chunk":
+    if measure.figure == CHUNK:
         return f"tag {measure.key}"
     return measure.of.partition(",")[0]
 
 
-def chosen(page: Page, result: Result) -> str:
-    """The choice of data that makes the row, or that of the page's deviations."""
+def data_choice(page: Page, result: Result) -> str:
+    """The choice of data in the page's deviations or, without one, in the row."""
     return (settings(page.table, result) | overrides.settings(page.deviations)).get("data", "")
 
 
@@ -154,140 +185,73 @@ def words(result: Result) -> set[str]:
     return set(re.findall(r"\w+", result.row.label))
 
 
-def common(results: Sequence[Result]) -> set[str]:
-    return set.intersection(*map(words, results))
+def unique_words(title: str, common_words: Mapping[str, set[str]]) -> set[str]:
+    """The words that all labels of one panel share, without those that all labels of another share."""
+    others = [found for other, found in common_words.items() if other != title]
+    return common_words[title] - set().union(*others)
 
 
-def own(key: str, shared: Mapping[str, set[str]]) -> set[str]:
-    """What all labels of a panel say, and not all of another."""
-    others = [found for other, found in shared.items() if other != key]
-    return shared[key] - set().union(*others)
-
-
-PAPER, OURS = "published", "ours"
-RATIO = 16
-"""From here on, largest over smallest, an axis is logarithmic."""
-LONGEST = 60
-"""Letters of a label."""
-BARS = (
-    "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
-    "deviation where it states one."
-)
-DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
-
-
-def unit_of(table: Table, results: Iterable[Result]) -> str:
-    """What the results' scores are: by their runs, or where they have none by the table's title."""
-    if table.command:
-        return "phrases of 4"
-    if table.analysis:
-        chunks = any(row.measure and row.measure.figure == CHUNK for row in table.rows)
-        return "points of recall" if chunks else "points of F1"
-    names = dict(PRIMARY_METRIC.values())
-    kinds = {names[run.primary_metric] for result in results for run in result.runs.values()}
-    kinds = kinds or {name for name in names.values() if name in table.title}
-    return f"test {kinds.pop()}" if len(kinds) == 1 else "test score"
-
-
-def varied(page: Page) -> list[Plot]:
-    """Along the number that the table varies; without one, the rows below each other."""
-    if axis := axis_of(page):
-        return [along(axis, "axis", unit_of(page.table, page.results))]
-    return [
-        by_row(panel, f"rows-{number}", unit_of(page.table, panel.results))
-        for number, panel in enumerate(panels(page))
-    ]
-
-
-def along(axis: Axis, name: str, unit: str) -> Plot:
-    """Lines along the axis, one for each series; two pictures where the two are not of the same data."""
+def axis_plot(axis: Axis, name: str, unit: str) -> Plot:
+    """One line along the axis per series; published and ours in two plots if they are of different data."""
     comparable = all(point.result.comparable for point in axis.points)
     lines = list(dict.fromkeys(point.series for point in axis.points))
     sides = [(PAPER, OURS)] if comparable else [(PAPER,), (OURS,)]
     with drawing(520 if comparable else 760, 320) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for number, series in enumerate(lines):
-                own = [point for point in axis.points if point.series == series]
+                points = [point for point in axis.points if point.series == series]
                 for kind in kinds:
-                    draw_line(axes, kind, own, number, series)
-            scale(axes, [point.x for point in axis.points])
+                    draw_line(axes, kind, points, number, series)
+            set_ticks(axes, [point.x for point in axis.points])
             axes.set_xlabel(axis.label)
             axes.set_ylabel(unit if comparable else f"{unit}, {kinds[0]}")
             axes.grid(axis="y")
         legends_above(figure)
         title = f"{unit} by {axis.label}"
         svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, grid([point.result for point in axis.points]))
+    return Plot(svg, title, score_grid([point.result for point in axis.points]))
 
 
 def draw_line(axes: Axes, kind: str, points: Sequence[Point], number: int, series: str) -> None:
-    look = look_of(kind, number)
-    own = [point for point in points if centre(point.result, kind) is not None]
-    if not own:
+    points = [point for point in points if center(point.result, kind) is not None]
+    if not points:
         return
-    values: list[Any] = [centre(point.result, kind) for point in own]
-    line: dict[str, Any] = {
-        "linestyle": "--" if kind == PAPER else "-",
-        "linewidth": 1.2 if kind == PAPER else 1.8,
-    }
+    values: list[Any] = [center(point.result, kind) for point in points]
+    style = series_style(number % len(SERIES))
+    style |= {"linestyle": "-", "linewidth": 1.8}
+    if kind == PAPER:
+        style |= {"linestyle": "--", "linewidth": 1.2, "markerfacecolor": "none"}
     axes.errorbar(
-        [point.x for point in own], values, yerr=errors(own, kind), label=f"{series or 'score'}, {kind}",
-        capsize=3, elinewidth=1.2, **look, **line,
+        [point.x for point in points], values, label=f"{series or 'score'}, {kind}",
+        yerr=error_bars([half_width(point.result, kind) for point in points]),
+        capsize=3, elinewidth=1.2, **style,
     )  # fmt: skip
 
 
-def look_of(kind: str, number: int) -> dict[str, Any]:
-    """The paper's marks are open, ours are full."""
-    return look(number % len(SERIES)) | ({"markerfacecolor": "none"} if kind == PAPER else {})
-
-
-def centre(result: Result, kind: str) -> float | None:
-    if kind == OURS:
-        return result.measured.mean if result.measured else None
-    published = result.row.published
-    return float(published) if isinstance(published, int | float) else None
-
-
-def reach(result: Result, kind: str) -> float:
-    """Half the length of the bar through a mark."""
-    if kind == PAPER:
-        return result.row.sd or 0.0
-    ours = result.measured
-    return 0.0 if ours is None or ours.high is None else ours.high - ours.mean
-
-
-def errors(points: Sequence[Point], kind: str) -> list[float] | None:
-    found = [reach(point.result, kind) for point in points]
-    return bars(found)
-
-
-def bars(reaches: Sequence[float]) -> list[float] | None:
-    """None of no length, which would be a cap across the mark."""
-    return [value or math.nan for value in reaches] if any(reaches) else None
-
-
-def scale(axes: Axes, values: Sequence[float]) -> None:
-    """A tick at each value that the paper has."""
+def set_ticks(axes: Axes, values: Sequence[float]) -> None:
+    """A tick at each value that the paper has; a logarithmic scale from `LOG_RATIO`."""
     ticks = sorted(set(values))
-    if ticks[0] > 0 and ticks[-1] / ticks[0] >= RATIO:
+    if ticks[0] > 0 and ticks[-1] / ticks[0] >= LOG_RATIO:
         axes.set_xscale("log", base=2)
     axes.set_xticks(ticks)
     axes.xaxis.set_major_formatter(ScalarFormatter())
     axes.minorticks_off()
 
 
-def by_row(panel: Panel, name: str, unit: str) -> Plot:
-    """A line of the picture for each row, the first on top; beside each other where they do not compare."""
+def row_plot(panel: Panel, name: str, unit: str) -> Plot:
+    """One line of the plot per row, the first on top; published and ours side by side if not comparable."""
     comparable = all(result.comparable for result in panel.results)
     labels = [result.row.label for result in panel.results]
-    shown = tuple(kind for kind in (PAPER, OURS) if any(centre(it, kind) is not None for it in panel.results))
-    sides = [shown] if comparable else [(kind,) for kind in shown]
-    width = 340 * len(sides) + 60 + width_of(labels, LONGEST)
-    with drawing(width, 66 + ROW * len(labels)) as figure:
+    drawn = tuple(
+        kind for kind in (PAPER, OURS) if any(center(result, kind) is not None for result in panel.results)
+    )
+    sides = [drawn] if comparable else [(kind,) for kind in drawn]
+    width = 340 * len(sides) + 60 + label_width(labels, MAX_LABEL)
+    with drawing(width, 66 + ROW_HEIGHT * len(labels)) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for kind in kinds:
                 draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 else 0)
-            label_rows(axes, labels, LONGEST)
+            label_rows(axes, labels, MAX_LABEL)
             axes.grid(axis="both")
             axes.xaxis.set_major_locator(MaxNLocator(6))
             axes.set_xlabel(unit if comparable else f"{unit}, {kinds[0]}")
@@ -295,33 +259,55 @@ def by_row(panel: Panel, name: str, unit: str) -> Plot:
         legends_above(figure)
         title = f"{unit}, row by row" + (f": {panel.title}" if panel.title else "")
         svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, grid(panel.results))
+    return Plot(svg, title, score_grid(panel.results))
 
 
-def draw_rows(axes: Axes, kind: str, results: Sequence[Result], apart: float) -> None:
-    chosen: list[tuple[str, Callable[[Result], bool], str]] = [(OURS, lambda it: True, SERIES[0])]
+def draw_rows(axes: Axes, kind: str, results: Sequence[Result], offset: float) -> None:
+    """Draw the published scores that far above the rows' lines, and ours below."""
+    series: list[tuple[str, Callable[[Result], bool], str]] = [(OURS, lambda result: True, SERIES[0])]
     if kind == PAPER:
-        chosen = [
-            (PAPER, lambda it: not it.row.cited, SERIES[1]),
-            ("cited by the paper", lambda it: it.row.cited, MUTED),
+        series = [
+            (PAPER, lambda result: not result.row.cited, SERIES[1]),
+            ("cited by the paper", lambda result: result.row.cited, MUTED),
         ]
-    for label, belongs, color in chosen:
+    for label, belongs, color in series:
         rows = [
-            (number, it) for number, it in enumerate(results) if belongs(it) and centre(it, kind) is not None
+            (number, result)
+            for number, result in enumerate(results)
+            if belongs(result) and center(result, kind) is not None
         ]
         if not rows:
             continue
-        places = [number + (apart if kind == OURS else -apart) for number, _ in rows]
-        reaches = [reach(it, kind) for _, it in rows]
-        values: list[Any] = [centre(it, kind) for _, it in rows]
+        places = [number + (offset if kind == OURS else -offset) for number, _ in rows]
+        values: list[Any] = [center(result, kind) for _, result in rows]
         axes.errorbar(
-            values, places, xerr=bars(reaches), linestyle="",
+            values, places, xerr=error_bars([half_width(result, kind) for _, result in rows]), linestyle="",
             marker="o" if kind == OURS else "D", color=color, capsize=3, elinewidth=1.4, label=label,
             markerfacecolor=color if kind == OURS else "none",
         )  # fmt: skip
 
 
-def grid(results: Sequence[Result]) -> Grid:
+def center(result: Result, kind: str) -> float | None:
+    if kind == OURS:
+        return result.measured.mean if result.measured else None
+    published = result.row.published
+    return float(published) if isinstance(published, int | float) else None
+
+
+def half_width(result: Result, kind: str) -> float:
+    """Half the length of the error bar through a marker."""
+    if kind == PAPER:
+        return result.row.sd or 0.0
+    ours = result.measured
+    return 0.0 if ours is None or ours.high is None else ours.high - ours.mean
+
+
+def error_bars(half_widths: Sequence[float]) -> list[float] | None:
+    """Half widths for Matplotlib; bars of no length are omitted, as their caps would cross the marker."""
+    return [value or math.nan for value in half_widths] if any(half_widths) else None
+
+
+def score_grid(results: Sequence[Result]) -> Grid:
     lines = []
     for result in results:
         ours, row = result.measured, result.row

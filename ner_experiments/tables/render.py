@@ -1,32 +1,97 @@
-"""A published table beside what was measured, as CSV or JSON.
-
-A published table beside what was measured, as Markdown or LaTeX.
-"""
+"""A published table beside what was measured, as Markdown, LaTeX, CSV or JSON."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
 from ner_experiments.tables import scores
 from ner_experiments.tables.scores import Comparison, Page, Result
+from ner_experiments.tables.spec import Published
+
+OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
+LEGEND = f'{OURS} "Expected": whether the published number lies where further runs of ours would be expected.'
+TRIALS = (
+    "Phrases of 4. Ours: the mean over trainings ± standard deviation (trainings), and its 95 % interval."
+)
+ANALYZED = f"{LEGEND} A difference is taken seed by seed, over the seeds that both rows have."
+COMPARED = (
+    "Each row against the one on its data with the best published number, or without any the first. p over "
+    "seeds: Student's or Welch's t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh "
+    "2000). Last: with how many seeds a row a difference of this size would be seen four times out of five."
+)
+ORACLE_EPOCH = (
+    "Oracle epoch gain: the best epoch on test minus the one that dev chose, in points (audit.peek=true)."
+)
+
+RESULT_HEADINGS = (
+    *("", "published", "ours", "95 %", "ours - published", "expected", "parameters", "s per epoch"),
+    "oracle epoch gain",
+)
+COMPARISON_HEADINGS = (
+    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds to see it"),
+)
+SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
+"""The columns of a CSV file for what was measured."""
+LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "<": r"$<$",
+}
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headings and lines of text; all columns but the first are numbers."""
+
+    headings: Sequence[str]
+    lines: Sequence[Sequence[str]]
+
+
+def markdown(page: Page) -> str:
+    parts = [f"# {page.table.title}", f"{page.table.source}."]
+    if page.deviations:
+        parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
+    table = results(page)
+    parts += [as_markdown(table), legend(page)]
+    if table.headings == RESULT_HEADINGS:
+        parts.append(ORACLE_EPOCH)
+    if compared := page.comparisons():
+        parts += [as_markdown(comparisons(compared)), COMPARED]
+    if remarks := notes(page):
+        parts.append("\n".join(f"- {remark}" for remark in remarks))
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(page: Page) -> str:
+    """For \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text."""
+    parts = [escaped(f"{page.table.title}. {page.table.source}.")]
+    if page.deviations:
+        parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
+    parts.append(as_latex(results(page)))
+    if compared := page.comparisons():
+        parts.append(as_latex(comparisons(compared)))
+    parts += map(escaped, notes(page))
+    return "\n\n".join(parts) + "\n"
 
 
 def as_csv(page: Page) -> str:
-    """One line a row, a column each figure; empty where there is none."""
+    """One line per row and one column per figure; empty cells where there is none."""
     lines = records(page)
     file = io.StringIO()
-    own = [key for key in lines[0] if key not in ("measured", "also", "reads")]
+    published = [key for key in lines[0] if key not in ("measured", "also", "reads")]
     writer = csv.writer(file, lineterminator="\n")
-    measured = ("mean", "sd", "n", "low", "high", "difference", "expected")
-    writer.writerow([*own, *measured])
+    writer.writerow([*published, *SUMMARY])
     for line in lines:
-        ours = line["measured"] or {}
-        writer.writerow([line[key] for key in own] + [ours.get(key) for key in measured])
+        measured = line["measured"] or {}
+        writer.writerow([line[key] for key in published] + [measured.get(key) for key in SUMMARY])
     return file.getvalue()
 
 
@@ -37,7 +102,7 @@ def as_json(page: Page) -> str:
         "source": page.table.source,
         "deviations": list(page.deviations),
         "rows": records(page),
-        "comparisons": [compared_record(item) for item in page.comparisons()],
+        "comparisons": [comparison_record(comparison) for comparison in page.comparisons()],
         "notes": notes(page),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -73,91 +138,37 @@ def measured_record(result: Result) -> dict[str, Any] | None:
         "expected": against.inside if against else None,
         "also": result.also(),
         "cost": result.cost(),
-        "price_of_peeking": result.price_of_peeking(),
+        "oracle_epoch_gain": result.oracle_epoch_gain(),
         "scores": dict(result.scores),
         "folders": {seed: str(run.folder) for seed, run in result.runs.items()},
     }
 
 
-def compared_record(item: Comparison) -> dict[str, Any]:
+def comparison_record(comparison: Comparison) -> dict[str, Any]:
     return {
-        "row": item.row.label,
-        "reference": item.reference.label,
-        "difference": item.over_seeds.mean,
-        "low": item.over_seeds.low,
-        "high": item.over_seeds.high,
-        "test_over_seeds": item.over_seeds.test,
-        "p_over_seeds": item.over_seeds.p,
-        "p_over_seeds_and_sentences": item.over_sentences.p,
-        "seeds_needed": item.seeds,
+        "row": comparison.row.label,
+        "reference": comparison.reference.label,
+        "difference": comparison.over_seeds.mean,
+        "low": comparison.over_seeds.low,
+        "high": comparison.over_seeds.high,
+        "test_over_seeds": comparison.over_seeds.test,
+        "p_over_seeds": comparison.over_seeds.p,
+        "p_over_seeds_and_sentences": comparison.over_sentences.p,
+        "seeds_needed": comparison.seeds,
     }
-
-
-OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
-LEGEND = f'{OURS} "Expected": whether the published number lies where further runs of ours would be expected.'
-TRIALS = (
-    "Phrases of 4. Ours: the mean over trainings ± standard deviation (trainings), and its 95 % interval."
-)
-ANALYSED = f"{LEGEND} A difference is taken seed by seed, over the seeds that both rows have."
-COMPARED = (
-    "Each row against the one on its data with the best published number, or without any the first. p over "
-    "seeds: Student's or Welch's t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh "
-    "2000). Last: with how many seeds a row a difference of this size would be seen four times out of five."
-)
-
-
-PEEKED = "Price of peeking: the best epoch on test minus the one that dev chose, in points (audit.peek=true)."
-HEADINGS = (
-    *("", "published", "ours", "95 %", "ours - published", "expected", "parameters", "s per epoch"),
-    "price of peeking",
-)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Headings and lines of text; all columns but the first are numbers."""
-
-    headings: Sequence[str]
-    lines: Sequence[Sequence[str]]
-
-
-def markdown(page: Page) -> str:
-    parts = [f"# {page.table.title}", f"{page.table.source}."]
-    if page.deviations:
-        parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
-    table = results(page)
-    parts += [as_markdown(table), legend(page)]
-    if table.headings == HEADINGS:
-        parts.append(PEEKED)
-    if compared := page.comparisons():
-        parts += [as_markdown(comparisons(compared)), COMPARED]
-    if remarks := notes(page):
-        parts.append("\n".join(f"- {remark}" for remark in remarks))
-    return "\n\n".join(parts) + "\n"
 
 
 def legend(page: Page) -> str:
     if page.table.command:
         return TRIALS
-    return ANALYSED if page.table.analysis else LEGEND
-
-
-def latex(page: Page) -> str:
-    """For \\usepackage{booktabs}: a tabular, a second one where rows are compared, and the notes as text."""
-    parts = [escaped(f"{page.table.title}. {page.table.source}.")]
-    if page.deviations:
-        parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
-    parts.append(as_latex(results(page)))
-    if compared := page.comparisons():
-        parts.append(as_latex(comparisons(compared)))
-    parts += map(escaped, notes(page))
-    return "\n\n".join(parts) + "\n"
+    return ANALYZED if page.table.analysis else LEGEND
 
 
 def results(page: Page) -> Grid:
-    lines, prices = [], [result.price_of_peeking() for result in page.results]
-    headings = HEADINGS[:-1] if set(prices) == {None} else HEADINGS
-    for (number, result), price in zip(numbered(page), prices, strict=True):
+    """The published and measured scores of all rows; without the last column if no run has an oracle epoch."""
+    lines, gains = [], [result.oracle_epoch_gain() for result in page.results]
+    headings = RESULT_HEADINGS[:-1] if set(gains) == {None} else RESULT_HEADINGS
+    for (number, result), gain in zip(numbered(page), gains, strict=True):
         row, ours, against, cost = result.row, result.measured, result.against, result.cost()
         lines.append(
             [
@@ -169,14 +180,14 @@ def results(page: Page) -> Grid:
                 {None: "", True: "yes", False: "no"}[against.inside if against else None],
                 f"{cost['parameters']:,}" if cost else "",
                 f"{cost['seconds_per_epoch']:.1f}" if cost else "",
-                "" if price is None else f"{price:+.2f}",
+                "" if gain is None else f"{gain:+.2f}",
             ][: len(headings)]
         )
     return Grid(headings, lines)
 
 
 def measured(page: Page, result: Result) -> str:
-    """Its mean; or that it was not run, and what that would take besides what the other rows had."""
+    """The row's mean, or that it was not run, with what a run needs that no other row has read."""
     ours = result.measured
     if ours is not None:
         return f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}{brackets(result.also())}"
@@ -186,46 +197,45 @@ def measured(page: Page, result: Result) -> str:
     return f"not run: needs {', '.join(needs)}" if needs else "not run"
 
 
-def comparisons(items: Sequence[Comparison]) -> Grid:
+def comparisons(compared: Sequence[Comparison]) -> Grid:
     lines = [
         [
-            f"{item.row.label} - {item.reference.label}",
-            f"{item.over_seeds.mean:+.2f}",
-            interval(item.over_seeds.low, item.over_seeds.high),
-            "" if item.over_seeds.p is None else probability(item.over_seeds.p),
-            probability(item.over_sentences.p),
-            "" if item.seeds is None else f"{item.seeds:,}",
+            f"{comparison.row.label} - {comparison.reference.label}",
+            f"{comparison.over_seeds.mean:+.2f}",
+            interval(comparison.over_seeds.low, comparison.over_seeds.high),
+            "" if comparison.over_seeds.p is None else probability(comparison.over_seeds.p),
+            probability(comparison.over_sentences.p),
+            "" if comparison.seeds is None else f"{comparison.seeds:,}",
         ]
-        for item in items
+        for comparison in compared
     ]
-    headings = ("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds to see it")
-    return Grid(headings, lines)
-
-
-def numbered(page: Page) -> list[tuple[int, Result]]:
-    """Each row with the number that its note has, or would have."""
-    found, number = [], 1
-    for result in page.results:
-        found.append((number, result))
-        number += bool(result.row.note)
-    return found
+    return Grid(COMPARISON_HEADINGS, lines)
 
 
 def notes(page: Page) -> list[str]:
-    """On rows, by their numbers; on the table; on the test sets; and why runs could not be told."""
+    """Notes on rows, by number, on the table and on the test sets, and why runs were not used."""
     table = page.table
-    found = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
-    found += table.notes
+    texts = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
+    texts += table.notes
     if table.analysis:
-        found.append(f"Made from the runs of {table.analysis}.")
+        texts.append(f"Made from the runs of {table.analysis}.")
     if table.command:
-        found.append(f"Measured by `{table.command}`.")
-    found += scores.remarks(page)
+        texts.append(f"Measured by `{table.command}`.")
+    texts += scores.remarks(page)
     reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
-    return found + [f"Not measured: {reason}" for reason in reasons]
+    return texts + [f"Not measured: {reason}" for reason in reasons]
 
 
-def printed(published: Any) -> str:
+def numbered(page: Page) -> list[tuple[int, Result]]:
+    """Each row with the number of its note; a row without one has the number of the next note."""
+    pairs, number = [], 1
+    for result in page.results:
+        pairs.append((number, result))
+        number += bool(result.row.note)
+    return pairs
+
+
+def printed(published: Published) -> str:
     if isinstance(published, list):
         return " / ".join(published)
     return f"{published:.2f}" if isinstance(published, float) else str("" if published is None else published)
@@ -235,7 +245,7 @@ def deviation(sd: float | None, runs: int | None) -> str:
     return ("" if sd is None else f" ± {sd:.2f}") + ("" if runs is None else f" ({runs})")
 
 
-def brackets(figures: Any) -> str:
+def brackets(figures: Mapping[str, float]) -> str:
     return f" [{', '.join(f'{name} {value:.2f}' for name, value in figures.items())}]" if figures else ""
 
 
@@ -243,9 +253,9 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
 
 
-def of_seeds(ours: Sized, theirs: Sized) -> str:
-    """What stands in place of a difference's interval where a row has too few seeds for one."""
-    return "one seed" if len(ours) == len(theirs) else f"seeds: {len(ours)} against {len(theirs)}"
+def seed_counts(a: Sized, b: Sized) -> str:
+    """The numbers of seeds of two rows, shown where there are too few for the interval of their difference."""
+    return "one seed" if len(a) == len(b) else f"seeds: {len(a)} against {len(b)}"
 
 
 def probability(p: float) -> str:
@@ -264,16 +274,6 @@ def as_latex(grid: Grid) -> str:
     columns = "l" + "r" * (len(grid.headings) - 1)
     begin, end = f"\\begin{{tabular}}{{{columns}}}\n\\toprule", "\\bottomrule\n\\end{tabular}"
     return f"{begin}\n{lines[0]}\n\\midrule\n{body}\n{end}"
-
-
-LATEX = {
-    "\\": r"\textbackslash{}",
-    **{character: f"\\{character}" for character in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "±": r"$\pm$",
-    "<": r"$<$",
-}
 
 
 def escaped(text: str) -> str:

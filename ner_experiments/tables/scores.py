@@ -1,10 +1,8 @@
-"""How much of a test set stands in one sentence, such as a list of names, and what is measured without it.
+"""The scores of a published table's finished runs, row by row, and the significance of their differences.
 
-A tenth of all mentions in one sentence can decide which of two rows is ahead, whatever the seeds say.
-
-The figures of a row's finished runs, seed by seed.
-
-What finished runs make of a published table: scores row by row, and what their differences are worth.
+The figures of an analysis and the trials of `ner-experiments xor` are collected here too. The last section handles
+test sets with a dominant sentence, such as a long list of names: a tenth of all mentions in one sentence can
+decide which of two rows is ahead, whatever the seeds say.
 """
 
 from __future__ import annotations
@@ -23,87 +21,61 @@ from ner_experiments.analysis.ablation import recalls
 from ner_experiments.analysis.randomization import Randomization, randomization_test, score
 from ner_experiments.analysis.statistics import AgainstPublished, Difference, Summary
 from ner_experiments.build import read_corpus
-from ner_experiments.runs import run as runs
-from ner_experiments.runs.run import ArchivedRun, Run, format_counts
+from ner_experiments.runs.run import ArchivedRun, Run, finished, format_counts
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.xor.results import FILE, Trials, read
 
-SHARE = 0.05
-"""Of all that is scored: a sentence that holds more is heavy."""
-SENTENCES = 100
-"""A test set of fewer has no heavy sentence: there the mean sentence holds much."""
-
-
-def heaviest(gold: Int[np.ndarray, " sentences"]) -> int | None:
-    """Of the sentences that are heavy the one that holds most, by its number, from 1; None if none is."""
-    if len(gold) < SENTENCES or gold.max() <= SHARE * gold.sum():
-        return None
-    return int(gold.argmax()) + 1
-
-
-def remarks(page: Page) -> list[str]:
-    """On each corpus of its runs that has a heavy sentence in test."""
-    found = []
-    for group in groups(page.results):
-        run = next(iter(group[0].runs.values()))
-        gold = run.counts()[:, -1]
-        if (number := heaviest(gold)) is not None:
-            test = f"{run.metrics['data']['name']}'s test, number {number:,}"
-            what = "tags" if run.metrics["task"] == "tags" else "mentions"
-            found.append(f"One sentence of {test}, has {gold[number - 1]:,} of its {gold.sum():,} {what}.")
-    return found
-
-
-def without(page: Page) -> Page:
-    """A page of kept runs, scored on test without its heaviest sentence. ValueError if none is heavy."""
-    return replace(page, results=tuple(one_fewer(result) for result in page.results))
-
-
-def one_fewer(result: Result) -> Result:
-    runs = {seed: scored_without(cast(ArchivedRun, run)) for seed, run in result.runs.items()}
-    return replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()})
-
-
-def scored_without(run: ArchivedRun) -> ArchivedRun:
-    """With its counts and score alone; of all else on test nothing, as in a run that was kept without."""
-    counts = run.counts()
-    if (number := heaviest(counts[:, -1])) is None:
-        raise ValueError(f"{run.folder}: no sentence of its test set holds more than {SHARE:.0%} of it")
-    counts = np.delete(counts, number - 1, axis=0)
-    content = {name: run.content[name] for name in ("label", "config", "epochs")}
-    content |= {"counts": format_counts(counts), "test_every_epoch": []}
-    return ArchivedRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)
-
-
-def by_seed(figure: str, runs: Mapping[int, Run], source: Any) -> dict[int, Figures]:
-    """`source` is the config of the runs' corpus, which may lie elsewhere now than when they were trained.
-
-    Of kept runs there is no figure "chunk". ValueError or OSError if all are kept ones, or if the corpus or a
-    run cannot be read.
-    """
-    if figure == CHUNK:
-        trained = {seed: run for seed, run in runs.items() if not isinstance(run, ArchivedRun)}
-        if runs and not trained:
-            kept = next(iter(runs.values())).folder
-            raise ValueError(f"{kept}: parts of a model are measured on its weights, and kept runs have none")
-        dev = read_corpus(source).splits["dev"]
-        return {seed: recalls(*build.load(run.folder), dev) for seed, run in trained.items()}
-    return {seed: {"": archive.f1_by_mention(run, figure)} for seed, run in runs.items()}
-
+DOMINANT_SHARE = 0.05
+"""A sentence with a larger share of all gold mentions (or tags) is dominant."""
+MIN_SENTENCES = 100
+"""A smaller test set has no dominant sentence: there, an average sentence has a large share."""
 
 Source = Callable[[Experiment], Mapping[int, Run]]
-"""Gives the runs of an experiment by seed; ValueError or OSError if they cannot be told."""
+"""Finds the runs of an experiment by seed. Raises ValueError or OSError if they cannot be identified."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A table with all that was measured for it.
+
+    deviations: the overrides that are not the paper's.
+    trials: for a table of `ner-experiments xor`, what that command stored, for these rows and others.
+    """
+
+    table: Table
+    results: tuple[Result, ...]
+    deviations: tuple[str, ...] = ()
+    trials: Trials | None = None
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs of all rows, row by row."""
+        return [run for result in self.results for run in result.runs.values()]
+
+    def needs(self, result: Result) -> list[str]:
+        """What a row without runs reads and no row with runs has read."""
+        available = {name for other in self.results if other.runs for name in other.reads}
+        return [name for name in dict.fromkeys(result.reads) if name not in available]
+
+    def comparisons(self) -> list[Comparison]:
+        """Each row compared with the reference of its data: the row with the best published number."""
+        comparisons = []
+        for group in groups(self.results):
+            best = reference(group)
+            comparisons += [compare(result, best) for result in group if result is not best]
+        return comparisons
 
 
 @dataclass(frozen=True)
 class Result:
-    """A row and what was measured for it: scores by seed, and their runs.
+    """A row and what was measured for it.
 
-    scores: on test, in percent; of trials, the phrases learned of four.
-    comparable: whether the published number is of the same data.
-    missing: why finished runs, if there are any, were not made use of.
-    reads: its corpus and its inputs' files, as `Experiment.reads`; empty where nothing is trained.
+    scores: by seed, on test, in percent; for trials, the number of phrases learned, of four.
+    runs: by seed.
+    comparable: whether the published number is for the same data.
+    missing: why finished runs, if there are any, were not used.
+    reads: the corpus and the files of the inputs, as `Experiment.reads`; empty if nothing is trained.
     """
 
     row: Row
@@ -119,12 +91,12 @@ class Result:
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """The corpus of its runs, as metrics.json has it; of a row with runs."""
+        """The corpus as recorded in metrics.json. Requires a run."""
         return dict(next(iter(self.runs.values())).metrics["data"])
 
     @property
     def against(self) -> AgainstPublished | None:
-        """Ours and the published number, where there are both and they speak of the same."""
+        """Our scores compared with the published number, if there are both and they are for the same data."""
         published, count = self.row.published, self.row.runs or 1
         if not (self.scores and self.comparable and isinstance(published, int | float)):
             return None
@@ -132,15 +104,18 @@ class Result:
         return statistics.against_published(self.scores.values(), published, sd=sd, runs=count)
 
     def also(self) -> dict[str, float]:
-        """The mean of each further figure that the paper prints and a run has, such as precision."""
+        """The mean of each further figure that both the paper and our runs have, such as precision."""
         reports = [run.metrics["test"] for run in self.runs.values()]
         names = [name for name in self.row.also if reports and name in reports[0]]
         return {name: 100 * float(np.mean([report[name] for report in reports])) for name in names}
 
-    def price_of_peeking(self) -> float | None:
-        """Best epoch on test minus the one that dev chose, in points: the mean over runs that peeked."""
-        prices = [max(peeked) - run.score for run in self.runs.values() if (peeked := run.test_every_epoch())]
-        return float(np.mean(prices)) if prices else None
+    def oracle_epoch_gain(self) -> float | None:
+        """Test score of the best epoch on test minus that of the epoch chosen by dev, in points.
+
+        The mean over the runs that scored test after every epoch; None without such runs.
+        """
+        gains = [max(scores) - run.score for run in self.runs.values() if (scores := run.test_every_epoch())]
+        return float(np.mean(gains)) if gains else None
 
     def cost(self) -> dict[str, float]:
         """Trained parameters, and seconds per epoch on whatever machine it was; empty without runs."""
@@ -153,9 +128,9 @@ class Result:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A row against the reference, on one test set: over seeds, and over seeds and sentences.
+    """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
 
-    seeds: with how many in each row a difference of this size would be seen four times out of five.
+    seeds: the number of seeds per row with which a difference of this size is detected four times out of five.
     """
 
     row: Row
@@ -165,88 +140,53 @@ class Comparison:
     seeds: int | None
 
 
-@dataclass(frozen=True)
-class Page:
-    """A table with all that was measured for it.
-
-    deviations: the overrides that are not the paper's.
-    trials: of a table of `ner-experiments xor` what that left, of these rows and others.
-    """
-
-    table: Table
-    results: tuple[Result, ...]
-    deviations: tuple[str, ...] = ()
-    trials: Trials | None = None
-
-    @property
-    def runs(self) -> list[Run]:
-        """Of all rows, row by row."""
-        return [run for result in self.results for run in result.runs.values()]
-
-    def needs(self, result: Result) -> list[str]:
-        """What a row without runs would read and no row with runs has."""
-        at_hand = {name for other in self.results if other.runs for name in other.reads}
-        return [name for name in dict.fromkeys(result.reads) if name not in at_hand]
-
-    def comparisons(self) -> list[Comparison]:
-        """Each row against the one on its data that the paper has the best number of."""
-        found = []
-        for group in groups(self.results):
-            best = reference(group)
-            found += [compare(result, best) for result in group if result is not best]
-        return found
-
-
-def collect(table: Table, further: Sequence[str] = (), source: Source | None = None) -> Page:
-    """The table with its runs, by default those in `output_dir`. ValueError as `experiments`."""
+def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | None = None) -> Page:
+    """The table with its runs, by default those in `output_dir`. Raises ValueError as `experiments`."""
     source = source or in_output_dir()
     if table.command:
-        return of_trials(table, further)
-    other = tuple(deviations(table, further))
-    comparable = "data" not in map(root, other)
-    of_row = {it.row.label: it for it in experiments(table, further)}
+        return collect_trials(table, extra_overrides)
+    others = tuple(deviations(table, extra_overrides))
+    comparable = "data" not in map(root, others)
+    by_label = {experiment.row.label: experiment for experiment in experiments(table, extra_overrides)}
     if table.analysis:
-        return Page(table, tuple(of_analysis(table, of_row, source, comparable=comparable)), other)
+        return Page(table, tuple(collect_analysis(table, by_label, source, comparable=comparable)), others)
     results = []
     for row in table.rows:
-        experiment = of_row.get(row.label)
-        found, missing = finished(experiment, source)
-        scores = {seed: run.score for seed, run in found.items()}
+        experiment = by_label.get(row.label)
+        runs, missing = scored_runs(experiment, source)
+        scores = {seed: run.score for seed, run in runs.items()}
         reads = experiment.reads() if experiment else ()
-        results.append(Result(row, scores, found, comparable, missing, reads))
-    return Page(table, tuple(results), other)
+        results.append(Result(row, scores, runs, comparable, missing, reads))
+    return Page(table, tuple(results), others)
 
 
 def in_output_dir() -> Source:
     fingerprints = build.Fingerprints()
-    return lambda experiment: runs.finished(experiment.cfg, fingerprints)
+    return lambda experiment: finished(experiment.cfg, fingerprints)
 
 
-def finished(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:
-    """Its runs that were scored on test, by seed, or why they cannot be told."""
+def scored_runs(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:
+    """The runs that were scored on test, by seed, and the reason if they cannot be identified."""
     if experiment is None:
         return {}, ""
     try:
-        found = source(experiment)
+        runs = source(experiment)
     except (ValueError, OSError) as error:
         return {}, str(error)
-    return {seed: run for seed, run in found.items() if "test" in run.metrics}, ""
+    return {seed: run for seed, run in runs.items() if "test" in run.metrics}, ""
 
 
-def of_analysis(
-    table: Table, of_row: Mapping[str, Experiment], source: Source, *, comparable: bool
+def collect_analysis(
+    table: Table, by_label: Mapping[str, Experiment], source: Source, *, comparable: bool
 ) -> list[Result]:
-    """What the `measure` of each row finds in the runs of the analysed table, seed by seed."""
+    """The `measure` of each row, computed from the runs of the analyzed table, seed by seed."""
 
     @cache
     def figures(label: str, figure: str) -> Mapping[int, Figures]:
-        found, missing = finished(of_row[label], source)
+        runs, missing = scored_runs(by_label[label], source)
         if missing:
             raise ValueError(missing)
-        if not found:
-            return {}
-
-        return by_seed(figure, found, of_row[label].cfg.data)
+        return figures_by_seed(figure, runs, by_label[label].cfg.data) if runs else {}
 
     results = []
     for row in table.rows:
@@ -258,56 +198,117 @@ def of_analysis(
     return results
 
 
-def of_trials(table: Table, further: Sequence[str]) -> Page:
-    """Phrases learned, seed by seed, as `ner-experiments xor` left them in output_dir/xor.
+def figures_by_seed(figure: str, runs: Mapping[int, Run], corpus: Any) -> dict[int, Figures]:
+    """The figures of runs by seed. `corpus` is its config, whose files may have moved since the training.
 
-    ValueError as `xor.trials.read`.
+    Archived runs have no figure "chunk". Raises ValueError or OSError if all runs are archived ones, or if the corpus
+    or a run cannot be read.
     """
-    if wrong := [item for item in further if root(item) != "output_dir"]:
-        raise ValueError(f"{table.name}: its rows are no training runs and take no overrides: {wrong[0]}")
-    path = output_dir(further) / "xor" / FILE
+    if figure == CHUNK:
+        trained = {seed: run for seed, run in runs.items() if not isinstance(run, ArchivedRun)}
+        if runs and not trained:
+            folder = next(iter(runs.values())).folder
+            raise ValueError(
+                f"{folder}: parts of a model are measured on its weights, and archived runs have none"
+            )
+        dev = read_corpus(corpus).splits["dev"]
+        return {seed: recalls(*build.load(run.folder), dev) for seed, run in trained.items()}
+    return {seed: {"": archive.f1_by_mention(run, figure)} for seed, run in runs.items()}
+
+
+def collect_trials(table: Table, extra_overrides: Sequence[str]) -> Page:
+    """The phrases learned, seed by seed, as `ner-experiments xor` stored them in output_dir/xor.
+
+    Raises ValueError as `xor.results.read`.
+    """
+    if refused := [item for item in extra_overrides if root(item) != "output_dir"]:
+        raise ValueError(f"{table.name}: its rows are no training runs and take no overrides: {refused[0]}")
+    path = output_dir(extra_overrides) / "xor" / FILE
     trials = read(path) if path.exists() else None
     results = []
     for row in table.rows:
         assert row.trial is not None
-        right = trials.right(*row.trial) if trials else []
-        results.append(Result(row, dict(enumerate(right))))
+        learned = trials.right(*row.trial) if trials else []
+        results.append(Result(row, dict(enumerate(learned))))
     return Page(table, tuple(results), trials=trials)
 
 
 def groups(results: Sequence[Result]) -> list[list[Result]]:
-    """Rows with runs, those together that were scored on the same data."""
-    found: dict[str, list[Result]] = {}
+    """The rows with runs, grouped by the data they were scored on."""
+    by_checksum: dict[str, list[Result]] = {}
     for result in results:
         if result.runs:
-            found.setdefault(result.data["checksum"], []).append(result)
-    return list(found.values())
+            by_checksum.setdefault(result.data["checksum"], []).append(result)
+    return list(by_checksum.values())
 
 
 def reference(group: Sequence[Result]) -> Result:
-    """What the others on its data are held against: the best published number, without any the first row."""
-    return max(group, key=lambda result: published(result.row))
+    """The row that the others on its data are compared with: the best published, or the first if none is."""
 
+    def published(result: Result) -> float:
+        return result.row.published if isinstance(result.row.published, int | float) else 0.0
 
-def published(row: Row) -> float:
-    return row.published if isinstance(row.published, int | float) else 0.0
+    return max(group, key=published)
 
 
 def compare(result: Result, reference: Result) -> Comparison:
-    ours, theirs = result.measured, reference.measured
+    ours, best = result.measured, reference.measured
     assert ours is not None
-    assert theirs is not None
-    gap = ours.mean - theirs.mean
-    spread = ours.sd is not None and theirs.sd is not None
+    assert best is not None
+    gap = ours.mean - best.mean
+    spread = ours.sd is not None and best.sd is not None
     return Comparison(
         row=result.row,
         reference=reference.row,
         over_seeds=statistics.difference(result.scores, reference.scores),
         over_sentences=randomization_test(all_counts(result), all_counts(reference)),
-        seeds=statistics.seeds_needed(ours.sd or 0.0, theirs.sd or 0.0, gap) if spread and gap else None,
+        seeds=statistics.seeds_needed(ours.sd or 0.0, best.sd or 0.0, gap) if spread and gap else None,
     )
 
 
 def all_counts(result: Result) -> np.ndarray:
     """[runs, sentences, counts]"""
     return np.stack([run.counts() for run in result.runs.values()])
+
+
+def dominant_sentence(gold: Int[np.ndarray, " sentences"]) -> int | None:
+    """1-based index of the sentence with the most gold mentions if it exceeds `DOMINANT_SHARE`, else None."""
+    if len(gold) < MIN_SENTENCES or gold.max() <= DOMINANT_SHARE * gold.sum():
+        return None
+    return int(gold.argmax()) + 1
+
+
+def remarks(page: Page) -> list[str]:
+    """A remark for each corpus of the page whose test set has a dominant sentence."""
+    texts = []
+    for group in groups(page.results):
+        run = next(iter(group[0].runs.values()))
+        gold = run.counts()[:, -1]
+        if (number := dominant_sentence(gold)) is not None:
+            test = f"{run.metrics['data']['name']}'s test, number {number:,}"
+            unit = "tags" if run.metrics["task"] == "tags" else "mentions"
+            texts.append(f"One sentence of {test}, has {gold[number - 1]:,} of its {gold.sum():,} {unit}.")
+    return texts
+
+
+def drop_sentence(page: Page) -> Page:
+    """A page of archived runs, scored on test without its dominant sentence. Raises ValueError if none is."""
+    results = []
+    for result in page.results:
+        runs = {seed: _without_sentence(cast(ArchivedRun, run)) for seed, run in result.runs.items()}
+        scores = {seed: run.score for seed, run in runs.items()}
+        results.append(replace(result, runs=runs, scores=scores))
+    return replace(page, results=tuple(results))
+
+
+def _without_sentence(run: ArchivedRun) -> ArchivedRun:
+    """The run with its counts and score as its only figures on test."""
+    counts = run.counts()
+    if (number := dominant_sentence(counts[:, -1])) is None:
+        raise ValueError(
+            f"{run.folder}: no sentence of its test set holds more than {DOMINANT_SHARE:.0%} of it"
+        )
+    counts = np.delete(counts, number - 1, axis=0)
+    content = {name: run.content[name] for name in ("label", "config", "epochs")}
+    content |= {"counts": format_counts(counts), "test_every_epoch": []}
+    return ArchivedRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)

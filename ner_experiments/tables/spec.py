@@ -1,9 +1,4 @@
-"""What a row of an analysis measures, and on the runs of which rows.
-
-What a file of sweeps/ may say of a table, a row and a measure, and of which kind each is.
-
-The published tables of sweeps/*.yaml: their rows and figures as written, checked when they are read.
-"""
+"""Published tables: the files of sweeps/*.yaml as `Table`, `Row` and `Measure`, checked when they are read."""
 
 from __future__ import annotations
 
@@ -24,23 +19,85 @@ from ner_experiments.config.safe_yaml import describe, read_text
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
+SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
+"""In an installed package sweeps/ lies inside it, in a checkout beside it."""
 CHUNK = "chunk"
 KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
-"""The figures, and what can be their key; of a type the corpus decides that."""
+"""The figures of a measure and their valid keys; the keys of `type` depend on the corpus."""
 PART = re.compile(r"H|C([1-9]\d*)?")
+"""A part of an Att model: H, C (all heads), or one head such as C1."""
+
+Published = float | list[str] | str | None
 Figures = Mapping[str, Mapping[str, float]]
-"""A run's figures in percent: by what is left of the model ("" is all of it), and by key."""
+"""A run's figures in percent, by the part of the model that is kept ("" is the whole model), then by key."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A published table.
+
+    extends: the table whose rows come before this one's, under the same base.
+    base: the overrides that all rows share.
+    seeds: the default seeds of a sweep over the table.
+    analysis: the table whose runs this one's figures are computed from; an analysis has no runs itself.
+    command: what measures the rows where training runs do not.
+    notes: choices made where the paper leaves something open.
+    """
+
+    name: str
+    title: str
+    source: str
+    rows: tuple[Row, ...]
+    extends: str = ""
+    base: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    analysis: str = ""
+    command: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def runs_of(self) -> str:
+        """The name of the table that has the runs: this one, or the one that it analyzes."""
+        return self.analysis or self.name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of a published table. Scores are in percent, as printed.
+
+    label: the row's name, in the paper's words.
+    published: the paper's number; text where the paper prints text; None where it states nothing.
+    run: the overrides that, with the table's, make the experiment; None if there is nothing to run.
+    cited: whether the paper copied the number from other work. Cited rows are shown but never run.
+    sd, runs: the standard deviation and the number of runs that the paper states.
+    also: further figures that the paper prints in the row, such as precision.
+    trial: architecture and decoder, in a table of `ner-experiments xor`.
+    measure: the measured figure, in an analysis; None if the row has none.
+    note: where the paper contradicts itself, or leaves the row open.
+    """
+
+    label: str
+    published: Published = None
+    run: tuple[str, ...] | None = None
+    cited: bool = False
+    sd: float | None = None
+    runs: int | None = None
+    also: Mapping[str, float] = field(default_factory=dict)
+    trial: tuple[str, ...] | None = None
+    measure: Measure | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """`figure` for `key`, on the runs of the row `of` of the analysed table; minus that of the row `over`.
+    """A figure of the runs of the row `of` of the analyzed table, minus that of the row `over`, if given.
 
-    figure: "type" and "length", F1 on test of the mentions of type `key`, or of `key` tokens; "chunk", the
-        recall of the chunk tag `key` on dev, by tokens.
-    over: a label, as `of` is; empty where the figure itself is meant.
-    only: of figure "chunk": the one part of an Att that is left to `of` (not to `over`); empty: all of it.
-    ValueError for a figure, key or part that there is none of.
+    figure: "type" or "length": test F1 of the mentions of type `key`, or of `key` tokens; "chunk": dev recall
+        of the chunk tag `key`, by tokens.
+    of, over: labels of rows; `over` is empty if the figure itself is meant.
+    only: with figure "chunk", the one part of Att that is kept in `of` (not in `over`); empty for all parts.
+
+    Raises ValueError for an invalid figure, key or part.
     """
 
     of: str
@@ -66,40 +123,179 @@ class Measure:
         if self.over == self.of and not self.only:
             raise ValueError(f"over must be another row than of, got {truncated_repr(self.over)} twice")
 
-    def check_rows(self, labels: list[str], table: str) -> None:
-        """ValueError if a row is not among those that are run."""
-        for name, label in (("of", self.of), ("over", self.over)):
-            if label and label not in labels:
-                raise ValueError(
-                    f"{name} must be a row of {table} that is run, got {truncated_repr(label)}"
-                    f"{did_you_mean(label, labels)}"
-                )
-
     def scores(self, figures: Callable[[str, str], Mapping[int, Figures]]) -> dict[int, float]:
-        """By seed: the figure, or the difference over those seeds that both rows have.
+        """The figure by seed, or the difference for the seeds that both rows have.
 
-        `figures` are by seed those of a row's runs, for its label and the name of the figure. ValueError if a
-        run has no such part or key, or if two rows with runs have no seed in common.
+        `figures` maps a row's label and the name of a figure to the figures of its runs by seed. Raises
+        ValueError if a run lacks the part or key, or if two rows with runs have no seed in common.
         """
-        ours = self._values(figures, self.of, self.only)
+        scores = self._by_seed(figures, self.of, self.only)
         if not self.over:
-            return ours
-        theirs = self._values(figures, self.over, "")
-        if ours and theirs and not ours.keys() & theirs.keys():
+            return scores
+        baseline = self._by_seed(figures, self.over, "")
+        if scores and baseline and not scores.keys() & baseline.keys():
             raise ValueError(f"{self.of!r} and {self.over!r} have no seed in common")
-        return {seed: ours[seed] - theirs[seed] for seed in ours if seed in theirs}
+        return {seed: scores[seed] - baseline[seed] for seed in scores if seed in baseline}
 
-    def _values(
+    def _by_seed(
         self, figures: Callable[[str, str], Mapping[int, Figures]], label: str, part: str
     ) -> dict[int, float]:
-        found = {}
-        for seed, of_parts in figures(label, self.figure).items():
-            if part not in of_parts:
+        scores = {}
+        for seed, by_part in figures(label, self.figure).items():
+            if part not in by_part:
                 raise ValueError(f"the model of {label!r} has no part {part!r}")
-            if self.key not in of_parts[part]:
+            if self.key not in by_part[part]:
                 raise ValueError(f"the corpus of {label!r} has no {self.figure} {self.key!r}")
-            found[seed] = of_parts[part][self.key]
-        return found
+            scores[seed] = by_part[part][self.key]
+        return scores
+
+
+def names() -> list[str]:
+    """The names of all tables, table 4 before table 10."""
+    return sorted((path.stem for path in SWEEPS.glob("*.yaml")), key=_natural)
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """`huang2015_table2` as ("huang2015_table", 2)."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or 0)
+
+
+def load(name: str) -> Table:
+    """The table of sweeps/NAME.yaml. Raises ValueError for an unknown name, and as `read`."""
+    check_name(name)
+    return read(SWEEPS / f"{name}.yaml")
+
+
+def check_name(name: str, place: str = "") -> None:
+    if name not in names():
+        raise ValueError(f"{place}there is no table {truncated_repr(name)}{did_you_mean(name, names())}")
+
+
+def read(path: Path) -> Table:
+    """The table of a file. Raises ValueError with file, row, rule and value if the file breaks a rule."""
+    table = extended(path)
+    check_rows(table, path)
+    check_measures(table, path)
+    return table
+
+
+def extended(path: Path) -> Table:
+    """The table of a file, with the rows and notes of the table that it extends, if any, before its own."""
+    table = parsed(path)
+    if not table.extends:
+        return table
+    check_name(table.extends, f"{path}: extends: ")
+    if table.base:
+        raise ValueError(f"{path}: base is that of the table it extends; got {truncated_repr(table.base)}")
+    other = parsed(SWEEPS / f"{table.extends}.yaml")
+    if key := next((key for key in ("extends", "analysis", "command") if getattr(other, key)), None):
+        rule = "extends must be a table of runs that extends none"
+        raise ValueError(f"{path}: {rule}; {table.extends} has {key}")
+    rows, notes = (*other.rows, *table.rows), (*other.notes, *table.notes)
+    return replace(table, base=other.base, rows=rows, seeds=table.seeds or other.seeds, notes=notes)
+
+
+@cache
+def parsed(path: Path) -> Table:
+    """The table of a file alone; the agreement of its rows with each other and other tables is not checked."""
+    text = read_text(path)
+    try:
+        content = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
+    except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
+        raise ValueError(f"{path}{describe(error, text)}") from error
+    settings = checked(content, TABLE, f"{path}")
+    rows = [
+        parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)
+    ]
+    return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
+
+
+def parsed_row(content: Any, place: str) -> Row:
+    if isinstance(content, dict) and isinstance(content.get("label"), str):
+        place = f"{place} ({truncated_repr(content['label'])})"
+    settings = tuples(checked(content, ROW, place))
+    if "measure" in settings:
+        settings["measure"] = parsed_measure(settings["measure"], f"{place}: measure")
+    row = Row(**settings)
+    if row.cited and (row.run is not None or row.trial or row.published is None):
+        raise ValueError(f"{place}: a cited row has a published number, and nothing to run")
+    return row
+
+
+def parsed_measure(content: Any, place: str) -> Measure:
+    settings = checked(content, MEASURE, place)
+    try:
+        return Measure(**settings)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
+
+
+def tuples(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings with lists as tuples, except for published text."""
+    return {
+        key: tuple(value) if isinstance(value, list) and key != "published" else value
+        for key, value in settings.items()
+    }
+
+
+def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
+    """`content` unchanged, if all its keys are in `rules`, all values fit, and no required key is missing."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {truncated_repr(content)}")
+    for key, value in content.items():
+        if key not in rules:
+            raise ValueError(f"{place}: there is no {truncated_repr(key)}{did_you_mean(str(key), rules)}")
+        fits, rule = rules[key]
+        if not fits(value):
+            raise ValueError(f"{place}: {key} must be {rule}, got {truncated_repr(value)}")
+    for key in REQUIRED:
+        if key in rules and key not in content:
+            raise ValueError(f"{place}: {key} is missing")
+    return content
+
+
+def check_rows(table: Table, path: Path) -> None:
+    """Check that labels are unique, and that each row has what this kind of table needs."""
+    if not table.rows:
+        raise ValueError(f"{path}: rows must not be empty")
+    for label, number in Counter(row.label for row in table.rows).items():
+        if number > 1:
+            raise ValueError(f"{path}: two rows have the label {truncated_repr(label)}")
+    has_runs = not (table.analysis or table.command)
+    for row in table.rows:
+        place = f"{path}: row {truncated_repr(row.label)}"
+        if (row.run is not None) != (has_runs and not row.cited):
+            rule = (
+                "needs run, or cited: true" if has_runs else "takes no run: the table has no runs of its own"
+            )
+            raise ValueError(f"{place} {rule}")
+        if (row.trial is not None) != bool(table.command):
+            raise ValueError(f"{place}: trial belongs to the rows of a command's table")
+    if has_runs and (not table.seeds or len(set(table.seeds)) < len(table.seeds)):
+        raise ValueError(
+            f"{path}: seeds must be different whole numbers, at least one; got {truncated_repr(table.seeds)}"
+        )
+    if table.analysis:
+        check_name(table.analysis, f"{path}: ")
+
+
+def check_measures(table: Table, path: Path) -> None:
+    """Check that only an analysis has measures, and only of rows that are run."""
+    analyzed = extended(SWEEPS / f"{table.analysis}.yaml").rows if table.analysis else ()
+    labels = [row.label for row in analyzed if row.run is not None]
+    for row in table.rows:
+        if row.measure is None:
+            continue
+        place = f"{path}: row {truncated_repr(row.label)}"
+        if not table.analysis:
+            raise ValueError(f"{place}: measure belongs to the rows of an analysis")
+        for name, label in (("of", row.measure.of), ("over", row.measure.over)):
+            if label and label not in labels:
+                raise ValueError(
+                    f"{place}: measure: {name} must be a row of {table.analysis} that is run, got "
+                    f"{truncated_repr(label)}{did_you_mean(label, labels)}"
+                )
 
 
 def is_text(value: Any) -> bool:
@@ -114,19 +310,19 @@ def is_number(value: Any) -> bool:
     return type(value) in (int, float) and abs(value) < 1e15  # not infinite, nor too long for a float
 
 
-def are(kind: Any) -> Any:
-    return lambda value: isinstance(value, list) and all(map(kind, value))
+def list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(map(fits, value))
 
 
 def is_figure(value: Any) -> bool:
-    return is_number(value) or is_text(value) or (are(is_text)(value) and bool(value))
+    return is_number(value) or is_text(value) or (list_of(is_text)(value) and bool(value))
 
 
 def are_figures(value: Any) -> bool:
     return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_number, value.values()))
 
 
-TEXTS = (are(is_text), "a list of texts")
+TEXTS = (list_of(is_text), "a list of texts")
 TEXT = (is_text, "a text")
 TABLE = {
     "title": TEXT,
@@ -134,7 +330,7 @@ TABLE = {
     "rows": (lambda value: isinstance(value, list), "a list"),
     "extends": TEXT,
     "base": TEXTS,
-    "seeds": (are(is_count), "a list of whole numbers from 0"),
+    "seeds": (list_of(is_count), "a list of whole numbers from 0"),
     "analysis": TEXT,
     "command": TEXT,
     "notes": TEXTS,
@@ -153,207 +349,3 @@ ROW = {
 }
 MEASURE = dict.fromkeys(("of", "figure", "key", "over", "only"), TEXT)
 REQUIRED = ("title", "source", "rows", "label", "of", "figure", "key")
-
-
-def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
-    """`content` as it is, if it holds nothing but what the rules name, and as they say."""
-    if not isinstance(content, dict):
-        raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {truncated_repr(content)}")
-    for key, value in content.items():
-        if key not in rules:
-            raise ValueError(f"{place}: there is no {truncated_repr(key)}{did_you_mean(str(key), rules)}")
-        fits, rule = rules[key]
-        if not fits(value):
-            raise ValueError(f"{place}: {key} must be {rule}, got {truncated_repr(value)}")
-    for key in REQUIRED:
-        if key in rules and key not in content:
-            raise ValueError(f"{place}: {key} is missing")
-    return content
-
-
-SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
-"""In an installed package sweeps/ lies inside it, in a checkout beside it."""
-
-Published = float | list[str] | str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """A line of a published table. Scores are in percent, as printed.
-
-    label: what the row is, in the paper's words.
-    published: the paper's number; text where it shows none; None where it states nothing.
-    run: the overrides that, with the table's, make the experiment; None where there is none to run.
-    cited: whether the paper copied the number from other work. Such rows are shown, and never run.
-    sd, runs: the deviation and the number of runs that the paper states.
-    also: further figures that the paper prints in the row, such as precision.
-    trial: of a table of `ner-experiments xor`: architecture and decoder.
-    measure: of an analysis: what is measured, and on the runs of which rows; None where nothing is.
-    note: where the paper contradicts itself, or leaves the row open.
-    """
-
-    label: str
-    published: Published = None
-    run: tuple[str, ...] | None = None
-    cited: bool = False
-    sd: float | None = None
-    runs: int | None = None
-    also: Mapping[str, float] = field(default_factory=dict)
-    trial: tuple[str, ...] | None = None
-    measure: Measure | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A published table.
-
-    extends: the table whose rows stand before its own, under the same base.
-    base: the overrides that all its rows share.
-    seeds: with which the rows are run where the command line says nothing else.
-    analysis: the table whose runs this one's figures are made from; it has none of its own.
-    command: what measures the rows where training runs do not.
-    notes: what was taken where the paper leaves something open.
-    """
-
-    name: str
-    title: str
-    source: str
-    rows: tuple[Row, ...]
-    extends: str = ""
-    base: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
-    analysis: str = ""
-    command: str = ""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def runs_of(self) -> str:
-        """The name of the table whose runs its figures are of: its own, or that of the table it analyses."""
-        return self.analysis or self.name
-
-
-def names() -> list[str]:
-    """All tables, table 4 before table 10."""
-    return sorted((path.stem for path in SWEEPS.glob("*.yaml")), key=order)
-
-
-def order(name: str) -> tuple[str, int]:
-    """huang2015_table2: huang2015_table and 2."""
-    stem = name.rstrip("0123456789")
-    return stem, int(name[len(stem) :] or 0)
-
-
-def load(name: str) -> Table:
-    """ValueError for a name that no table has, and for a file that breaks a rule: file, row, rule, value."""
-    check_name(name)
-    return read(SWEEPS / f"{name}.yaml")
-
-
-def check_name(name: str, place: str = "") -> None:
-    if name not in names():
-        raise ValueError(f"{place}there is no table {truncated_repr(name)}{did_you_mean(name, names())}")
-
-
-def read(path: Path) -> Table:
-    """ValueError as `load`."""
-    table = whole(path)
-    check_rows(table, path)
-    check_measures(table, path)
-    return table
-
-
-@cache
-def parsed(path: Path) -> Table:
-    """What one file can say wrong by itself is refused; how its rows agree is not looked at yet."""
-    text = read_text(path)
-    try:
-        content = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-    except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
-        raise ValueError(f"{path}{describe(error, text)}") from error
-    settings = checked(content, TABLE, f"{path}")
-    rows = [row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)]
-    return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
-
-
-def whole(path: Path) -> Table:
-    """With the rows and notes of the table that it extends, if it does, before its own."""
-    own = parsed(path)
-    if not own.extends:
-        return own
-    check_name(own.extends, f"{path}: extends: ")
-    if own.base:
-        raise ValueError(f"{path}: base is that of the table it extends; got {truncated_repr(own.base)}")
-    other = parsed(SWEEPS / f"{own.extends}.yaml")
-    if key := next((key for key in ("extends", "analysis", "command") if getattr(other, key)), None):
-        rule = "extends must be a table of runs that extends none"
-        raise ValueError(f"{path}: {rule}; {own.extends} has {key}")
-    rows, notes = (*other.rows, *own.rows), (*other.notes, *own.notes)
-    return replace(own, base=other.base, rows=rows, seeds=own.seeds or other.seeds, notes=notes)
-
-
-def row(content: Any, place: str) -> Row:
-    if isinstance(content, dict) and isinstance(content.get("label"), str):
-        place = f"{place} ({truncated_repr(content['label'])})"
-    settings = tuples(checked(content, ROW, place))
-    if "measure" in settings:
-        settings["measure"] = measure(settings["measure"], f"{place}: measure")
-    made = Row(**settings)
-    if made.cited and (made.run is not None or made.trial or made.published is None):
-        raise ValueError(f"{place}: a cited row has a published number, and nothing to run")
-    return made
-
-
-def measure(content: Any, place: str) -> Measure:
-    settings = checked(content, MEASURE, place)
-    try:
-        return Measure(**settings)
-    except ValueError as error:
-        raise ValueError(f"{place}: {error}") from error
-
-
-def tuples(settings: dict[str, Any]) -> dict[str, Any]:
-    """Lists as tuples, but for text that is shown as it stands."""
-    return {
-        key: tuple(value) if isinstance(value, list) and key != "published" else value
-        for key, value in settings.items()
-    }
-
-
-def check_rows(table: Table, path: Path) -> None:
-    """What a table's rows have to have in common, which its kind decides."""
-    if not table.rows:
-        raise ValueError(f"{path}: rows must not be empty")
-    for label, number in Counter(row.label for row in table.rows).items():
-        if number > 1:
-            raise ValueError(f"{path}: two rows have the label {truncated_repr(label)}")
-    own = not (table.analysis or table.command)
-    for entry in table.rows:
-        place = f"{path}: row {truncated_repr(entry.label)}"
-        if (entry.run is not None) != (own and not entry.cited):
-            rule = "needs run, or cited: true" if own else "takes no run: the table has no runs of its own"
-            raise ValueError(f"{place} {rule}")
-        if (entry.trial is not None) != bool(table.command):
-            raise ValueError(f"{place}: trial belongs to the rows of a command's table")
-    if own and (not table.seeds or len(set(table.seeds)) < len(table.seeds)):
-        raise ValueError(
-            f"{path}: seeds must be different whole numbers, at least one; got {truncated_repr(table.seeds)}"
-        )
-    if table.analysis:
-        check_name(table.analysis, f"{path}: ")
-
-
-def check_measures(table: Table, path: Path) -> None:
-    """Only an analysis has them, and of rows that are run."""
-    analysed = whole(SWEEPS / f"{table.analysis}.yaml").rows if table.analysis else ()
-    labels = [row.label for row in analysed if row.run is not None]
-    for entry in table.rows:
-        if entry.measure is None:
-            continue
-        place = f"{path}: row {truncated_repr(entry.label)}"
-        if not table.analysis:
-            raise ValueError(f"{place}: measure belongs to the rows of an analysis")
-        try:
-            entry.measure.check_rows(labels, table.analysis)
-        except ValueError as error:
-            raise ValueError(f"{place}: measure: {error}") from error

@@ -1,4 +1,4 @@
-"""Matplotlib's figures as SVG in a page: text that can be selected, colours that follow the page's theme."""
+"""Matplotlib figures as SVG in a page: text that can be selected, and colors that follow the page's theme."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from matplotlib.figure import Figure
 from ner_experiments.tables.render import Grid
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Okabe & Ito (2008), without the yellow, which is lost on white."""
+"""Okabe & Ito (2008), without the yellow, which is too faint on white."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-LOOKS = 2 * len(SERIES)
-"""Of so many series in one picture no two look alike."""
+NUM_STYLES = 2 * len(SERIES)
+"""The number of distinct series styles."""
 INK, MUTED, FAINT = "#000000", "#696969", "#ebebeb"
 VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], start=1)}
 VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
-"""What the page calls a colour; light and dark pages have different ones."""
-ROW, LETTER = 24, 6.6
+"""The page's CSS variable for each color; light and dark pages have different values."""
+ROW_HEIGHT, LETTER_WIDTH = 24, 6.6
 """Pixels of a row, and of a letter of its label."""
-MARK = 6
-"""Letters that would stand where a legend has the mark of an entry, and the room around it."""
+MARK_LETTERS = 6
+"""The width of a legend entry's mark and the room around it, in letters."""
 COLOR = re.compile("|".join(VARIABLES))
 REFERENCE = re.compile(r"(url\()?#([A-Za-z_][\w.-]*)")
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
@@ -64,7 +64,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Plot:
-    """A picture as a page shows it: what it is in a line, and its numbers as a table."""
+    """A plot as a page shows it: the picture, a title in one line, and its numbers as a table."""
 
     svg: Markup
     title: str
@@ -73,28 +73,28 @@ class Plot:
 
 @contextmanager
 def drawing(width: float, height: float) -> Iterator[Figure]:
-    """A figure of so many pixels, whose text is as large as the page's."""
+    """A figure of that many pixels, with text as large as the page's."""
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
         yield Figure(figsize=(width / 72, height / 72), layout="constrained")
 
 
 def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
-    """`name` sets the identifiers apart from those of other figures on the page."""
+    """The figure as an element of a page. `name` keeps its identifiers distinct from those of other figures."""
     file = io.BytesIO()
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(file, format="svg", metadata=nothing, transparent=True)
+        no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", metadata=no_metadata, transparent=True)
     root = Tree.fromstring(file.getvalue())
-    clean(root, name)
+    adapt(root, name)
     describe(root, name, title, description)
     Tree.register_namespace("", SVG[1:-1])
     return Markup(Tree.tostring(root, encoding="unicode"))
 
 
-def clean(root: Tree.Element, name: str) -> None:
-    """Own identifiers, colours of the page, its font; and no rule that would reach the page around it."""
+def adapt(root: Tree.Element, name: str) -> None:
+    """Prefix identifiers, use the page's colors and font, and remove styles that would apply to the whole page."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.endswith(("}style", "}metadata")):
@@ -111,14 +111,14 @@ def clean(root: Tree.Element, name: str) -> None:
 
 
 def themed(style: str) -> str:
-    """The colours as variables of the page; of the font only its size and weight."""
+    """The style with colors as CSS variables, and of the font only its size and weight."""
     style = re.sub(r"font: ((?:\d+ )?)([\d.]+px)[^;]*", r"font-size: \2; font-weight: \1", style)
     style = style.replace("font-weight: ;", "").removesuffix("font-weight: ")
     return COLOR.sub(lambda match: f"var({VARIABLES[match.group()]})", style)
 
 
 def describe(root: Tree.Element, name: str, title: str, description: str) -> None:
-    """What a screen reader says of the picture, which it need not read letter by letter."""
+    """Add the title and description that a screen reader reads in place of the picture's letters."""
     _, _, width, height = root.get("viewBox", "").split()
     root.attrib.pop("width"), root.attrib.pop("height")
     root.set("role", "img")
@@ -131,17 +131,29 @@ def describe(root: Tree.Element, name: str, title: str, description: str) -> Non
         root.insert(position, node)
 
 
-def look(number: int) -> dict[str, Any]:
-    """Of a series: the marks of those behind the first seven are open."""
+def standalone(plot: Plot) -> str:
+    """The plot as a file of its own, dark on white, for pages without the report's style."""
+    colors = {name: color for color, name in reversed(VARIABLES.items())}
+    root = Tree.fromstring(re.sub(r"var\((--\w+)\)", lambda match: colors[match[1]], str(plot.svg)))
+    _, _, width, height = root.get("viewBox", "").split()
+    root.attrib.pop("class"), root.attrib.pop("style")
+    root.attrib |= {"width": width, "height": height, "font-family": "sans-serif"}
+    root.insert(2, Tree.Element(f"{SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
+    Tree.register_namespace("", SVG[1:-1])
+    return Tree.tostring(root, encoding="unicode") + "\n"
+
+
+def series_style(number: int) -> dict[str, Any]:
+    """Color and marker of a series; the second seven have open markers."""
     turn, place = divmod(number, len(SERIES))
     face = "none" if turn % 2 else SERIES[place]
     return {"color": SERIES[place], "marker": MARKERS[place], "markerfacecolor": face}
 
 
 def legends_above(figure: Figure) -> None:
-    """Outside the axes, where they hide no point; the figure grows by as much as they are high.
+    """Draw legends above the axes, where they hide no point; the figure grows by their height.
 
-    Comes last: how many columns there are follows from the width that the layout gives the axes.
+    Call it last: the number of columns depends on the width that the layout gives the axes.
     """
     figure.draw_without_rendering()
     heights = [legend_above(axes, axes.get_window_extent().width) for axes in figure.axes]
@@ -149,14 +161,14 @@ def legends_above(figure: Figure) -> None:
 
 
 def legend_above(axes: Axes, width: float) -> float:
-    """As few lines as `width` holds; gives their height, both in the figure's dots."""
+    """Draw a legend of as few lines as fit `width`; returns its height. Both are in the figure's dots."""
     handles, labels = axes.get_legend_handles_labels()
-    longest = int(width * 72 / axes.figure.dpi / LETTER) - MARK
-    shown = [cut(label, longest) for label in labels]
+    max_letters = int(width * 72 / axes.figure.dpi / LETTER_WIDTH) - MARK_LETTERS
+    labels = [cut(label, max_letters) for label in labels]
     height = 0.0
     for lines in range(1, len(labels) + 1):
         legend = axes.legend(
-            handles, shown, loc="lower left", bbox_to_anchor=(0, 1), ncols=-(-len(labels) // lines),
+            handles, labels, loc="lower left", bbox_to_anchor=(0, 1), ncols=-(-len(labels) // lines),
             borderaxespad=0.2, handletextpad=0.3,
         )  # fmt: skip
         extent = legend.get_window_extent()
@@ -166,29 +178,17 @@ def legend_above(axes: Axes, width: float) -> float:
     return height
 
 
-def cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def label_rows(axes: Axes, labels: Sequence[str], longest: int) -> None:
-    """A line of the picture for each label, the first on top; of a long one so many letters."""
-    axes.set_yticks(range(len(labels)), [cut(text, longest) for text in labels])
+def label_rows(axes: Axes, labels: Sequence[str], max_letters: int) -> None:
+    """Label the lines of a plot, the first on top; long labels are cut."""
+    axes.set_yticks(range(len(labels)), [cut(text, max_letters) for text in labels])
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.tick_params(axis="y", length=0)
 
 
-def width_of(labels: Sequence[str], longest: int) -> float:
-    """Of the widest that `label_rows` writes, in pixels."""
-    return LETTER * min(longest, max(map(len, labels)))
+def label_width(labels: Sequence[str], max_letters: int) -> float:
+    """The width of the longest label that `label_rows` draws, in pixels."""
+    return LETTER_WIDTH * min(max_letters, max(map(len, labels)))
 
 
-def standalone(plot: Plot) -> str:
-    """A file of its own, dark on white, for pages that show pictures but have no style of ours."""
-    colors = {name: color for color, name in reversed(VARIABLES.items())}
-    root = Tree.fromstring(re.sub(r"var\((--\w+)\)", lambda match: colors[match[1]], str(plot.svg)))
-    _, _, width, height = root.get("viewBox", "").split()
-    root.attrib.pop("class"), root.attrib.pop("style")
-    root.attrib |= {"width": width, "height": height, "font-family": "sans-serif"}
-    root.insert(2, Tree.Element(f"{SVG}rect", {"width": "100%", "height": "100%", "fill": "#ffffff"}))
-    Tree.register_namespace("", SVG[1:-1])
-    return Tree.tostring(root, encoding="unicode") + "\n"
+def cut(text: str, max_letters: int) -> str:
+    return text if len(text) <= max_letters else f"{text[: max_letters - 1]}…"

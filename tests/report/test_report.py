@@ -154,6 +154,6 @@ def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:
     (path, *_) = RESULTS.rglob("4d998b74d397-seed-1.json")
     content = json.loads(path.read_text())
     with pytest.raises(
-        ValueError, match="parts of a model are measured on its weights, and kept runs have none"
+        ValueError, match="parts of a model are measured on its weights, and archived runs have none"
     ):
-        figures.by_seed("chunk", {1: ArchivedRun(path, content["metrics"], content)}, None)
+        figures.figures_by_seed("chunk", {1: ArchivedRun(path, content["metrics"], content)}, None)

@@ -96,7 +96,7 @@ def test_the_paper_is_drawn_beside_ours_with_both_numbers_in_the_table() -> None
     page = Page(table, tuple(Result(row, scores if "64" in row.label else {}) for row in table.rows))
     axis = plots.axis_of(page)
     assert axis is not None
-    plot = plots.along(axis, "axis", "test F1")
+    plot = plots.axis_plot(axis, "axis", "test F1")
     assert ["size 64", "91.48 ± 0.22 (10)", "91.00 ± 1.00 (3)", "88.52 to 93.48"] in plot.grid.lines
     labels = {node.text for node in Tree.fromstring(plot.svg).iter() if node.text}
     assert {"score, published", "score, ours", "8", "16", "32", "64", "128"} <= labels
@@ -111,7 +111,7 @@ def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
     """Table 14 publishes sentences; warnings, of a legend without entries say, are errors here."""
     rows = spec.load("yang2020_table14").rows
     panel = plots.Panel("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
-    plot = plots.by_row(panel, "rows", "test F1")
+    plot = plots.row_plot(panel, "rows", "test F1")
     labels = [node.text for node in Tree.fromstring(plot.svg).iter() if node.text]
     assert "ours" in labels
     assert "published" not in labels

@@ -71,7 +71,7 @@ def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
     f1 = MeanBucket(Mean(0.8, 0.7, 0.9, 3, "seeds"), 0.8, 0.8, 10)
     plot = errors.drawn("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
     assert plot.title == "F1 by type"
-    looks = [tuple(svg.look(number).values()) for number in range(svg.LOOKS)]
+    looks = [tuple(svg.series_style(number).values()) for number in range(svg.NUM_STYLES)]
     assert len(set(looks)) == len(looks) >= 10
 
 
@@ -127,4 +127,4 @@ def test_a_picture_is_named_after_the_corpus_that_was_scored() -> None:
     own = (replace(results[0], runs=trained("my files", 0.5)), *results[1:])
     (panel,) = plots.panels(Page(table, own, ("data=conll",)))
     assert (panel.title, len(panel.results)) == ("my files", len(table.rows))
-    assert plots.by_row(panel, "rows", "test F1").title == "test F1, row by row: my files"
+    assert plots.row_plot(panel, "rows", "test F1").title == "test F1, row by row: my files"

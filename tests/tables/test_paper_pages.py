@@ -113,8 +113,8 @@ def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are kept"),
-        ('{{ run("a_rum") }}', "no run a_rum is kept; did you mean 'a_run'?"),
+        ('{{ table("yang2020_table12") }}', "no runs of yang2020_table12 are archived"),
+        ('{{ run("a_rum") }}', "no run a_rum is archived; did you mean 'a_run'?"),
         (f'{{{{ {CALL}.ours("residual, 9 layers") }}}}', "has no row 'residual, 9 layers'; did you mean"),
         ("{{ tabel }}", "'tabel' is undefined"),
         (f"{{{{ {CALL}.ours() }}}}", "missing 1 required positional argument"),

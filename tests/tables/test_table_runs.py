@@ -95,12 +95,12 @@ def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Pa
     folder = pages.add(page, tmp_path / "results")
     again = pages.write(folder)
     ours, theirs = (
-        [(it.row.label, it.scores, it.cost(), it.price_of_peeking()) for it in one.results]
+        [(it.row.label, it.scores, it.cost(), it.oracle_epoch_gain()) for it in one.results]
         for one in (page, again)
     )
     assert ours == theirs
-    assert [render.compared_record(it) for it in again.comparisons()] == [
-        render.compared_record(it) for it in page.comparisons()
+    assert [render.comparison_record(it) for it in again.comparisons()] == [
+        render.comparison_record(it) for it in page.comparisons()
     ]
     text = "".join(path.read_text() for path in folder.rglob("*.json"))
     assert str(tmp_path) not in text.replace(str(folder), "")

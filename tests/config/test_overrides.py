@@ -2,7 +2,16 @@
 
 import pytest
 
-from ner_experiments.config.overrides import compared, numeric, settings, varying
+from ner_experiments.config.overrides import (
+    compared,
+    differing,
+    distinguishing,
+    labels,
+    numeric,
+    settings,
+    shared,
+    varying,
+)
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import joined
 
@@ -73,3 +82,32 @@ def test_where_a_file_lies_is_not_compared(place: str) -> None:
 def test_a_number_is_one_that_every_row_has() -> None:
     rows = [{"layers": "2", "model.dropout": "0.0"}, {"layers": "3"}]
     assert numeric(rows, ["layers", "model.dropout"]) == ["layers"]
+
+
+def test_rows_are_labeled_by_the_overrides_that_not_all_have() -> None:
+    rows = [
+        ["model=lstm", "layers=2", "seed=1"],
+        ["model=lstm", "layers=3", "seed=2"],
+        ["layers=2", "~chars"],
+    ]
+    assert differing(rows) == [
+        ["model=lstm", "layers=2", "seed=1"],
+        ["model=lstm", "layers=3", "seed=2"],
+        ["layers=2", "~chars"],
+    ]
+    assert differing(rows[:2]) == [["layers=2", "seed=1"], ["layers=3", "seed=2"]]
+    assert shared(rows[:2]) == ["model=lstm"]
+    assert labels(rows[:2]) == ["layers=2", "layers=3"]
+    assert labels([["layers=2", "seed=1"], ["layers=2", "seed=2"]]) == ["all", "all"]
+    assert (differing([]), shared([]), labels([])) == ([], [], [])
+
+
+def test_as_few_settings_as_distinguish_the_choices_are_taken() -> None:
+    choices = ["a", "b", "c", "a"]
+    halves = {"one": "xyyx", "other": "xxyx", "neither": "xxxx"}
+    assert distinguishing(halves, choices) == ["one", "other"]
+    assert distinguishing(halves | {"all": "xyzx"}, choices) == ["all"]
+    assert distinguishing({"one": "xyyx", "free": "xxyy"}, choices) == [
+        "one"
+    ]  # `free` does not follow from a
+    assert distinguishing({"neither": "xxxx"}, choices) == []

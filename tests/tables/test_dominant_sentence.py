@@ -106,11 +106,11 @@ def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
     ],
 )
 def test_a_sentence_is_heavy_with_more_than_a_twentieth(gold: list[int], number: int | None) -> None:
-    assert scores.heaviest(np.array(gold, dtype=np.int64)) == number
+    assert scores.dominant_sentence(np.array(gold, dtype=np.int64)) == number
 
 
 def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
-    fewer = scores.without(kept(page))
+    fewer = scores.drop_sentence(kept(page))
     for whole, result in zip(page.results, fewer.results, strict=True):
         assert result.scores == {1: pytest.approx(by_seqeval(whole.runs[1], LIST))}
         own = result.runs[1]
@@ -122,7 +122,7 @@ def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
 
 def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> None:
     whole = Measured(kept(page), tmp_path, "table")
-    without = whole.without_heaviest()
+    without = whole.without_dominant_sentence()
     assert float(whole.difference("first", "second")) > 0 > float(without.difference("first", "second"))
     assert float(without.difference("first", "second")) == pytest.approx(
         without.of("first").scores[1] - without.of("second").scores[1], abs=0.005
@@ -136,4 +136,4 @@ def test_a_test_set_without_such_a_sentence_has_none_to_leave_out(page: Page) ->
     (first, _) = kept(page).results
     short = replace(as_kept(first.runs[1]), content={"counts": format_counts(first.runs[1].counts()[:90])})
     with pytest.raises(ValueError, match="first: no sentence of its test set holds more than 5% of it"):
-        scores.without(replace(page, results=(replace(first, runs={1: short}),)))
+        scores.drop_sentence(replace(page, results=(replace(first, runs={1: short}),)))
