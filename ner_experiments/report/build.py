@@ -1,4 +1,4 @@
-"""The whole report: an index, a page for each table, and one for each row's runs."""
+"""Write the whole report: an index, a page for each table, and a page for the runs of each row."""
 
 from __future__ import annotations
 
@@ -9,34 +9,28 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ner_experiments.analysis.seeds import RowErrors
-from ner_experiments.report import (
-    attention_page,
-    index_page,
-    pair_page,
-    row_page,
-    table_page,
-)
+from ner_experiments.report import attention_page, errors, index_page, pair_page, row_page, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.errors import of_row, section
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
 
 MARK = "ner-experiments report"
-"""What the index of a folder says that may be written over."""
+"""Text by which the index of an earlier report is recognized."""
 
 
 def write(
     entries: Sequence[Entry], results: Path, output: Path, commit: str | None, own: Sequence[Entry] = ()
 ) -> list[Path]:
-    """Returns the pages; `own`: of no published table. ValueError if the folder holds something else.
+    """Write the report and return its pages. ValueError if the folder holds something else.
 
-    An older report, which may have pages of tables or runs that are gone, is removed when this one is made.
+    `own` are entries of runs that belong to no published table. An earlier report in the folder is replaced as a
+    whole, since its tables or runs may no longer exist.
     """
-    check(output)
+    check_replaceable(output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
-        site = Site(Path(place) / output.name, commit)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as folder:
+        site = Site(Path(folder) / output.name, commit)
         write_pages(site, entries, results, own)
         if output.exists():
             shutil.rmtree(output)
@@ -44,27 +38,30 @@ def write(
     return [output / path.name for path in site.written]
 
 
-def check(output: Path) -> None:
+def check_replaceable(output: Path) -> None:
+    """ValueError unless the folder is missing, empty, or an earlier report."""
     if not output.exists():
         return
-    made = output / "index.html"
-    if any(output.iterdir()) and not (made.is_file() and MARK in made.read_text(encoding="utf-8")):
+    index = output / "index.html"
+    if any(output.iterdir()) and not (index.is_file() and MARK in index.read_text(encoding="utf-8")):
         raise ValueError(f"{output}: expected a new folder, an empty one, or an older report")
 
 
 def write_pages(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry]) -> None:
     rows = row_pages([*entries, *own])
     index_page.write(site, entries, results, own)
-    maps = {name: found for name, row in rows.items() if (found := heat_map(site, name, *row)) is not None}
-    errors = {name: RowErrors(places[0].label, runs) for name, (runs, places) in rows.items()}
+    maps = {
+        name: page for name, row in rows.items() if (page := write_attention(site, name, *row)) is not None
+    }
+    errors_by_row = {name: RowErrors(uses[0].label, runs) for name, (runs, uses) in rows.items()}
     for entry in (*entries, *own):
-        write_table(site, entry, maps, errors)
-    for name, (runs, places) in rows.items():
-        write_row(site, name, runs, places, maps, errors[name])
+        write_table(site, entry, maps, errors_by_row)
+    for name, (runs, uses) in rows.items():
+        write_row(site, name, runs, uses, maps, errors_by_row[name])
 
 
-class Place(NamedTuple):
-    """Where a row stands: a table's source, the row's label, the table's page and deviations."""
+class RowUse(NamedTuple):
+    """A use of a row in a table: the table's source, the row's label, the table's page and its deviations."""
 
     source: str
     label: str
@@ -75,42 +72,43 @@ class Place(NamedTuple):
         return f"{self.source}: {self.label}" + (f" (`{self.deviations}`)" if self.deviations else "")
 
 
-Rows = dict[str, tuple[dict[int, Run], list[Place]]]
+Rows = dict[str, tuple[dict[int, Run], list[RowUse]]]
+"""Runs by seed and uses of each row, by the name of its page."""
 Maps = Mapping[str, attention_page.AttentionPage]
-"""Both by the name of the row's page."""
+"""Attention pages by the name of the row's page."""
 
 
 def row_pages(entries: Sequence[Entry]) -> Rows:
-    """Rows of several tables that are one experiment have one page, with all its runs."""
-    found: Rows = {}
+    """One page per experiment, with the runs of all its rows in all tables."""
+    rows: Rows = {}
     for entry in entries:
         deviations = " ".join(entry.page.deviations)
-        for result in (*entry.page.results, *entry.analysed):
+        for result in (*entry.page.results, *entry.analyzed):
             if result.runs:
-                runs, places = found.setdefault(row_name(result), ({}, []))
+                runs, uses = rows.setdefault(row_name(result), ({}, []))
                 runs.update(result.runs)
                 source, label = entry.page.table.source, result.row.label
-                places.append(Place(source, label, f"{entry.name}.html", deviations))
-    return found
+                uses.append(RowUse(source, label, f"{entry.name}.html", deviations))
+    return rows
 
 
 def row_name(result: Result) -> str:
-    """All runs of a row are one experiment, but for files that have changed."""
+    """Name of a row's page, from the identity of its first run."""
     return f"runs-{next(iter(result.runs.values())).metrics['identity'][:12]}"
 
 
-def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowErrors]) -> None:
+def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str, RowErrors]) -> None:
     page = entry.page
-    links = {it.row.label: f"{row_name(it)}.html" for it in page.results if it.runs}
-    further = [
-        *side_by_side(entry, errors),
-        pairs(site, entry),
-        heat_maps(entry, maps),
-        limit(entry),
-        analysed(entry),
-        table_page.made(entry),
+    links = {result.row.label: f"{row_name(result)}.html" for result in page.results if result.runs}
+    sections = [
+        *table_page.sections(entry, links),
+        *error_sections(entry, errors_by_row),
+        pairs_section(site, entry),
+        attention_section(entry, maps),
+        table_page.xor_section(entry.page.trials) if entry.page.trials else None,
+        analyzed_rows_section(entry),
+        table_page.provenance_section(entry),
     ]
-    sections = [*table_page.all_sections(entry, links), *(it for it in further if it is not None)]
     site.write(
         f"{entry.name}.html",
         "table.html",
@@ -120,24 +118,24 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors: Mapping[str, RowEr
             "name": page.table.name,
             "deviations": " ".join(page.deviations),
             "comparable": all(result.comparable for result in page.results),
-            "stands_on": table_page.stands_on(entry),
-            "sections": sections,
+            "based_on": table_page.based_on(entry),
+            "sections": [section for section in sections if section is not None],
             "trail": [(page.table.source, "")],
         },
     )
 
 
-def side_by_side(entry: Entry, errors: Mapping[str, RowErrors]) -> list[Section | None]:
-    """The errors of the rows on each test set, held against the row with the best published number."""
-    found = []
+def error_sections(entry: Entry, errors_by_row: Mapping[str, RowErrors]) -> list[Section | None]:
+    """Errors of the rows on each test set, compared with the row with the best published number."""
+    sections = []
     for number, group in enumerate(groups(entry.page.results)):
-        rows = {result.row.label: errors[row_name(result)] for result in group}
-        found.append(section(rows, reference(group).row.label, number))
-    return found
+        rows = {result.row.label: errors_by_row[row_name(result)] for result in group}
+        sections.append(errors.table_section(rows, reference(group).row.label, number))
+    return sections
 
 
-def pairs(site: Site, entry: Entry) -> Section | None:
-    """A page for the rows on each corpus; what leads there."""
+def pairs_section(site: Site, entry: Entry) -> Section | None:
+    """Write a page of disagreements for the rows on each corpus; return the links to them."""
     links = []
     for number, group in enumerate(groups(entry.page.results)):
         if len(group) < 2:
@@ -145,58 +143,56 @@ def pairs(site: Site, entry: Entry) -> Section | None:
         data = group[0].data["name"]
         name = f"{entry.name}-pairs-{number}.html"
         context = pair_page.context(group)
-        about = {
-            "heading": f"What one row gets right and another wrong: {entry.page.table.title}",
+        head = {
+            "heading": f"Correct in one row, wrong in another: {entry.page.table.title}",
             "lead": f"{entry.page.table.source}; {data}",
             "trail": [(entry.page.table.source, f"{entry.name}.html"), ("Pairs of rows", "")],
         }
-        site.write(name, "cases.html", {**about, **context})
-        what = f"{len(context['cases'])} sentences" if context["cases"] else "counts alone"
-        links.append((f"Pairs of {len(group)} rows on {data}: {what}", name))
-    text = "For each pair of rows: the test sentences that one tags right and the other wrong."
-    return Section("pairs", "Right in one row, wrong in another", [text], links=links) if links else None
+        site.write(name, "cases.html", {**head, **context})
+        content = f"{len(context['cases'])} sentences" if context["cases"] else "counts only"
+        links.append((f"Pairs of {len(group)} rows on {data}: {content}", name))
+    text = "For each pair of rows: the test sentences that one tags correctly and the other does not."
+    return Section("pairs", "Correct in one row, wrong in another", [text], links=links) if links else None
 
 
-def heat_map(
-    site: Site, name: str, runs: dict[int, Run], places: Sequence[Place]
+def write_attention(
+    site: Site, name: str, runs: dict[int, Run], uses: Sequence[RowUse]
 ) -> attention_page.AttentionPage | None:
-    """Writes the page of a row's attention, if it is one of Att and its weights are there."""
+    """Write the page of attention maps of a row of Att; None for other models, and without weights."""
     run = attention_page.run_with_weights(runs)
     if run is None:
         return None
-    first = places[0]
+    first = uses[0]
     trail = [(first.source, first.page)]
     return attention_page.write(site, name.replace("runs-", "attention-"), run, first.label, trail)
 
 
-def heat_maps(entry: Entry, maps: Maps) -> Section | None:
-    """What leads to the attention of the table's rows, and of those that it analyses."""
-    rows = [it for it in (*entry.page.results, *entry.analysed) if it.runs and row_name(it) in maps]
-    if not rows:
-        return None
-    found = [maps[row_name(result)] for result in rows]
-    return attention_page.section(found)
+def attention_section(entry: Entry, maps: Maps) -> Section | None:
+    """Links to the attention maps of the table's rows and of the rows that it analyzes."""
+    names = [row_name(result) for result in (*entry.page.results, *entry.analyzed) if result.runs]
+    pages = [maps[name] for name in names if name in maps]
+    return attention_page.section(pages) if pages else None
 
 
-def limit(entry: Entry) -> Section | None:
-    return table_page.picture(entry.page.trials) if entry.page.trials else None
-
-
-def analysed(entry: Entry) -> Section | None:
-    """What leads to the runs that an analysis is made from."""
-    links = [(result.row.label, f"{row_name(result)}.html") for result in entry.analysed if result.runs]
-    return Section("analysed", "The rows that are analysed", links=links) if links else None
+def analyzed_rows_section(entry: Entry) -> Section | None:
+    """Links to the runs that an analysis is made from."""
+    links = [(result.row.label, f"{row_name(result)}.html") for result in entry.analyzed if result.runs]
+    return Section("analyzed", "Analyzed rows", links=links) if links else None
 
 
 def write_row(
-    site: Site, name: str, runs: dict[int, Run], places: Sequence[Place], maps: Maps, errors: RowErrors
+    site: Site, name: str, runs: dict[int, Run], uses: Sequence[RowUse], maps: Maps, row_errors: RowErrors
 ) -> None:
-    """Its settings are the paper's if they are so in one of its tables."""
-    first = places[0]
+    """Write the page of a row's runs. Deviations are shown only if it deviates from the paper in all tables."""
+    first = uses[0]
     data = next(iter(runs.values())).metrics["data"]["name"]
-    sections = [*row_page.sections(runs), *of_row(errors)]
-    drawn = attention_page.section([maps[name]]) if name in maps else None
-    further = [drawn, row_page.worst_section(runs), row_page.settings(runs)]
+    sections = [
+        *row_page.sections(runs),
+        *errors.row_sections(row_errors),
+        attention_page.section([maps[name]]) if name in maps else None,
+        row_page.worst_section(runs),
+        row_page.settings_section(runs),
+    ]
     site.write(
         f"{name}.html",
         "table.html",
@@ -204,10 +200,10 @@ def write_row(
             "heading": first.label,
             "source": f"{len(runs)} runs on {data}" if len(runs) > 1 else f"One run on {data}",
             "name": name.removeprefix("runs-"),
-            "deviations": first.deviations if all(place.deviations for place in places) else "",
+            "deviations": first.deviations if all(use.deviations for use in uses) else "",
             "comparable": True,
-            "stands_on": f"Stands in {'; '.join(map(str, places))}.",
-            "sections": [*sections, *(it for it in further if it is not None)],
+            "based_on": f"Row of {'; '.join(map(str, uses))}.",
+            "sections": [section for section in sections if section is not None],
             "trail": [(first.source, first.page), (first.label, "")],
         },
     )

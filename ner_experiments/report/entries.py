@@ -1,6 +1,6 @@
-"""What a report is made of: each published table with its runs, kept in results/ or in their own folders.
+"""Entries of a report: published tables with their runs, archived in results/ or in run folders.
 
-Runs that stand in no published table: of each folder the experiments on a corpus, as a table's rows.
+Runs that belong to no published table are grouped by folder and corpus into tables of their own.
 """
 
 from __future__ import annotations
@@ -24,39 +24,40 @@ from ner_experiments.tables import experiments, pages, spec
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
 
-LONGEST = 60
-"""Letters of a file's name."""
+log = logging.getLogger(__name__)
+
+MAX_NAME_LENGTH = 60
+OWN_RUNS_NOTE = "These rows are in no paper. Comparisons are with the first row."
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A table under one choice of settings.
+    """A table with its runs, under one choice of settings.
 
-    places: where its runs lie.
-    analysed: of an analysis the rows whose runs it is made from.
-    overrides: with which its rows were composed.
+    places: folders of the runs. analyzed: for an analysis, the rows whose runs it is made from. overrides: the
+    overrides with which the rows were composed.
     """
 
     page: Page
     places: tuple[str, ...] = ()
-    analysed: tuple[Result, ...] = ()
+    analyzed: tuple[Result, ...] = ()
     overrides: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
-        """Of its files: the table, and in what it deviates from the paper, which may be much."""
-        text = "-".join([self.page.table.name, *(plain(item) for item in self.page.deviations)])
-        if len(text) <= LONGEST:
+        """Name of its files: the table and its deviations from the paper, or a hash of them if they are long."""
+        text = "-".join([self.page.table.name, *(file_name(item) for item in self.page.deviations)])
+        if len(text) <= MAX_NAME_LENGTH:
             return text
         return f"{self.page.table.name}-{sha256(' '.join(self.page.deviations).encode()).hexdigest()[:8]}"
 
     @property
     def runs(self) -> list[Run]:
-        return [run for result in (*self.page.results, *self.analysed) for run in result.runs.values()]
+        return [run for result in (*self.page.results, *self.analyzed) for run in result.runs.values()]
 
     @property
     def commands(self) -> Sequence[tuple[str, str]]:
-        """What makes its runs, each with what it is."""
+        """Titles and commands that make its runs."""
         seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in self.runs})))
         table = f"table={self.page.table.runs_of}"
         text = " ".join(["python run.py -m", table, *self.page.deviations, f"seeds=[{seeds}]"])
@@ -64,8 +65,9 @@ class Entry:
 
     @property
     def to_measure(self) -> list[Result]:
-        """The rows for which there is something to run, or to measure on the runs of others."""
-        return [it for it in self.page.results if it.row.run is not None or it.row.trial or it.row.measure]
+        """Rows with something to run, or to measure on the runs of other rows."""
+        rows = self.page.results
+        return [row for row in rows if row.row.run is not None or row.row.trial or row.row.measure]
 
     @property
     def missing(self) -> int:
@@ -73,38 +75,40 @@ class Entry:
 
     @property
     def off(self) -> int:
-        """Rows whose published number is not where further runs of ours would be expected."""
-        return sum(bool(it.against and it.against.inside is False) for it in self.page.results)
+        """Number of rows whose published number lies outside the prediction interval."""
+        rows = self.page.results
+        return sum(row.against is not None and row.against.inside is False for row in rows)
 
     @property
-    def sealed(self) -> bool:
-        """Whether some runs are kept ones, which have no sentences and no weights."""
+    def has_archived_runs(self) -> bool:
+        """Whether some runs are archived ones, which have no sentences and no weights."""
         return any(isinstance(run, ArchivedRun) for run in self.runs)
 
 
-def plain(override: str) -> str:
+def file_name(override: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", override).strip("-")
 
 
 def entries(
     results: Path, outputs: Path | None, names: Sequence[str] = (), overrides: Sequence[str] = ()
 ) -> list[Entry]:
-    """All tables in the order of the papers, or those named; a table's own settings before others.
+    """All tables in the order of the papers, or those named; the paper's settings before others.
 
-    `overrides` are those with which runs under `outputs` were made. ValueError or OSError as `pages.read`.
+    `overrides` are those with which the runs under `outputs` were made. ValueError or OSError as `pages.read`.
     """
-    chosen = [spec.load(name) for name in names or spec.names()]
+    tables = [spec.load(name) for name in names or spec.names()]
     folders = pages.archive_folders(results) if results.is_dir() else []
-    found = []
-    for table in chosen:
-        own = [folder for folder in folders if pages.read_table(folder)[0].name == table.runs_of]
-        made = [from_results(table, folder, results) for folder in own]
-        made += from_outputs(table, outputs, overrides) if outputs else []
-        found += settle(table, made)
-    return found
+    entries = []
+    for table in tables:
+        archives = [folder for folder in folders if pages.read_table(folder)[0].name == table.runs_of]
+        candidates = [from_results(table, folder, results) for folder in archives]
+        candidates += from_outputs(table, outputs, overrides) if outputs else []
+        entries += merge_by_settings(table, candidates)
+    return entries
 
 
 def from_results(table: Table, folder: Path, results: Path) -> Entry:
+    """The table made of the archived runs of a folder."""
     place = (results.name / folder.relative_to(results)).as_posix()
     if table.command:
         return Entry(pages.read(folder), (place,))
@@ -113,80 +117,76 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
 
 
 def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:
-    """The table's page, and of an analysis the rows that it analyses."""
+    """The table's page and, for an analysis, the rows that it analyzes."""
     page = collect(table, overrides, source)
-    analysed = collect(spec.load(table.analysis), overrides, source).results if table.analysis else ()
-    return Entry(page, (place,), analysed, tuple(overrides))
+    analyzed = collect(spec.load(table.analysis), overrides, source).results if table.analysis else ()
+    return Entry(page, (place,), analyzed, tuple(overrides))
 
 
 def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
-    """The table's page of run folders. Its rows are not composed if no run is of a corpus that one names."""
-    further = [*overrides, f"output_dir={as_value(str(outputs))}"]
+    """The table made of run folders. Without a run on one of its corpora, its rows are not even composed."""
+    extra_overrides = [*overrides, f"output_dir={as_value(str(outputs))}"]
     if table.command:
-        page = collect(table, further[-1:])
+        page = collect(table, extra_overrides[-1:])
         return [Entry(page, (f"{outputs.name}/xor",))] if page.trials else []
     if not corpora(table, overrides) & {path.name.partition("-")[0] for path in outputs.glob("*-*")}:
         return []
-    return [of_source(table, further, in_output_dir(), outputs.name)]
+    return [of_source(table, extra_overrides, in_output_dir(), outputs.name)]
 
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
-    """The names of the corpora that rows are run on."""
-    analysed = spec.load(table.runs_of)
-    rows = [experiments.joined(analysed.base, row.run or (), overrides) for row in analysed.rows]
+    """Names of the corpora of a table's runs."""
+    run_table = spec.load(table.runs_of)
+    rows = [experiments.joined(run_table.base, row.run or (), overrides) for row in run_table.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
     files = [compose.CONF / "data" / f"{choice}.yaml" for choice in choices]
     texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
-    return {found for text in texts for found in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
+    return {name for text in texts for name in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
 
 
-def settle(table: Table, made: Iterable[Entry]) -> list[Entry]:
-    """One entry for each choice of settings, the paper's first; that one also where nothing was measured."""
-    of_settings: dict[tuple[str, ...], Entry] = {(): Entry(Page(table, unmeasured(table)))}
-    for entry in made:
+def merge_by_settings(table: Table, entries: Iterable[Entry]) -> list[Entry]:
+    """One entry for each choice of settings, the paper's first, which is there even if nothing was measured."""
+    by_settings: dict[tuple[str, ...], Entry] = {(): Entry(Page(table, tuple(map(Result, table.rows))))}
+    for entry in entries:
         key = tuple(sorted(entry.page.deviations))
-        of_settings[key] = merged(of_settings[key], entry) if key in of_settings else entry
-    return [entry for key, entry in of_settings.items() if not key or known(entry)]
+        by_settings[key] = merged(by_settings[key], entry) if key in by_settings else entry
+    return [entry for key, entry in by_settings.items() if not key or has_runs(entry)]
 
 
-def unmeasured(table: Table) -> tuple[Result, ...]:
-    return tuple(Result(row) for row in table.rows)
-
-
-def measured(entry: Entry) -> bool:
+def is_measured(entry: Entry) -> bool:
     return bool(entry.runs) or any(result.scores for result in entry.page.results)
 
 
-def known(entry: Entry) -> bool:
-    """Whether there are runs of it, though they may not count."""
-    return measured(entry) or any(result.missing for result in entry.page.results)
+def has_runs(entry: Entry) -> bool:
+    """Whether it has runs, even if they do not count."""
+    return is_measured(entry) or any(result.missing for result in entry.page.results)
 
 
 def merged(first: Entry, second: Entry) -> Entry:
-    """Row by row the runs of both; a run's own folder takes the place of what is kept of it.
+    """The runs of both entries, row by row; for a run in both, that of the second.
 
-    An analysis is made again from these. What a command measured is of one place: the second.
+    An analysis is made again from these runs. Results of a command are not merged: the second's are taken.
     """
-    if not measured(first):
-        return second if known(second) else first
-    if not measured(second):
+    if not is_measured(first):
+        return second if has_runs(second) else first
+    if not is_measured(second):
         return first
     table = first.page.table
     if table.command:
         return second
-    analysed = tuple(map(both, first.analysed, second.analysed))
+    analyzed = tuple(map(merged_result, first.analyzed, second.analyzed))
     if table.analysis:
-        runs = {result.row.label: result.runs for result in analysed}
+        runs = {result.row.label: result.runs for result in analyzed}
         results = collect(table, second.overrides, lambda experiment: runs[experiment.row.label]).results
     else:
-        results = tuple(map(both, first.page.results, second.page.results))
+        results = tuple(map(merged_result, first.page.results, second.page.results))
     page = Page(table, results, first.page.deviations)
     places = tuple(dict.fromkeys([*first.places, *second.places]))
-    return Entry(page, places, analysed, second.overrides)
+    return Entry(page, places, analyzed, second.overrides)
 
 
-def both(first: Result, second: Result) -> Result:
-    """Runs of other files are not mixed: then those of the second alone."""
+def merged_result(first: Result, second: Result) -> Result:
+    """The runs of both; only those of the second if the runs read different data."""
     if not first.scores:
         return second if second.scores or second.missing else first
     if len({run.metrics["checksum"] for run in (*first.runs.values(), *second.runs.values())}) > 1:
@@ -196,14 +196,8 @@ def both(first: Result, second: Result) -> Result:
     return Result(second.row, scores, runs, second.comparable)
 
 
-log = logging.getLogger(__name__)
-
-NOTE = "No paper prints these rows: where they are compared, it is with the first of them."
-Settings = Mapping[str, Any]
-
-
 class OwnRuns(Entry):
-    """A table that no command makes."""
+    """Runs of no published table, shown as one."""
 
     @property
     def commands(self) -> Sequence[tuple[str, str]]:
@@ -212,7 +206,7 @@ class OwnRuns(Entry):
 
 @dataclass
 class Group:
-    """The runs of a folder on a corpus, and the settings without it, both by the runs' identity."""
+    """The runs in a folder on one corpus, and their settings without the corpus, both by identity."""
 
     place: str
     corpus: str
@@ -221,14 +215,14 @@ class Group:
 
 
 def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
-    """Of run folders anywhere in `outputs` those that were scored on test and of which no table is made.
+    """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
 
-    Those whose metrics or settings cannot be read are left out, and the log says why.
+    Runs whose metrics or settings cannot be read are left out with a warning.
     """
-    theirs = {run.folder.resolve() for entry in tables for run in entry.runs}
+    in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
     groups: dict[str, Group] = {}
     for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS}")):
-        if path.parent.resolve() in theirs:
+        if path.parent.resolve() in in_tables:
             continue
         try:
             run, settings = open_run(path.parent), counted(read_config(path.parent))
@@ -236,57 +230,60 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
             log.warning("left out of the report: %s", error)
             continue
         if "test" in run.metrics:
-            add(groups, run, settings, (outputs.name / path.parents[2].relative_to(outputs)).as_posix())
-    return [entry(key, group) for key, group in groups.items()]
+            add_to_group(
+                groups, run, settings, (outputs.name / path.parents[2].relative_to(outputs)).as_posix()
+            )
+    return [own_entry(key, group) for key, group in groups.items()]
 
 
-def add(groups: dict[str, Group], run: Run, settings: dict[str, Any], place: str) -> None:
-    """To the runs on the same sentences, which alone can be compared."""
+def add_to_group(groups: dict[str, Group], run: Run, settings: dict[str, Any], place: str) -> None:
+    """Add a run to the runs on the same sentences, the only ones it can be compared with."""
     data, identity = settings.pop("data"), run.metrics["identity"]
     key = json.dumps([place, data, run.metrics["data"]["checksum"]], sort_keys=True)
     group = groups.setdefault(key, Group(place, data["name"]))
     group.runs.setdefault(identity, []).append(run)
-    group.settings[identity] = described(settings)
+    group.settings[identity] = flat_settings(settings)
 
 
-def described(settings: Settings) -> dict[str, str]:
-    """Of each part which one it is, and all settings by their dotted names."""
+def flat_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The kind of each part by its name, and all settings by their dotted names."""
     kinds = {name: kind(part) for name, part in settings.items() if isinstance(part, Mapping)}
     return kinds | {name: str(value) for name, value in flat(settings)}
 
 
-def kind(part: Settings) -> str:
-    """ResidualBiLSTM; Characters+CharCNN, an input and what reads it; spelling+context, parts of it; none."""
+def kind(part: Mapping[str, Any]) -> str:
+    """Classes of a part: ResidualBiLSTM, or Characters+CharCNN for an input and its module; its own parts; or none."""
     nodes = (part, part.get("input", {}), part.get("module", {}))
     targets = [node["_target_"].rpartition(".")[2] for node in nodes if "_target_" in node]
     return "+".join(targets or part) or "none"
 
 
-def entry(key: str, group: Group) -> Entry:
-    overrides = apart(list(group.settings.values()))
+def own_entry(key: str, group: Group) -> Entry:
+    """A group of runs as a table, with rows labeled by the settings in which they differ."""
+    overrides = distinguishing_settings(list(group.settings.values()))
     labels = [" ".join(items) for items in overrides]
     results = []
     for label, items, runs in zip(labels, overrides, group.runs.values(), strict=True):
-        own = label if label and labels.count(label) == 1 else runs[0].label
+        unique_label = label if label and labels.count(label) == 1 else runs[0].label
         scores = {seed: run.score for seed, run in by_seed(runs).items()}
-        results.append(Result(Row(label=own, run=tuple(items)), scores, by_seed(runs)))
-    results.sort(key=lambda result: natural(result.row.label))
+        results.append(Result(Row(label=unique_label, run=tuple(items)), scores, by_seed(runs)))
+    results.sort(key=lambda result: natural_order(result.row.label))
     table = Table(
         name=f"runs_{sha256(key.encode()).hexdigest()[:8]}",
         title=f"Experiments on {group.corpus} in {group.place}",
         source=group.place,
         rows=tuple(result.row for result in results),
-        notes=(NOTE,),
+        notes=(OWN_RUNS_NOTE,),
     )
     return OwnRuns(Page(table, tuple(results)), (group.place,))
 
 
-def apart(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
-    """Of each row the settings that all rows have and in which they differ."""
-    shared = [name for name in varying(rows) if all(name in row for row in rows) and "_target_" not in name]
-    return [[f"{name}={row[name]}" for name in shared] for row in rows]
+def distinguishing_settings(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """For each row, the settings that all rows have and in which they differ."""
+    names = [name for name in varying(rows) if all(name in row for row in rows) and "_target_" not in name]
+    return [[f"{name}={row[name]}" for name in names] for row in rows]
 
 
-def natural(label: str) -> list[int | str]:
-    """By which 2 stands before 10."""
+def natural_order(label: str) -> list[int | str]:
+    """Sort key that puts 2 before 10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", label)]

@@ -1,212 +1,219 @@
-"""The errors of a table's rows side by side, and their differences from the row that the paper puts first.
-
-What kinds of errors a row's runs make, on which mentions, and what their probabilities are worth.
-"""
+"""Sections on errors: of the rows of a table side by side, and of one row by kind, group, confusion and calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
 from ner_experiments.analysis.seeds import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
 from ner_experiments.analysis.statistics import difference
 from ner_experiments.report.plots import Bar, bar_plot, points, reliability
-from ner_experiments.report.row_page import by_length, by_type
-from ner_experiments.report.site import Section, Shown
+from ner_experiments.report.row_page import length_section, type_section
+from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables.render import Grid, interval, seed_counts
 from ner_experiments.tables.svg import NUM_STYLES, Plot
 
 Rows = Mapping[str, RowErrors]
-"""By label; all on one test set."""
-DIFFERENCES = "Differences are taken as those of rows above, with Student's or Welch's interval."
-
-
-def section(rows: Rows, reference: str, number: int) -> Section | None:
-    """Of two rows or more on one test set; the others are held against the one labelled `reference`."""
-    found = {label: row.breakdown() for label, row in rows.items()}
-    names = [name for name in found[reference] if all(groups.get(name) for groups in found.values())]
-    kinds = [mean for row in rows.values() for mean in row.kinds().values()]
-    means = kinds + [it.f1 for groups in found.values() for name in names for it in groups[name].values()]
-    if len(rows) < 2 or not means:
-        return None
-    less = f"F1 minus that of {reference}, by"
-    grids = [kinds_grid(rows)] if kinds else []
-    grids += [Shown(gaps(rows, name, reference), f"{less} {heading(name)}") for name in names]
-    plots = [drawn(name, {label: groups[name] for label, groups in found.items()}, number) for name in names]
-    run = next(iter(rows[reference].runs.values()))
-    texts = [f"{over(means)} {DIFFERENCES}"]
-    return Section(f"errors-{number}", f"Errors on {run.metrics['data']['name']}", texts, grids, plots)
-
-
-def kinds_grid(rows: Rows) -> Shown:
-    of_row = {label: row.kinds() for label, row in rows.items()}
-    names = list(dict.fromkeys(name for found in of_row.values() for name in found))
-    lines = []
-    for label, found in of_row.items():
-        bars = [bar(name, found[name]) if name in found else None for name in names]
-        lines.append([label, *(f"{it.value:.2f} ({interval(it.low, it.high)})" if it else "" for it in bars)])
-    return Shown(Grid(("", *names), lines), "Errors by kind, % of gold mentions, with 95 % intervals")
-
-
-def drawn(name: str, groups: Mapping[str, Mapping[str, MeanBucket]], number: int) -> Plot:
-    """Rows as points; of many rows the table alone would be read."""
-    bars = {label: [bar(group, it.f1) for group, it in found.items()] for label, found in groups.items()}
-    labels = list(dict.fromkeys(it.label for found in bars.values() for it in found))
-    lines = []
-    for label, found in bars.items():
-        of_group = {it.label: it for it in found}
-        shown = [of_group.get(group) for group in labels]
-        lines.append(
-            [label, *(f"{it.value:.2f} ({interval(it.low, it.high)})" if it else "" for it in shown)]
-        )
-    grid = Grid(("", *labels), lines)
-    some = dict(list(bars.items())[:NUM_STYLES])
-    title = f"F1 by {heading(name)}" + ("" if len(some) == len(bars) else f", the first {len(some)} rows")
-    return points(some, f"errors-{number}-{name.replace(' ', '-')}", "test F1", title, grid)
-
-
-def gaps(rows: Rows, name: str, reference: str) -> Grid:
-    """A line for each group, a column for each other row."""
-    scores = {label: scores_by_group(row, name) for label, row in rows.items()}
-    others = [label for label in rows if label != reference]
-    lines = []
-    for group, theirs in scores[reference].items():
-        cells = [gap(scores[label].get(group, {}), theirs) for label in others]
-        lines.append([group, *cells])
-    return Grid((heading(name), *others), lines)
-
-
-def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
-    """F1 in percent, by group and seed, where the group has a gold mention."""
-    found: dict[str, dict[int, float]] = {}
-    for seed, errors in row.errors.items():
-        for group, bucket in errors.breakdown.get(name, {}).items():
-            if bucket.gold:
-                found.setdefault(group, {})[seed] = 100 * bucket.f1
-    return found
-
-
-def gap(ours: Mapping[int, float], theirs: Mapping[int, float]) -> str:
-    if not (ours and theirs):
-        return ""
-    found = difference(ours, theirs)
-    return f"{found.mean:+.2f} ({interval(found.low, found.high) or seed_counts(ours, theirs)})"
-
-
-KINDS = (
-    "Each error once: a wrong boundary, a wrong type, both, a mention that was missed, one that was invented "
-    "(Manning 2006); as a share of the gold mentions."
+"""Errors of rows on one test set, by label."""
+KINDS_TEXT = (
+    "Each error counts once: wrong boundary, wrong type, both, missing mention, or spurious mention "
+    "(Manning 2006). In percent of the gold mentions."
 )
-IN_TRAIN = "What train has is compared letter by letter."
-CONFUSED = (
-    "How often a predicted mention of a column stands for a gold one of a line; the last line was invented, "
-    "the last column missed. A mean over runs."
+SEEN_TEXT = "Mentions are compared with those of train case-sensitively."
+CONFUSION_TEXT = (
+    "How often a gold mention of a row's type was predicted as a mention of a column's type. The last row counts "
+    "spurious mentions, the last column missing ones. Means over runs."
 )
-CALIBRATED = (
-    "Of the mentions predicted with a probability, how many are right. The expected error is the mean "
-    "distance from the dotted line (Guo et al. 2017)."
+CALIBRATION_TEXT = (
+    "Share of correct mentions among those predicted with similar probability. The expected calibration error "
+    "is the mean distance from the dotted line (Guo et al. 2017)."
 )
 HEADINGS = {
     TYPE: "type",
     LENGTH: "length of the mention, tokens",
-    SEEN: "what train has of the mention",
-    FREQUENCY: "how often train has the mention",
+    SEEN: "occurrence in train",
+    FREQUENCY: "frequency in train",
     SENTENCE_LENGTH: "length of the sentence, tokens",
 }
-NOT_KEPT = "These runs were kept without their errors: no kinds, no confusion, no calibration."
-OVER = {
-    "seeds": "Of several runs: means over seeds; intervals are Student's, of other seeds on these sentences.",
-    "sentences": "Of one run: intervals are the bootstrap's, of other sentences for this trained model.",
+NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
+INTERVALS = {
+    "seeds": "Several runs: means and 95 % t-intervals over seeds, on the same sentences.",
+    "sentences": "One run: 95 % bootstrap intervals over sentences, for the same trained model.",
 }
-"""What the intervals of means are, by `Mean.over`."""
+"""Meaning of the intervals, by `Mean.over`."""
+DIFFERENCES = "Differences are computed as those between rows above, with paired or Welch t intervals."
 
 
-def of_row(row: RowErrors) -> list[Section]:
-    """By kind, by group, confusion and calibration; of older kept runs only what they have."""
-    found = [by_kind(row.kinds()), *by_group(row), confused(row.confusion()), calibrated(row.calibration())]
-    return [section for section in found if section is not None]
+def table_section(rows: Rows, reference: str, number: int) -> Section | None:
+    """Errors of at least two rows on one test set, compared with the row labeled `reference`."""
+    breakdowns = {label: row.breakdown() for label, row in rows.items()}
+    names = [
+        name for name in breakdowns[reference] if all(groups.get(name) for groups in breakdowns.values())
+    ]
+    kinds = [mean for row in rows.values() for mean in row.kinds().values()]
+    means = kinds + [
+        bucket.f1 for groups in breakdowns.values() for name in names for bucket in groups[name].values()
+    ]
+    if len(rows) < 2 or not means:
+        return None
+    title = f"F1 minus that of {reference}, by"
+    tables = [kinds_table(rows)] if kinds else []
+    tables += [
+        PageTable(differences(rows, name, reference), f"{title} {HEADINGS.get(name, name)}") for name in names
+    ]
+    plots = [
+        f1_plot(name, {label: groups[name] for label, groups in breakdowns.items()}, number) for name in names
+    ]
+    run = next(iter(rows[reference].runs.values()))
+    texts = [f"{explain_intervals(means)} {DIFFERENCES}"]
+    return Section(f"errors-{number}", f"Errors on {run.metrics['data']['name']}", texts, tables, plots)
 
 
-def over(means: Iterable[Mean]) -> str:
+def kinds_table(rows: Rows) -> PageTable:
+    """Share of each kind of error, one line per row of the table."""
+    bars = {label: [bar(name, mean) for name, mean in row.kinds().items()] for label, row in rows.items()}
+    return PageTable(bar_grid(bars), "Errors by kind, % of gold mentions, with 95 % intervals")
+
+
+def f1_plot(name: str, rows: Mapping[str, Mapping[str, MeanBucket]], number: int) -> Plot:
+    """F1 by group as points, one series per row; the numbers have all rows, the picture the first ones."""
+    bars = {label: [bar(group, it.f1) for group, it in groups.items()] for label, groups in rows.items()}
+    drawn = dict(list(bars.items())[:NUM_STYLES])
+    title = f"F1 by {HEADINGS.get(name, name)}"
+    title += "" if len(drawn) == len(bars) else f", the first {len(drawn)} rows"
+    return points(drawn, f"errors-{number}-{name.replace(' ', '-')}", "test F1", title, bar_grid(bars))
+
+
+def bar_grid(rows: Mapping[str, Sequence[Bar]]) -> Grid:
+    """Values with intervals: one line per row, one column per group."""
+    groups = list(dict.fromkeys(bar.label for bars in rows.values() for bar in bars))
+    lines = []
+    for label, bars in rows.items():
+        cells = {bar.label: f"{bar.value:.2f} ({interval(bar.low, bar.high)})" for bar in bars}
+        lines.append([label, *(cells.get(group, "") for group in groups)])
+    return Grid(("", *groups), lines)
+
+
+def differences(rows: Rows, name: str, reference: str) -> Grid:
+    """Differences in F1 from the reference: one line per group, one column per other row."""
+    scores = {label: scores_by_group(row, name) for label, row in rows.items()}
+    others = [label for label in rows if label != reference]
+    lines = []
+    for group, reference_scores in scores[reference].items():
+        cells = [difference_cell(scores[label].get(group, {}), reference_scores) for label in others]
+        lines.append([group, *cells])
+    return Grid((HEADINGS.get(name, name), *others), lines)
+
+
+def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
+    """F1 in percent by group and seed, for groups with a gold mention."""
+    scores: dict[str, dict[int, float]] = {}
+    for seed, errors in row.errors.items():
+        for group, bucket in errors.breakdown.get(name, {}).items():
+            if bucket.gold:
+                scores.setdefault(group, {})[seed] = 100 * bucket.f1
+    return scores
+
+
+def difference_cell(a: Mapping[int, float], b: Mapping[int, float]) -> str:
+    if not (a and b):
+        return ""
+    gap = difference(a, b)
+    return f"{gap.mean:+.2f} ({interval(gap.low, gap.high) or seed_counts(a, b)})"
+
+
+def row_sections(row: RowErrors) -> list[Section | None]:
+    """Errors by kind and by group, confusion and calibration; None for those that the runs lack."""
+    return [
+        kinds_section(row.kinds()),
+        *group_sections(row),
+        confusion_section(row.confusion()),
+        calibration_section(row.calibration()),
+    ]
+
+
+def explain_intervals(means: Iterable[Mean]) -> str:
     kinds = {mean.over for mean in means}
-    return " ".join(text for kind, text in OVER.items() if kind in kinds)
+    return " ".join(text for kind, text in INTERVALS.items() if kind in kinds)
 
 
 def bar(name: str, mean: Mean) -> Bar:
+    """A mean in percent."""
     return Bar(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
 
 
-def by_kind(found: Mapping[str, Mean]) -> Section | None:
-    if not found:
+def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:
+    """Share of each kind of error."""
+    if not kinds:
         return None
-    bars = [bar(name, mean) for name, mean in found.items()]
-    grid = Grid(("error", "% of gold mentions", "95 %"), [cells(it) for it in bars])
+    bars = [bar(name, mean) for name, mean in kinds.items()]
+    grid = Grid(("error", "% of gold mentions", "95 %"), [cells(bar) for bar in bars])
     plot = bar_plot(bars, "kinds", "% of gold mentions", "Errors by kind", grid)
-    return Section("kinds", "Errors by kind", [KINDS, over(found.values())], plots=[plot])
+    return Section("kinds", "Errors by kind", [KINDS_TEXT, explain_intervals(kinds.values())], plots=[plot])
 
 
-def cells(it: Bar) -> list[str]:
-    return [it.label, f"{it.value:.2f}", interval(it.low, it.high)]
+def cells(bar: Bar) -> list[str]:
+    """Label, value and interval."""
+    return [bar.label, f"{bar.value:.2f}", interval(bar.low, bar.high)]
 
 
-def by_group(row: RowErrors) -> list[Section | None]:
-    """F1 of the mentions of each group; kept runs from before have types and lengths alone."""
-    found = {name: groups for name, groups in row.breakdown().items() if groups}
-    if not found:
-        kept = any(errors.outcomes is None for errors in row.errors.values())
-        why = Section("kept", "Errors", [NOT_KEPT]) if kept else None
-        return [by_type(row.runs), by_length(row.runs), why]
-    plots = [group_plot(name, groups) for name, groups in found.items()]
-    means = [it.f1 for groups in found.values() for it in groups.values()]
-    return [Section("groups", "By what is mentioned", [f"{over(means)} {IN_TRAIN}"], plots=plots)]
+def group_sections(row: RowErrors) -> list[Section | None]:
+    """F1 by group of mentions. Runs archived without errors have F1 by type and length alone."""
+    breakdown = {name: groups for name, groups in row.breakdown().items() if groups}
+    if not breakdown:
+        without_errors = any(errors.outcomes is None for errors in row.errors.values())
+        reason = Section("archived", "Errors", [NOT_ARCHIVED]) if without_errors else None
+        return [type_section(row.runs), length_section(row.runs), reason]
+    plots = [group_plot(name, groups) for name, groups in breakdown.items()]
+    means = [bucket.f1 for groups in breakdown.values() for bucket in groups.values()]
+    texts = [f"{explain_intervals(means)} {SEEN_TEXT}"]
+    return [Section("groups", "F1 by group of mentions", texts, plots=plots)]
 
 
 def group_plot(name: str, groups: Mapping[str, MeanBucket]) -> Plot:
-    bars = [bar(group, it.f1) for group, it in groups.items()]
+    """F1 of each group as bars."""
+    bars = [bar(group, bucket.f1) for group, bucket in groups.items()]
     lines = [
         [
             group,
-            f"{100 * it.precision:.2f}",
-            f"{100 * it.recall:.2f}",
-            *cells(bar(group, it.f1))[1:],
-            f"{it.gold:,}",
+            f"{100 * bucket.precision:.2f}",
+            f"{100 * bucket.recall:.2f}",
+            *cells(bar(group, bucket.f1))[1:],
+            f"{bucket.gold:,}",
         ]
-        for group, it in groups.items()
+        for group, bucket in groups.items()
     ]
-    grid = Grid((heading(name), "precision", "recall", "F1", "95 % of F1", "gold"), lines)
-    return bar_plot(bars, f"by-{name.replace(' ', '-')}", "test F1", f"F1 by {heading(name)}", grid)
+    heading = HEADINGS.get(name, name)
+    grid = Grid((heading, "precision", "recall", "F1", "95 % of F1", "gold"), lines)
+    return bar_plot(bars, f"by-{name.replace(' ', '-')}", "test F1", f"F1 by {heading}", grid)
 
 
-def heading(name: str) -> str:
-    return HEADINGS.get(name, name)
-
-
-def confused(found: MeanConfusion | None) -> Section | None:
-    """A line of the table for each gold type, as dark as its share of them."""
-    if found is None:
+def confusion_section(confusion: MeanConfusion | None) -> Section | None:
+    """Confusion matrix with a line per gold type, shaded by share of the line."""
+    if confusion is None:
         return None
     lines = [
         [name, *(f"{n:,.1f}".removesuffix(".0") for n in row)]
-        for name, row in zip(found.names, found.counts, strict=True)
+        for name, row in zip(confusion.names, confusion.counts, strict=True)
     ]
-    heat = [[n / max(1.0, sum(row)) for n in row] for row in found.counts]
-    shown = Shown(
-        Grid(("gold", *found.names), lines), "Gold types and what was predicted for them", heat=heat
-    )
-    return Section("confusion", "Types taken for each other", [CONFUSED], [shown])
+    heat = [[n / max(1.0, sum(row)) for n in row] for row in confusion.counts]
+    table = PageTable(Grid(("gold", *confusion.names), lines), "Gold and predicted types", heat=heat)
+    return Section("confusion", "Confusion of types", [CONFUSION_TEXT], [table])
 
 
-def calibrated(found: MeanCalibration | None) -> Section | None:
-    if found is None:
+def calibration_section(calibration: MeanCalibration | None) -> Section | None:
+    """Reliability diagram and expected calibration error."""
+    if calibration is None:
         return None
-    bars = [bar(f"{it.start:.1f} to {it.end:.1f}", it.correct) for it in found.bins]
-    means = [100 * it.mean for it in found.bins]
+    bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
+    means = [100 * bin_.mean for bin_ in calibration.bins]
     lines = [
-        [it.label, f"{bin_.count:,}", f"{mean:.2f}", *cells(it)[1:]]
-        for it, bin_, mean in zip(bars, found.bins, means, strict=True)
+        [bar.label, f"{bin_.count:,}", f"{mean:.2f}", *cells(bar)[1:]]
+        for bar, bin_, mean in zip(bars, calibration.bins, means, strict=True)
     ]
-    grid = Grid(("probability", "mentions", "mean, %", "right, %", "95 %"), lines)
-    error = bar("", found.error)
+    grid = Grid(("probability", "mentions", "mean, %", "correct, %", "95 %"), lines)
+    error = bar("", calibration.error)
     text = f"Expected calibration error {error.value:.2f} % ({interval(error.low, error.high)})."
     plot = reliability(bars, means, "calibration", "Calibration on test", grid)
-    return Section("calibration", "Calibration", [CALIBRATED, f"{text} {over([found.error])}"], plots=[plot])
+    texts = [CALIBRATION_TEXT, f"{text} {explain_intervals([calibration.error])}"]
+    return Section("calibration", "Calibration", texts, plots=[plot])

@@ -1,4 +1,4 @@
-"""The first page: every table, what is measured of it, what is missing, and what is off."""
+"""Index page: for every table, how much of it is measured, what is missing, and which rows are off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ner_experiments.tables.pages import cost, hours
 from ner_experiments.tables.render import Grid
 
 STATES = {
-    "measured": "something measured",
+    "measured": "has results",
     "complete": "all rows measured",
     "missing": "rows missing",
     "off": "rows off",
@@ -26,42 +26,45 @@ NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
 
 
 def write(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry] = ()) -> None:
-    """`own` are those of no published table."""
-    both = [*entries, *own]
-    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in both for run in entry.runs}
+    """Write the page. `own` are entries of runs that belong to no published table."""
+    everything = [*entries, *own]
+    runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in everything for run in entry.runs}
     tables = {entry.page.table.name for entry in entries}
-    begun = {entry.page.table.name for entry in entries if any(it.scores for it in entry.page.results)}
+    measured = {
+        entry.page.table.name for entry in entries if any(result.scores for result in entry.page.results)
+    }
     papers = {paper(entry): AFTER_YEAR.sub("", entry.page.table.source) for entry in entries}
     site.write(
         "index.html",
         "index.html",
         {
-            "heading": "Published tables and what was measured",
+            "heading": "Published tables and our results",
             "facts": [
                 ("tables", len(tables)),
-                ("with something measured", len(begun)),
+                ("tables with results", len(measured)),
                 ("finished runs", len(runs)),
                 ("hours of training", f"{hours(runs.values()):.1f}"),
             ],
             "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
             "states": list(STATES.items()),
-            "lines": [line(entry) for entry in sorted(entries, key=nothing_measured)],
-            "own": [line(entry) for entry in own],
+            "lines": [index_line(entry) for entry in sorted(entries, key=is_unmeasured)],
+            "own": [index_line(entry) for entry in own],
             "others": single_runs(results),
         },
     )
 
 
 def paper(entry: Entry) -> str:
-    """yang2020 of yang2020_table12."""
+    """Key of the paper, such as yang2020 for yang2020_table12."""
     return entry.page.table.name.partition("_")[0]
 
 
-def line(entry: Entry) -> dict[str, Any]:
+def index_line(entry: Entry) -> dict[str, Any]:
+    """Variables of the template for one table."""
     page, rows = entry.page, len(entry.to_measure)
     measured = rows - entry.missing
     states = [name for name, holds in states_of(entry, measured).items() if holds]
-    state, mood, order = verdict(rows, measured, entry.off)
+    state, color, order = summary(rows, measured, entry.off)
     number, time = cost(entry.runs, page.trials)
     seeds = sorted({len(result.scores) for result in page.results if result.scores})
     return {
@@ -72,7 +75,7 @@ def line(entry: Entry) -> dict[str, Any]:
         "paper": paper(entry),
         "states": " ".join(states),
         "state": state,
-        "mood": mood,
+        "color": color,
         "order": order,
         "measured": measured,
         "rows": rows,
@@ -84,8 +87,8 @@ def line(entry: Entry) -> dict[str, Any]:
     }
 
 
-def nothing_measured(entry: Entry) -> bool:
-    """What there is to see comes first."""
+def is_unmeasured(entry: Entry) -> bool:
+    """Whether the table has no results; such tables come last."""
     return not any(result.scores for result in entry.page.results)
 
 
@@ -99,34 +102,34 @@ def states_of(entry: Entry, measured: int) -> dict[str, bool]:
     }
 
 
-def verdict(rows: int, measured: int, off: int) -> tuple[str, str, int]:
-    """In words, as what they are coloured, and their place when sorted."""
+def summary(rows: int, measured: int, off: int) -> tuple[str, str, int]:
+    """State of a table in words, the class of its color, and its sort key."""
     if not rows:
-        return "not in numbers", "", 4
+        return "no numbers", "", 4
     if off:
         return f"{off} off", "bad", 0
     if measured == rows:
         return "complete", "good", 1
-    return ("in part", "good", 2) if measured else ("not measured", "", 3)
+    return ("partial", "good", 2) if measured else ("not measured", "", 3)
 
 
 def single_runs(results: Path) -> Grid:
-    """The runs that results/ has beside its tables."""
+    """Archived runs that belong to no table."""
     lines = []
     for path in sorted(results.glob("*.json")):
-        its = json.loads(path.read_text(encoding="utf-8")).get("metrics", {})
-        if "task" not in its:
+        metrics = json.loads(path.read_text(encoding="utf-8")).get("metrics", {})
+        if "task" not in metrics:
             continue
-        key = PRIMARY_METRIC[its["task"]][0]
-        scores = [f"{100 * its[part][key]:.2f}" if part in its else "" for part in ("dev", "test")]
-        seconds = f"{its['seconds'] / its['epochs']:.1f}"
+        key = PRIMARY_METRIC[metrics["task"]][0]
+        scores = [f"{100 * metrics[part][key]:.2f}" if part in metrics else "" for part in ("dev", "test")]
+        seconds = f"{metrics['seconds'] / metrics['epochs']:.1f}"
         lines.append(
             [
                 path.stem,
                 *scores,
-                f"{its['best_epoch']}",
-                f"{its['epochs']}",
-                f"{its['parameters']:,}",
+                f"{metrics['best_epoch']}",
+                f"{metrics['epochs']}",
+                f"{metrics['parameters']:,}",
                 seconds,
             ]
         )

@@ -1,4 +1,4 @@
-"""For each pair of a table's rows what one gets right and the other wrong, and in which sentences."""
+"""Page of disagreements: for each pair of rows, the test sentences that one tags correctly and the other does not."""
 
 from __future__ import annotations
 
@@ -15,35 +15,38 @@ from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables.scores import Result
 
-MOST = 300
-"""Sentences on a page, unless one for each pair of rows are more already."""
+MAX_SENTENCES = 300
+"""Number of sentences on a page; more only if each pair of rows needs at least one."""
 DIGITS = 9
-"""Of shares; what differs behind these was rounded otherwise."""
-Pieces = list[tuple[str, str]]
-"""A sentence in stretches: the type of the mention, or nothing, and the words."""
+"""Shares are compared after rounding to this many digits."""
+Segments = list[tuple[str, str]]
+"""A sentence as segments of mention type, empty outside mentions, and words."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A sentence of test, from 1. `right` and `wrong`: the rows, from 0, that are so with some seed."""
+    """A test sentence with its 1-based number. `correct` and `wrong`: indices of the rows that are so for some seed."""
 
     number: int
-    right: list[int]
+    correct: list[int]
     wrong: list[int]
-    gold: Pieces
-    predicted: list[tuple[str, Pieces, bool]]
+    gold: Segments
+    predicted: list[tuple[str, Segments, bool]]
 
 
-def shares(results: Sequence[Result]) -> np.ndarray:
-    """[rows, sentences] the share of a row's seeds that get all of the sentence right."""
+def correct_shares(results: Sequence[Result]) -> np.ndarray:
+    """Share of a row's seeds that tag the whole sentence correctly, [rows, sentences]."""
     return np.stack(
-        [np.mean([correct_sentences(run.counts()) for run in it.runs.values()], axis=0) for it in results]
+        [
+            np.mean([correct_sentences(run.counts()) for run in result.runs.values()], axis=0)
+            for result in results
+        ]
     )
 
 
-def matrix(found: np.ndarray) -> list[list[str | None]]:
-    """How many sentences the row of a line has right and that of a column wrong: means over their seeds."""
-    counts = found @ (1 - found).T
+def matrix(shares: np.ndarray) -> list[list[str | None]]:
+    """Number of sentences that the line's row tags correctly and the column's does not: means over seeds."""
+    counts = shares @ (1 - shares).T
     return [
         [None if line == column else f"{counts[line, column]:.1f}" for column in range(len(counts))]
         for line in range(len(counts))
@@ -51,124 +54,130 @@ def matrix(found: np.ndarray) -> list[list[str | None]]:
 
 
 def context(results: Sequence[Result]) -> dict[str, Any]:
-    """What the page shows: counts of all runs, and sentences of those in folders, if two rows have some."""
-    labels, found = [result.row.label for result in results], shares(results)
-    differ = int(((found > 0).any(axis=0) & (found < 1).any(axis=0)).sum())
-    of_all = f"{found.shape[1]:,} test sentences"
-    texts = [f"{of_all}; {differ:,} are tagged right by some of the rows' runs and wrong by others."]
-    own = {place: Result(it.row, runs=with_sentences(it.runs)) for place, it in enumerate(results)}
-    readable = {place: result for place, result in own.items() if result.runs}
-    shown: list[Case] = []
+    """Variables of the template: counts from all runs; sentences if at least two rows have runs with sentences."""
+    labels, of_rows = [result.row.label for result in results], correct_shares(results)
+    differ = int(((of_rows > 0).any(axis=0) & (of_rows < 1).any(axis=0)).sum())
+    total = f"{of_rows.shape[1]:,} test sentences"
+    texts = [f"{total}; {differ:,} are tagged correctly by some of the rows' runs and wrong by others."]
+    with_text = {
+        index: Result(result.row, runs=with_sentences(result.runs)) for index, result in enumerate(results)
+    }
+    readable = {index: result for index, result in with_text.items() if result.runs}
+    cases: list[Case] = []
     if len(readable) < 2:
-        texts.append("No sentences here: kept runs have none, for the licences of corpora.")
+        texts.append("No sentences here: archived runs have none, for the licenses of corpora.")
     else:
-        shown, how = sentences(readable)
-        texts.append(f"Shown: {'all' if len(shown) == differ else len(shown)} of these{how}.")
-        if without := [text for it in results if (text := kept_alone(it))]:
-            texts.append(f"Kept runs have no sentences, for the licences of corpora: {'; '.join(without)}.")
+        cases, criterion = select_cases(readable)
+        texts.append(f"Shown: {'all' if len(cases) == differ else len(cases)} of these{criterion}.")
+        if missing := [text for result in results if (text := archived_label(result))]:
+            texts.append(
+                f"Archived runs have no sentences, for the licenses of corpora: {'; '.join(missing)}."
+            )
     return {
         "labels": labels,
-        "rows": [(place, labels[place]) for place in readable],
-        "matrix": list(zip(labels, matrix(found), strict=True)),
-        "behind": behind(found, shown),
+        "rows": [(index, labels[index]) for index in readable],
+        "matrix": list(zip(labels, matrix(of_rows), strict=True)),
+        "shown": num_shown(of_rows, cases),
         "texts": texts,
-        "cases": shown,
+        "cases": cases,
     }
 
 
-def behind(found: np.ndarray, shown: Sequence[Case]) -> dict[tuple[int, int], str]:
-    """Of pairs with sentences on the page: how many these are of those that their number counts."""
-    made = {}
-    for line, column in permutations(range(len(found)), 2):
-        if here := sum(line in case.right and column in case.wrong for case in shown):
-            made[line, column] = f"{here:,} of {np.count_nonzero((found[line] > 0) & (found[column] < 1)):,}"
-    return made
+def num_shown(shares: np.ndarray, cases: Sequence[Case]) -> dict[tuple[int, int], str]:
+    """For each pair of rows with sentences on the page, how many of its sentences are shown."""
+    texts = {}
+    for line, column in permutations(range(len(shares)), 2):
+        if shown := sum(line in case.correct and column in case.wrong for case in cases):
+            total = np.count_nonzero((shares[line] > 0) & (shares[column] < 1))
+            texts[line, column] = f"{shown:,} of {total:,}"
+    return texts
 
 
 def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:
     return {seed: run for seed, run in runs.items() if not isinstance(run, ArchivedRun)}
 
 
-def kept_alone(result: Result) -> str:
-    """The row, or its seeds, whose sentences are not shown."""
+def archived_label(result: Result) -> str:
+    """Label of a row with archived runs, and their seeds if others have sentences; empty without archived runs."""
     seeds = [f"{seed}" for seed, run in result.runs.items() if isinstance(run, ArchivedRun)]
-    which = f", seed {', '.join(seeds)}" if 0 < len(seeds) < len(result.runs) else ""
-    return f"{result.row.label}{which}" if seeds else ""
+    suffix = f", seed {', '.join(seeds)}" if 0 < len(seeds) < len(result.runs) else ""
+    return f"{result.row.label}{suffix}" if seeds else ""
 
 
-def sentences(rows: Mapping[int, Result]) -> tuple[list[Case], str]:
-    """Those that count most for some pair, and how they were chosen; `rows` by their place on the page."""
-    places, results = list(rows), list(rows.values())
-    found = shares(results)
-    read = [{seed: run.predicted() for seed, run in result.runs.items()} for result in results]
-    gold = next(iter(read[0].values()))
-    order, each = chosen(found, np.array([len(it.words) for it in gold]))
-    shown = []
-    for number in order:
+def select_cases(rows: Mapping[int, Result]) -> tuple[list[Case], str]:
+    """The sentences that count most for some pair, and the criterion; `rows` by index on the page."""
+    indices, results = list(rows), list(rows.values())
+    shares = correct_shares(results)
+    predictions = [{seed: run.predicted() for seed, run in result.runs.items()} for result in results]
+    gold = next(iter(predictions[0].values()))
+    selected, each = select(shares, np.array([len(sentence.words) for sentence in gold]))
+    cases = []
+    for number in selected:
         predicted = [
-            entry
-            for result, runs in zip(results, read, strict=True)
-            for entry in variants(result.row.label, {seed: run[number] for seed, run in runs.items()})
+            variant
+            for result, runs in zip(results, predictions, strict=True)
+            for variant in variants(result.row.label, {seed: run[number] for seed, run in runs.items()})
         ]
-        share, sentence = found[:, number], gold[number]
-        right, wrong = ([places[row] for row in np.flatnonzero(it)] for it in (share > 0, share < 1))
-        shown.append(Case(int(number) + 1, right, wrong, pieces(sentence, sentence.gold), predicted))
-    how = f", at least {each} for each pair of rows that has so many: those that count most in its number"
-    return shown, how if each < found.shape[1] else ""
+        share, sentence = shares[:, number], gold[number]
+        correct = [indices[row] for row in np.flatnonzero(share > 0)]
+        wrong = [indices[row] for row in np.flatnonzero(share < 1)]
+        cases.append(Case(int(number) + 1, correct, wrong, to_segments(sentence, sentence.gold), predicted))
+    criterion = f", at least {each} for each pair of rows with as many: those that weigh most in its number"
+    return cases, criterion if each < shares.shape[1] else ""
 
 
-def chosen(found: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
-    """The sentences to show, first those on which rows differ most, and how many of each pair are among them.
+def select(shares: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
+    """Sentences to show, those on which rows differ most first, and how many of each pair are among them.
 
-    These are as many as there is room for, one at least; without a bound, as many as there are sentences.
+    This is the largest number with which the page stays within `MAX_SENTENCES`, at least one.
     """
-    best = best_places(found, lengths)
-    bound = np.sort(best)[MOST:]
+    best = best_ranks(shares, lengths)
+    bound = np.sort(best)[MAX_SENTENCES:]
     each = max(1, int(bound[0])) if len(bound) else len(best)
-    gap = (found.max(axis=0) - found.min(axis=0)).round(DIGITS)
+    gap = (shares.max(axis=0) - shares.min(axis=0)).round(DIGITS)
     order = np.lexsort((lengths, -gap))
     return order[best[order] < each], each
 
 
-def best_places(found: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """[sentences] the first place, from 0, that each has among those of a pair; of no pair, their number.
+def best_ranks(shares: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Best rank of each sentence over all pairs, from 0; the number of sentences if it is in no pair.
 
-    The sentences of a pair are in the order of what they add to its number, the shorter first.
+    The sentences of a pair are ranked by their share in its number, shorter ones first among equals.
     """
-    best = np.full(found.shape[1], found.shape[1])
-    for right, wrong in permutations(found, 2):
-        weights = (right * (1 - wrong)).round(DIGITS)
+    best = np.full(shares.shape[1], shares.shape[1])
+    for correct, wrong in permutations(shares, 2):
+        weights = (correct * (1 - wrong)).round(DIGITS)
         order = np.lexsort((lengths, -weights))[: np.count_nonzero(weights)]
         best[order] = np.minimum(best[order], np.arange(len(order)))
     return best
 
 
-def variants(label: str, of_seed: Mapping[int, Predicted]) -> Iterator[tuple[str, Pieces, bool]]:
-    """Each way in which a row tags the sentence, with the seeds that do, if not all do."""
+def variants(label: str, by_seed: Mapping[int, Predicted]) -> Iterator[tuple[str, Segments, bool]]:
+    """Each tagging of the sentence by a row, with its seeds if they differ, and whether it is correct."""
     groups: dict[tuple[str, ...], list[int]] = {}
-    for seed, sentence in of_seed.items():
+    for seed, sentence in by_seed.items():
         groups.setdefault(sentence.predicted, []).append(seed)
     for tags, seeds in groups.items():
-        sentence = of_seed[seeds[0]]
-        which = "" if len(groups) == 1 else f", seed {', '.join(map(str, seeds))}"
-        yield f"{label}{which}", pieces(sentence, tags), tags == sentence.gold
+        sentence = by_seed[seeds[0]]
+        suffix = "" if len(groups) == 1 else f", seed {', '.join(map(str, seeds))}"
+        yield f"{label}{suffix}", to_segments(sentence, tags), tags == sentence.gold
 
 
-def pieces(sentence: Predicted, tags: Sequence[str]) -> Pieces:
-    """The mentions and what is between them; of tags that are no mentions, those that are not gold's."""
+def to_segments(sentence: Predicted, tags: Sequence[str]) -> Segments:
+    """Mentions and the words between them; for tags other than mentions, each word, marked if its tag is wrong."""
     words = sentence.words
     try:
-        found = sorted(spans(tags))
+        mentions = sorted(spans(tags))
     except ValueError:
         return [
             ("" if tag == gold else tag, word)
             for word, tag, gold in zip(words, tags, sentence.gold, strict=True)
         ]
-    made: Pieces = []
+    segments: Segments = []
     end = 0
-    for start, stop, kind in found:
+    for start, stop, kind in mentions:
         if start > end:
-            made.append(("", " ".join(words[end:start])))
-        made.append((kind, " ".join(words[start:stop])))
+            segments.append(("", " ".join(words[end:start])))
+        segments.append((kind, " ".join(words[start:stop])))
         end = stop
-    return [*made, ("", " ".join(words[end:]))] if end < len(words) else made
+    return [*segments, ("", " ".join(words[end:]))] if end < len(words) else segments

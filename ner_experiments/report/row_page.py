@@ -1,7 +1,4 @@
-"""The test sentences in which a row's runs make most errors, as each of them tags these.
-
-The page of a row's runs: every seed, curves, gradients, types and lengths of mention, settings.
-"""
+"""Sections of a row's page: seeds, learning curves, gradients, types and lengths, settings, and worst sentences."""
 
 from __future__ import annotations
 
@@ -17,145 +14,128 @@ from ner_experiments.analysis import archive
 from ner_experiments.analysis.errors import num_errors
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.config.identity import counted
-from ner_experiments.report import plots as plot_bars
-from ner_experiments.report.pair_page import pieces, variants, with_sentences
-from ner_experiments.report.plots import Bar, dev_and_loss
-from ner_experiments.report.site import Section, Shown, Tagged
+from ner_experiments.report.pair_page import to_segments, variants, with_sentences
+from ner_experiments.report.plots import Bar, bar_plot, dev_and_loss_curves, line_plot
+from ner_experiments.report.site import PageTable, Section, TaggedSentence
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import ArchivedRun, Run
 from ner_experiments.tables.render import Grid, interval
 
-MOST = 50
-"""Sentences on a page."""
-ERRORS_EXPLAINED = {
-    "mentions": "an error is a gold mention that was not found, or a predicted one that is none.",
-    "tags": "an error is a wrong tag; marked are the tags that are not gold's.",
-}
-
-
-def worst_section(runs: Mapping[int, Run]) -> Section | None:
-    """Of the runs in folders; kept ones have no sentences. None if there is nothing wrong in any."""
-    own = with_sentences(runs)
-    if not own:
-        return None
-    errors = np.mean([num_errors(run.counts()) for run in own.values()], axis=0)
-    if not errors.any():
-        return None
-    read = {seed: run.predicted() for seed, run in own.items()}
-    worst = [number for number in np.argsort(-errors, kind="stable")[:MOST] if errors[number]]
-    shown = [
-        worst_sentence(int(number) + 1, errors[number], {seed: found[number] for seed, found in read.items()})
-        for number in worst
-    ]
-    task = next(iter(own.values())).metrics["task"]
-    count = f"{np.count_nonzero(errors):,} of {len(errors):,} test sentences have errors"
-    text = (
-        f"{count}; shown are {len(shown)}, those with most first. Means over runs; {ERRORS_EXPLAINED[task]}"
-    )
-    return Section("worst", "Sentences with most errors", [text], sentences=shown)
-
-
-def worst_sentence(number: int, errors: float, of_seed: Mapping[int, Predicted]) -> Tagged:
-    """Errors are a mean over seeds."""
-    first = next(iter(of_seed.values()))
-    title = f"Sentence {number}, errors: {f'{errors:.1f}'.removesuffix('.0')}"
-    return Tagged(title, pieces(first, first.gold), list(variants("predicted", of_seed)))
-
-
 Runs = Mapping[int, Run]
+"""Runs by seed."""
+MAX_SENTENCES = 50
+"""Number of sentences shown."""
+ERRORS_EXPLAINED = {
+    "mentions": "an error is a missing or a spurious mention.",
+    "tags": "an error is a wrong tag. Wrong tags are marked.",
+}
+OVER_SEEDS = "Means and 95 % t-intervals over seeds, on the same test set."
+GRADIENTS = (
+    ("Gradient of each part's weights", "weights", "norm"),
+    ("Gradient of each layer's output", "layer", "norm"),
+    ("Share of a layer's gradient through the shortcut", "layer", "share"),
+)
+"""Title of the plot; kind of rows and column of gradients.csv."""
+GRADIENTS_EXPLAINED = "Means over the recorded steps of an epoch, before clipping."
 
 
-def seeds(runs: Runs) -> Section:
+def sections(runs: Runs) -> list[Section | None]:
+    """Seeds, learning curves and gradients; None for those without content."""
+    return [seeds_section(runs), curves_section(runs), gradients_section(runs)]
+
+
+def seeds_section(runs: Runs) -> Section:
+    """Scores and cost of each run."""
     first = next(iter(runs.values()))
     mentions = first.metrics["task"] == "mentions"
     names = ("precision", "recall", "f1") if mentions else ("accuracy",)
-    shown = [name.replace("f1", "F1") for name in (first.primary_metric, *names)]
+    labels = [name.replace("f1", "F1") for name in (first.primary_metric, *names)]
     headings = [
         "seed",
-        f"dev {shown[0]}",
-        *(f"test {name}" for name in shown[1:]),
+        f"dev {labels[0]}",
+        *(f"test {name}" for name in labels[1:]),
         "best epoch",
         "epochs",
         "minutes",
         "tokens per s",
     ]
     lines = [seed_line(seed, run, names) for seed, run in runs.items()]
-    return Section("seeds", "Seeds", grids=[Shown(Grid(headings, lines), f"Each run; {scored(runs)}")])
+    return Section(
+        "seeds", "Seeds", grids=[PageTable(Grid(headings, lines), f"Each run; {test_protocol(runs)}")]
+    )
 
 
-def scored(runs: Runs) -> str:
+def test_protocol(runs: Runs) -> str:
+    """How often the test set was scored."""
     if any(run.test_every_epoch() for run in runs.values()):
-        return "the test set was scored after each epoch too (audit.peek=true)"
+        return "the test set was also scored after each epoch (audit.peek=true)"
     return "the test set was scored once"
 
 
 def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
-    its = run.metrics
+    metrics = run.metrics
     return [
         f"{seed}",
-        f"{100 * its['dev'][run.primary_metric]:.2f}",
-        *(f"{100 * its['test'][name]:.2f}" for name in names),
-        f"{its['best_epoch']}",
-        f"{its['epochs']}",
-        f"{its['seconds'] / 60:.1f}",
-        f"{its['tokens_per_second']:,.0f}" if "tokens_per_second" in its else "",
+        f"{100 * metrics['dev'][run.primary_metric]:.2f}",
+        *(f"{100 * metrics['test'][name]:.2f}" for name in names),
+        f"{metrics['best_epoch']}",
+        f"{metrics['epochs']}",
+        f"{metrics['seconds'] / 60:.1f}",
+        f"{metrics['tokens_per_second']:,.0f}" if "tokens_per_second" in metrics else "",
     ]
 
 
-def curves(runs: Runs) -> Section:
-    return Section("curves", "Learning curves", plots=[dev_and_loss(runs, "curves")])
+def curves_section(runs: Runs) -> Section:
+    return Section("curves", "Learning curves", plots=[dev_and_loss_curves(runs, "curves")])
 
 
-def by_type(runs: Runs) -> Section | None:
-    """F1 of each type, from what every run scored."""
+def type_section(runs: Runs) -> Section | None:
+    """F1 of each type, from the metrics of the runs."""
     types = {seed: run.metrics["test"].get("types", {}) for seed, run in runs.items()}
-    names = sorted({name for found in types.values() for name in found})
+    names = sorted({name for of_run in types.values() for name in of_run})
     if not names:
         return None
     lines, bars = [], []
     for name in names:
-        reports = [found[name] for found in types.values() if name in found]
+        reports = [of_run[name] for of_run in types.values() if name in of_run]
         parts = {
             key: summarize(100 * report[key] for report in reports) for key in ("precision", "recall", "f1")
         }
         lines.append(
             [
                 name,
-                *(f"{it.mean:.2f}" for it in parts.values()),
+                *(f"{part.mean:.2f}" for part in parts.values()),
                 interval(parts["f1"].low, parts["f1"].high),
                 f"{reports[0]['gold']:,}",
             ]
         )
         bars.append(Bar(name, parts["f1"].mean, parts["f1"].low, parts["f1"].high))
     grid = Grid(("type", "precision", "recall", "F1", "95 % of F1", "gold mentions"), lines)
-    plot = plot_bars.bar_plot(bars, "types", "test F1", "F1 by type", grid)
+    plot = bar_plot(bars, "types", "test F1", "F1 by type", grid)
     return Section("types", "By type", [OVER_SEEDS], plots=[plot])
 
 
-OVER_SEEDS = "Means over seeds; the interval is Student's, of new seeds on the same test set."
-
-
-def by_length(runs: Runs) -> Section | None:
-    """Li et al.'s table 4 of this row."""
+def length_section(runs: Runs) -> Section | None:
+    """F1 by length of mention, as in table 4 of Li, Fu & Ma (2020)."""
     first = next(iter(runs.values()))
     if first.metrics["task"] != "mentions":
         return None
-    figures = {seed: archive.f1_by_mention(run, "length") for seed, run in runs.items()}
-    names = list(dict.fromkeys(name for found in figures.values() for name in found))
+    f1 = {seed: archive.f1_by_mention(run, "length") for seed, run in runs.items()}
+    names = list(dict.fromkeys(name for of_run in f1.values() for name in of_run))
     if not names:
         return None
-    means = [summarize(found[name] for found in figures.values() if name in found) for name in names]
-    bars = [Bar(name, it.mean, it.low, it.high) for name, it in zip(names, means, strict=True)]
-    lines = [[it.label, f"{it.value:.2f}", interval(it.low, it.high)] for it in bars]
+    means = [summarize(of_run[name] for of_run in f1.values() if name in of_run) for name in names]
+    bars = [Bar(name, mean.mean, mean.low, mean.high) for name, mean in zip(names, means, strict=True)]
+    lines = [[bar.label, f"{bar.value:.2f}", interval(bar.low, bar.high)] for bar in bars]
     grid = Grid(("tokens", "F1", "95 %"), lines)
-    plot = plot_bars.bar_plot(bars, "lengths", "test F1", "F1 by length of mention in tokens", grid)
+    plot = bar_plot(bars, "lengths", "test F1", "F1 by length of mention in tokens", grid)
     return Section("lengths", "By length of mention", [OVER_SEEDS], plots=[plot])
 
 
-def gradients(runs: Runs) -> Section | None:
-    """What runs made with audit.gradients wrote, seed by seed."""
+def gradients_section(runs: Runs) -> Section | None:
+    """Gradient norms of runs with audit.gradients, by seed."""
     plots = []
     for seed, run in runs.items():
         path = run.folder / artifacts.GRADIENTS
@@ -163,19 +143,10 @@ def gradients(runs: Runs) -> Section | None:
             continue
         rows = read_rows(path)
         for number, (title, kind, column) in enumerate(GRADIENTS):
-            if found := by_epoch(rows, kind, column):
+            if by_epoch := values_by_epoch(rows, kind, column):
                 name = f"gradients-{seed}-{number}"
-                plots.append(plot_bars.lines(found, name, column, f"{title}, seed {seed}"))
+                plots.append(line_plot(by_epoch, name, column, f"{title}, seed {seed}"))
     return Section("gradients", "Gradients", [GRADIENTS_EXPLAINED], plots=plots) if plots else None
-
-
-GRADIENTS = (
-    ("Gradient of each part's weights", "weights", "norm"),
-    ("Gradient of each layer's output", "layer", "norm"),
-    ("Share of a layer's gradient that comes by the shortcut", "layer", "share"),
-)
-"""Title, kind of row, and column of gradients.csv."""
-GRADIENTS_EXPLAINED = "Means over the steps of an epoch that were looked at, before clipping."
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -183,28 +154,29 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def by_epoch(rows: Sequence[Mapping[str, str]], kind: str, column: str) -> list[dict[str, float]]:
-    """A line for each epoch, with the column's figure for each part that has one."""
-    found: dict[str, dict[str, float]] = {}
+def values_by_epoch(rows: Sequence[Mapping[str, str]], kind: str, column: str) -> list[dict[str, float]]:
+    """One mapping per epoch, with the column's value for each part that has one."""
+    epochs: dict[str, dict[str, float]] = {}
     for row in rows:
         if row["kind"] == kind and row.get(column):
-            of_epoch = found.setdefault(row["epoch"], {"epoch": float(row["epoch"])})
+            of_epoch = epochs.setdefault(row["epoch"], {"epoch": float(row["epoch"])})
             of_epoch[row["part"] if kind == "weights" else f"layer {row['part']}"] = float(row[column])
-    return list(found.values())
+    return list(epochs.values())
 
 
-def settings(runs: Runs) -> Section:
+def settings_section(runs: Runs) -> Section:
+    """Parameters by part, and all settings of the first run."""
     first = next(iter(runs.values()))
     parts = first.metrics.get("parameters_of", {})
     lines = [[name, f"{count:,}"] for name, count in parts.items()] + [
-        ["in all", f"{first.metrics['parameters']:,}"]
+        ["total", f"{first.metrics['parameters']:,}"]
     ]
     text = json.dumps(settings_of(first), indent=2, ensure_ascii=False)
     return Section(
         "settings",
         "Settings",
-        grids=[Shown(Grid(("part", "parameters"), lines), "Trained parameters")],
-        folded=[("All settings that count", text)],
+        grids=[PageTable(Grid(("part", "parameters"), lines), "Trained parameters")],
+        folded=[("All settings of the identity", text)],
     )
 
 
@@ -214,6 +186,30 @@ def settings_of(run: Run) -> Mapping[Any, Any]:
     return counted(read_config(run.folder))
 
 
-def sections(runs: Runs) -> list[Section]:
-    found = [seeds(runs), curves(runs), gradients(runs)]
-    return [section for section in found if section is not None]
+def worst_section(runs: Mapping[int, Run]) -> Section | None:
+    """The test sentences with most errors, as each run tags them; None without errors or without sentences."""
+    readable = with_sentences(runs)
+    if not readable:
+        return None
+    errors = np.mean([num_errors(run.counts()) for run in readable.values()], axis=0)
+    if not errors.any():
+        return None
+    predicted = {seed: run.predicted() for seed, run in readable.items()}
+    worst = [number for number in np.argsort(-errors, kind="stable")[:MAX_SENTENCES] if errors[number]]
+    sentences = [
+        worst_sentence(
+            int(number) + 1, errors[number], {seed: of_run[number] for seed, of_run in predicted.items()}
+        )
+        for number in worst
+    ]
+    task = next(iter(readable.values())).metrics["task"]
+    count = f"{np.count_nonzero(errors):,} of {len(errors):,} test sentences have errors"
+    text = f"{count}; the {len(sentences)} with most are shown. Means over runs; {ERRORS_EXPLAINED[task]}"
+    return Section("worst", "Sentences with most errors", [text], sentences=sentences)
+
+
+def worst_sentence(number: int, errors: float, by_seed: Mapping[int, Predicted]) -> TaggedSentence:
+    """A sentence with its mean number of errors over seeds, and the predictions of each seed."""
+    first = next(iter(by_seed.values()))
+    title = f"Sentence {number}, errors: {f'{errors:.1f}'.removesuffix('.0')}"
+    return TaggedSentence(title, to_segments(first, first.gold), list(variants("predicted", by_seed)))

@@ -1,6 +1,6 @@
-"""What a page of the report consists of: sections with grids, plots, remarks and links.
+"""The report's folder of HTML pages, and the sections that a page consists of.
 
-The folder of pages: templates that escape every text, one style, one script, nothing from elsewhere.
+Pages are Jinja templates that escape every text, with one stylesheet and one script, and load nothing else.
 """
 
 from __future__ import annotations
@@ -19,16 +19,20 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ner_experiments.report.pair_page import Pieces
+from ner_experiments.report.pair_page import Segments
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.svg import Plot
 
+INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+"""Unicode categories of invisible characters and of those that change the direction of text."""
+
 
 @dataclass(frozen=True)
-class Shown:
-    """A grid on a page. `links`: by first cell; `cited`: lines that are; `text`: columns that are words.
+class PageTable:
+    """A table on a page.
 
-    heat: how deep the cells behind the first are coloured, from 0 to 1.
+    links: address by first cell. cited: indices of cited lines. text: number of columns of text after the first.
+    heat: color depth of the cells after the first, from 0 to 1.
     """
 
     grid: Grid
@@ -40,37 +44,37 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Tagged:
-    """A sentence: its gold mentions, and in which ways it was tagged, by whom, and whether that is right."""
+class TaggedSentence:
+    """A sentence with its gold mentions and predictions: label, tagged text, and whether all of it is correct."""
 
     title: str
-    gold: Pieces
-    predicted: Sequence[tuple[str, Pieces, bool]]
+    gold: Segments
+    predicted: Sequence[tuple[str, Segments, bool]]
 
 
 @dataclass(frozen=True)
 class Section:
-    """`texts` stand above, `notes` below; `small`: many small plots in a grid; `folded`: what opens."""
+    """A section of a page.
+
+    texts stand above the tables and plots, notes below. small: plots are small multiples. folded: title and content of
+    collapsed details.
+    """
 
     key: str
     title: str
     texts: Sequence[str] = ()
-    grids: Sequence[Shown] = ()
+    grids: Sequence[PageTable] = ()
     plots: Sequence[Plot] = ()
     small: bool = False
     notes: Sequence[str] = ()
     points: Sequence[str] = ()
-    sentences: Sequence[Tagged] = ()
+    sentences: Sequence[TaggedSentence] = ()
     links: Sequence[tuple[str, str]] = ()
     folded: Sequence[tuple[str, str]] = ()
 
 
-HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
-"""Unicode's categories of what one does not see, or what turns the text around it."""
-
-
 class Site:
-    """Writes pages into a folder. `commit` is the only thing in them that the results do not say."""
+    """Writes pages to a folder. Pages depend on nothing but the results and `commit`."""
 
     def __init__(self, folder: Path, commit: str | None):
         self.folder, self.commit = folder, commit and commit[:12]
@@ -79,13 +83,13 @@ class Site:
 
     @property
     def policy(self) -> str:
-        """What a browser may load and run: this script, these styles, and no address at all."""
+        """Content security policy: only this script and these styles, and no address at all."""
         digest = base64.b64encode(hashlib.sha256(self.script.encode()).digest()).decode()
         return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 
     @cached_property
     def environment(self) -> Environment:
-        made = Environment(
+        environment = Environment(
             loader=PackageLoader("ner_experiments.report"),
             autoescape=True,
             undefined=StrictUndefined,
@@ -93,11 +97,11 @@ class Site:
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        made.globals["site"] = self
-        made.filters["visible"] = visible
-        made.filters["brief"] = brief
-        made.filters["code"] = code
-        return made
+        environment.globals["site"] = self
+        environment.filters["visible"] = visible
+        environment.filters["brief"] = brief
+        environment.filters["code"] = code
+        return environment
 
     def write(self, name: str, template: str, context: Mapping[str, Any]) -> None:
         text = self.environment.get_template(template).render(context)
@@ -112,17 +116,18 @@ def asset(name: str) -> str:
 
 
 def visible(text: Any) -> str:
-    """A token as it is, but with a code point's number for what one would not see."""
+    """The text with invisible characters replaced by their code points."""
     return "".join(
-        f"⟨U+{ord(letter):04X}⟩" if unicodedata.category(letter) in HIDDEN else letter for letter in str(text)
+        f"⟨U+{ord(letter):04X}⟩" if unicodedata.category(letter) in INVISIBLE else letter
+        for letter in str(text)
     )
 
 
 def brief(text: str) -> str:
-    """Of checksums the first digits."""
+    """The text with checksums shortened to 12 digits."""
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b", r"\1", text)
 
 
 def code(text: str) -> Markup:
-    """Escaped, with what stands between backticks as code."""
+    """The text escaped, with `...` as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

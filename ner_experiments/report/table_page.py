@@ -1,7 +1,4 @@
-"""The XOR limit on its table's page: the picture, drawn from what `ner-experiments xor` left.
-
-A table's own page: published beside ours, what is varied, curves, cost, and how it was made.
-"""
+"""Sections of a table's page: published and measured scores, plots, learning curves, cost and provenance."""
 
 from __future__ import annotations
 
@@ -9,105 +6,135 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from ner_experiments.analysis.statistics import summarize
-from ner_experiments.report import plots as plot_curves
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.plots import cost_plots
-from ner_experiments.report.site import Section, Shown
+from ner_experiments.report.plots import cost_plots, curve_limits, dev_curves
+from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
 from ner_experiments.tables.pages import data_origin, devices, hours, listed, short_commit, trials_origin
 from ner_experiments.tables.plots import score_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot, inline
-from ner_experiments.xor import certificate as proofs
+from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates
 from ner_experiments.xor.experiment import HEADINGS, lines
 from ner_experiments.xor.picture import drawn
 from ner_experiments.xor.results import Trials
 
-DESCRIPTION = (
+Links = Mapping[str, str]
+"""Address of a row's page, by its label."""
+COST_HEADINGS = (
+    "",
+    "parameters",
+    "of the model",
+    "epochs",
+    "minutes per run",
+    "s per epoch",
+    "tokens per s",
+    "peak memory, MB",
+)
+PUBLISHED_COLUMNS = ("published", "ours - published", "expected")
+"""Columns that need a published number."""
+
+
+XOR_DESCRIPTION = (
     "Left: how many of four phrases a sum of past and future can tag, by certificate. Middle: the largest "
     "interaction of past and future at random weights. Right: the most phrases that training got right."
 )
 
 
-def picture(trials: Trials) -> Section:
-    """Its proofs are made again; they check themselves."""
-    proved, found = certificates(), trials.found
-    title = "The XOR limit: proved, measured and trained"
-    svg = inline(drawn(cases(proved), found), "xor", title, DESCRIPTION)
-    plot = Plot(svg, title, Grid(HEADINGS, lines(found)))
-    folded = [
-        (f"Proof of section {it.program.section}: {it.program.name}", proofs.render(it))
-        for it in cases(proved)
+def sections(entry: Entry, links: Links) -> list[Section | None]:
+    """Sections that a table has by its runs; None for those without content."""
+    return [
+        results_section(entry, links),
+        scores_section(entry),
+        comparisons_section(entry),
+        curves_section(entry),
+        cost_section(entry, links),
     ]
-    return Section("xor", "Proved, measured, trained", plots=[plot], folded=folded)
 
 
-Links = Mapping[str, str]
-"""The page of a row, by its label."""
-OF_THE_PAPER = ("published", "ours - published", "expected")
-"""Columns of what a paper prints."""
+def based_on(entry: Entry) -> str:
+    """Sentence on the runs that the page is based on, and on what they cannot show."""
+    if entry.page.table.command:
+        return (
+            f"Based on the output of {entry.page.table.command} in {listed(entry.places)}."
+            if entry.places
+            else "Nothing has been measured yet."
+        )
+    if not entry.runs:
+        if any(result.missing for result in entry.page.results):
+            return "No run of this table counts, for the reasons below; published numbers only."
+        return "No run of this table is finished; published numbers only."
+    count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
+    text = f"Based on {count} in {listed(entry.places)}."
+    if entry.has_archived_runs:
+        text += (
+            " Archived runs have no sentences, for the licenses of corpora, and no weights: sections that need"
+            " either are left out (`ner-experiments report --runs DIR` has them for run folders)."
+        )
+    return text
 
 
-def results(entry: Entry, links: Links) -> Section:
-    """The table itself, in the paper's order."""
+def results_section(entry: Entry, links: Links) -> Section:
+    """The table itself, with rows in the paper's order."""
     page = entry.page
     grid = render.results(page)
-    of_line = {
-        line[0]: links[it.row.label]
-        for line, it in zip(grid.lines, page.results, strict=True)
-        if it.row.label in links
+    row_links = {
+        line[0]: links[result.row.label]
+        for line, result in zip(grid.lines, page.results, strict=True)
+        if result.row.label in links
     }
-    cited = frozenset(number for number, it in enumerate(page.results) if it.row.cited)
-    shown = Shown(filled(page, grid), page.table.title, of_line, cited, text=int(in_words(entry)))
-    legend = render.legend(page) if is_printed(page) else render.OURS
-    texts = [legend] if any(it.scores for it in page.results) else []
+    cited = frozenset(number for number, result in enumerate(page.results) if result.row.cited)
+    table = PageTable(
+        drop_empty_columns(page, grid), page.table.title, row_links, cited, text=int(publishes_text(entry))
+    )
+    legend = render.legend(page) if has_published_results(page) else render.OURS
+    texts = [legend] if any(result.scores for result in page.results) else []
     texts += [render.ORACLE_EPOCH] if grid.headings == render.RESULT_HEADINGS else []
-    title = " and ".join(name for name in ("published", "ours") if name in shown.grid.headings)
+    title = " and ".join(name for name in ("published", "ours") if name in table.grid.headings)
     points = render.notes(page)
-    return Section("results", title.capitalize() or "Rows", grids=[shown], notes=texts, points=points)
+    return Section("results", title.capitalize() or "Rows", grids=[table], notes=texts, points=points)
 
 
-def filled(page: Page, grid: Grid) -> Grid:
-    """Up to the last column with something in it; of what is published none, if nothing is."""
-    last = max(place for line in grid.lines for place, cell in enumerate(line) if cell)
-    hidden = () if is_printed(page) else OF_THE_PAPER
-    places = [place for place, name in enumerate(grid.headings) if place <= last and name not in hidden]
+def drop_empty_columns(page: Page, grid: Grid) -> Grid:
+    """The grid without empty columns at its end, and without `PUBLISHED_COLUMNS` if nothing is published."""
+    last = max(column for line in grid.lines for column, cell in enumerate(line) if cell)
+    hidden = () if has_published_results(page) else PUBLISHED_COLUMNS
+    columns = [column for column, name in enumerate(grid.headings) if column <= last and name not in hidden]
     return Grid(
-        [grid.headings[place] for place in places],
-        [[line[place] for place in places] for line in grid.lines],
+        [grid.headings[column] for column in columns],
+        [[line[column] for column in columns] for line in grid.lines],
     )
 
 
-def is_printed(page: Page) -> bool:
-    """Whether a paper has a figure, or sentences, for a row."""
+def has_published_results(page: Page) -> bool:
+    """Whether a paper prints a number or a text for some row."""
     return any(row.published is not None for row in page.table.rows)
 
 
-def in_words(entry: Entry) -> bool:
-    """Whether what is published are sentences."""
+def publishes_text(entry: Entry) -> bool:
+    """Whether a paper prints text rather than numbers."""
     return any(isinstance(row.published, str | list) for row in entry.page.table.rows)
 
 
-def varied(entry: Entry) -> Section | None:
+def scores_section(entry: Entry) -> Section | None:
     plots = score_plots(entry.page)
     return Section("varied", "What the table varies", plots=plots) if plots else None
 
 
-def compared(entry: Entry) -> Section | None:
-    found = entry.page.comparisons()
-    if not found:
+def comparisons_section(entry: Entry) -> Section | None:
+    comparisons = entry.page.comparisons()
+    if not comparisons:
         return None
-    grid = render.comparisons(found)
-    caption = "Differences of rows, with their intervals over seeds"
-    return Section(
-        "differences", "What separates the rows", grids=[Shown(grid, caption)], notes=[render.COMPARED]
-    )
+    grid = render.comparisons(comparisons)
+    caption = "Differences between rows, with their intervals over seeds"
+    table = PageTable(grid, caption)
+    return Section("differences", "Differences between rows", grids=[table], notes=[render.COMPARED])
 
 
-def curves(entry: Entry) -> Section | None:
-    """Of the rows with runs, corpus by corpus."""
+def curves_section(entry: Entry) -> Section | None:
+    """Learning curves of the rows with runs, by corpus."""
     corpora: dict[tuple[str, str, str], list[Result]] = {}
     for result in entry.page.results:
         if result.runs:
@@ -116,43 +143,33 @@ def curves(entry: Entry) -> Section | None:
         return None
     plots: list[Plot] = []
     for rows in corpora.values():
-        limits = plot_curves.limits([it.runs for it in rows])
-        for it in rows:
-            plots.append(plot_curves.dev(it.runs, f"curve-{len(plots)}", it.row.label, limits))
+        limits = curve_limits([result.runs for result in rows])
+        for result in rows:
+            plots.append(dev_curves(result.runs, f"curve-{len(plots)}", result.row.label, limits))
     order = ", then ".join(dict.fromkeys(name for name, *_ in corpora))
-    scale = "All rows have one scale."
+    scale = "All rows share one scale."
     if len(corpora) > 1:
-        scale = f"Rows on one corpus have one scale: first {order}."
-    text = f"Dev after each epoch, a line for each seed; the mark is the epoch that dev chose. {scale}"
+        scale = f"Rows on one corpus share one scale: first {order}."
+    text = f"Dev score after each epoch, one line per seed. The marker is the epoch that dev chose. {scale}"
     return Section("curves", "Learning curves", [text], plots=plots, small=True)
 
 
 def scored_on(result: Result) -> tuple[str, str, str]:
-    """The corpus, its checksum, and what is counted of it."""
+    """Name and checksum of the corpus, and the primary metric."""
     primary_metric = next(iter(result.runs.values())).primary_metric
     return result.data["name"], result.data["checksum"], primary_metric
 
 
-def cost(entry: Entry, links: Links) -> Section | None:
+def cost_section(entry: Entry, links: Links) -> Section | None:
     lines = [cost_line(result) for result in entry.page.results if result.runs]
     if not lines:
         return None
-    headings = (
-        "",
-        "parameters",
-        "of the model",
-        "epochs",
-        "minutes a run",
-        "s per epoch",
-        "tokens per s",
-        "most memory, MB",
-    )
     text = (
-        f"On {devices(entry.runs)}. Means over runs ± standard deviation; "
-        "the seconds depend on what else the machine did."
+        f"On {devices(entry.runs)}. Mean over runs ± standard deviation; "
+        "the times depend on the other load of the machine."
     )
-    shown = Shown(Grid(headings, lines), "What a run of each row costs", links)
-    return Section("cost", "Cost", [text], [shown], cost_plots(entry.page))
+    table = PageTable(Grid(COST_HEADINGS, lines), "Cost of a run of each row", links)
+    return Section("cost", "Cost", [text], [table], cost_plots(entry.page))
 
 
 def cost_line(result: Result) -> list[str]:
@@ -166,7 +183,7 @@ def cost_line(result: Result) -> list[str]:
         f"{runs[0]['parameters_of'].get('model', 0):,}" if "parameters_of" in runs[0] else "",
         f"{fmean(run['epochs'] for run in runs):.1f}",
         spread([run["seconds"] / 60 for run in runs], 1),
-        around(result.cost()["seconds_per_epoch"], summarize(per_epoch).sd, 1),
+        mean_and_sd(result.cost()["seconds_per_epoch"], summarize(per_epoch).sd, 1),
         spread(speed, 0),
         f"{max(memory):,.0f}" if memory else "",
     ]
@@ -175,16 +192,29 @@ def cost_line(result: Result) -> list[str]:
 def spread(values: Sequence[float], digits: int) -> str:
     if not values:
         return ""
-    found = summarize(values)
-    return around(found.mean, found.sd, digits)
+    summary = summarize(values)
+    return mean_and_sd(summary.mean, summary.sd, digits)
 
 
-def around(mean: float, sd: float | None, digits: int) -> str:
+def mean_and_sd(mean: float, sd: float | None, digits: int) -> str:
     return f"{mean:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}")
 
 
-def made(entry: Entry) -> Section | None:
-    """The command, the machine, the code and the data."""
+def xor_section(trials: Trials) -> Section:
+    """Picture and certificates of the XOR limit. The certificates are computed anew, and verify themselves."""
+    proofs, found = certificates(), trials.found
+    title = "The XOR limit: proved, measured and trained"
+    svg = inline(drawn(cases(proofs), found), "xor", title, XOR_DESCRIPTION)
+    plot = Plot(svg, title, Grid(HEADINGS, lines(found)))
+    folded = [
+        (f"Proof of section {it.program.section}: {it.program.name}", certificate.render(it))
+        for it in cases(proofs)
+    ]
+    return Section("xor", "Proved, measured, trained", plots=[plot], folded=folded)
+
+
+def provenance_section(entry: Entry) -> Section | None:
+    """Command, machine, code and data of the runs."""
     runs, trials = entry.runs, entry.page.trials
     if trials:
         folded = [("The command", entry.page.table.command)]
@@ -193,7 +223,7 @@ def made(entry: Entry) -> Section | None:
         return None
     torch = listed({f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics})
     points = [
-        f"{len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {torch}.",
+        f"{len(runs)} runs, {hours(runs):.1f} hours of training in total, on {devices(runs)}; {torch}.",
         f"Code: checksum {listed({run.metrics['code'][:12] for run in runs})}, "
         f"commit {listed({short_commit(run.metrics) for run in runs})}.",
     ]
@@ -201,30 +231,3 @@ def made(entry: Entry) -> Section | None:
         points.append(f"Data: {name}, checksum {checksum[:12]}.")
         points += notes
     return Section("made", "How it was made", points=points, folded=entry.commands)
-
-
-def stands_on(entry: Entry) -> str:
-    """Which runs a page is made of, and what these cannot show."""
-    if entry.page.table.command:
-        return (
-            f"Stands on what {entry.page.table.command} left in {listed(entry.places)}."
-            if entry.places
-            else "Nothing was measured yet."
-        )
-    if not entry.runs:
-        if any(it.missing for it in entry.page.results):
-            return "No run of this table counts; below are the published numbers, and why."
-        return "No run of this table is finished; below are the published numbers."
-    count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
-    text = f"Stands on {count} in {listed(entry.places)}."
-    if entry.sealed:
-        text += (
-            " Kept runs have no sentences, for the licences of corpora, and no weights: what needs either"
-            " is left out (`ner-experiments report --runs DIR` shows it of run folders)."
-        )
-    return text
-
-
-def all_sections(entry: Entry, links: Links) -> list[Section]:
-    found = [results(entry, links), varied(entry), compared(entry), curves(entry), cost(entry, links)]
-    return [section for section in found if section is not None]

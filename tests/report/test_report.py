@@ -133,13 +133,13 @@ def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -
         return Result(row, by_seed, runs)
 
     kept, own = result("a", s1=1.0, s2=2.0), result("a", s2=3.0, s4=4.0)
-    assert entries.both(kept, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
-    assert entries.both(kept, result("b", s4=4.0)).scores == {4: 4.0}
-    assert entries.both(kept, result("b")).scores == {1: 1.0, 2: 2.0}
+    assert entries.merged_result(kept, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
+    assert entries.merged_result(kept, result("b", s4=4.0)).scores == {4: 4.0}
+    assert entries.merged_result(kept, result("b")).scores == {1: 1.0, 2: 2.0}
 
 
 def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
-    from ner_experiments.report.plots import MOST_EPOCHS, curve_grid
+    from ner_experiments.report.plots import MAX_EPOCHS, curve_grid
 
     class Long(Run):
         def epochs(self) -> list[dict[str, float]]:
@@ -147,7 +147,7 @@ def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
 
     found = curve_grid({7: Long(Path(), {"task": "mentions"})})
     assert isinstance(found, Grid)
-    assert (len(found.lines), found.lines[-1]) == (MOST_EPOCHS, ["600", "60.00"])
+    assert (len(found.lines), found.lines[-1]) == (MAX_EPOCHS, ["600", "60.00"])
 
 
 def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:

@@ -155,11 +155,11 @@ def test_sentences_are_filtered_by_which_row_has_them_right(pairs: Path, browser
     with browser.page(pairs) as (page, _):
         shown, right, wrong = (
             page.locator(".case:not([hidden]) h3"),
-            page.get_by_label("Right with some seed"),
+            page.get_by_label("Correct with some seed"),
             page.get_by_label("Wrong with some seed"),
         )
         assert shown.count() == 4  # no row has the third one right, and both have the last
-        page.get_by_role("link", name="right in stacked, 2 layers, wrong in stacked, 3 layers").click()
+        page.get_by_role("link", name="correct in stacked, 2 layers, wrong in stacked, 3 layers").click()
         assert (right.input_value(), wrong.input_value()) == ("0", "1")
         assert sorted(shown.all_text_contents()) == ["Sentence 1", "Sentence 2"]
         assert page.locator("output").text_content() == "2 of 4 shown"
@@ -180,7 +180,7 @@ def test_each_number_of_close_rows_leads_to_as_many_sentences_as_it_says(
 ) -> None:
     with browser.page(close_rows.page(tmp_path)) as (page, _):
         every = page.locator(".case").count()
-        assert f"Shown: {every} of these" in (page.locator("main").text_content() or "")
+        assert f"PageTable: {every} of these" in (page.locator("main").text_content() or "")
         numbers = page.locator("td:has(a)")
         assert numbers.count() == 6
         for cell in numbers.all():

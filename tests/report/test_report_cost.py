@@ -70,10 +70,10 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
 
 
 def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
-    section = table_page.cost(Entry(page), {})
+    section = table_page.cost_section(Entry(page), {})
     assert section is not None
     assert [plot.title for plot in section.plots] == [plot.title for plot in plots.cost_plots(page)]
-    alone = table_page.cost(Entry(Page(TABLE, page.results[:2])), {})
+    alone = table_page.cost_section(Entry(Page(TABLE, page.results[:2])), {})
     assert alone is not None
     assert alone.plots == []
 

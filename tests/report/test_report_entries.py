@@ -56,12 +56,12 @@ def test_why_runs_do_not_count_is_said() -> None:
     table = spec.load("yang2020_table13")
     reason = "outputs/run read other files"
     refused = Entry(Page(table, tuple(Result(row, missing=reason) for row in table.rows)), ("outputs",))
-    (found,) = entries.settle(table, [refused])
-    assert reason in str(table_page.results(found, {}).points)
-    assert "No run of this table counts" in table_page.stands_on(found)
+    (found,) = entries.merge_by_settings(table, [refused])
+    assert reason in str(table_page.results_section(found, {}).points)
+    assert "No run of this table counts" in table_page.based_on(found)
     kept = Entry(Page(table, (Result(table.rows[0], {1: 50.0}), *refused.page.results[1:])), ("results",))
-    assert entries.settle(table, [kept, refused]) == [kept]
-    assert entries.both(Result(table.rows[0]), refused.page.results[0]).missing == reason
+    assert entries.merge_by_settings(table, [kept, refused]) == [kept]
+    assert entries.merged_result(Result(table.rows[0]), refused.page.results[0]).missing == reason
 
 
 def of_settings(*deviations: str) -> Entry:
@@ -74,7 +74,7 @@ def of_settings(*deviations: str) -> Entry:
 
 def test_settings_are_the_same_in_any_order() -> None:
     found = [of_settings("data=weibo", "layers=3"), of_settings("layers=3", "data=weibo")]
-    _, both = entries.settle(found[0].page.table, found)
+    _, both = entries.merge_by_settings(found[0].page.table, found)
     assert both.page.deviations == ("data=weibo", "layers=3")
 
 

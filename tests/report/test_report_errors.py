@@ -11,7 +11,15 @@ from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.seeds import RowErrors
 from ner_experiments.report import errors as error_tables
 from ner_experiments.report import row_page
-from ner_experiments.report.errors import NOT_KEPT, OVER, by_group, by_kind, calibrated, confused, of_row
+from ner_experiments.report.errors import (
+    INTERVALS,
+    NOT_ARCHIVED,
+    calibration_section,
+    confusion_section,
+    group_sections,
+    kinds_section,
+    row_sections,
+)
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import ArchivedRun, Run
 
@@ -52,7 +60,7 @@ def student(*values: float) -> str:
 
 
 def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
-    section = by_kind(row.kinds())
+    section = kinds_section(row.kinds())
     assert section is not None
     (plot,) = section.plots
     sixth = 100 / 6
@@ -63,7 +71,7 @@ def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
 
 
 def test_groups_have_the_mean_of_f1_over_seeds(row: RowErrors) -> None:
-    (section,) = by_group(row)
+    (section,) = group_sections(row)
     assert section is not None
     of_type = {name: cells for name, *cells in section.plots[0].grid.lines}
     # LOC: 2 of 2, and none of the 2 with nothing predicted. PER: 3 of 4 both ways; then 4 of 4, with one more
@@ -73,7 +81,7 @@ def test_groups_have_the_mean_of_f1_over_seeds(row: RowErrors) -> None:
 
 
 def test_confusion_is_a_mean_over_runs_and_coloured_by_share(row: RowErrors) -> None:
-    section = confused(row.confusion())
+    section = confusion_section(row.confusion())
     assert section is not None
     (shown,) = section.grids
     assert shown.grid.headings == ("gold", "LOC", "PER", "none")
@@ -82,14 +90,14 @@ def test_confusion_is_a_mean_over_runs_and_coloured_by_share(row: RowErrors) -> 
 
 
 def test_calibration_is_shown_bin_by_bin(row: RowErrors) -> None:
-    section = calibrated(row.calibration())
+    section = calibration_section(row.calibration())
     assert section is not None
     assert "Expected calibration error 10.00 %" in section.texts[1]
     assert section.plots[0].grid.lines == [["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]]
 
 
 def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErrors) -> None:
-    grid = error_tables.gaps({"ours": row, "best": other}, "type", "best")
+    grid = error_tables.differences({"ours": row, "best": other}, "type", "best")
     per = (100 * 6 / 8 - 100, 100 * 8 / 9 - 100)
     assert grid.headings == ("type", "ours")
     assert grid.lines == [
@@ -97,19 +105,19 @@ def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErr
         ["PER", f"{sum(per) / 2:+.2f} ({student(*per)})"],
     ]
     one = {"ours": RowErrors("", {1: row.runs[1]}), "best": RowErrors("", {1: other.runs[1]})}
-    assert error_tables.gaps(one, "type", "best").lines[1] == ["PER", "-25.00 (one seed)"]
+    assert error_tables.differences(one, "type", "best").lines[1] == ["PER", "-25.00 (one seed)"]
     few = {"ours": row, "best": one["best"]}
     mean = f"{sum(per) / 2:+.2f}"
-    assert error_tables.gaps(few, "type", "best").lines[1] == ["PER", f"{mean} (seeds: 2 against 1)"]
-    assert error_tables.section({"ours": row, "best": other}, "best", 0) is not None
-    assert error_tables.section({"alone": row}, "alone", 0) is None
+    assert error_tables.differences(few, "type", "best").lines[1] == ["PER", f"{mean} (seeds: 2 against 1)"]
+    assert error_tables.table_section({"ours": row, "best": other}, "best", 0) is not None
+    assert error_tables.table_section({"alone": row}, "alone", 0) is None
 
 
 def test_what_runs_were_kept_without_is_said(row: RowErrors) -> None:
     metrics = {"data": DATA, "task": "tags", "test": {}}
     old = RowErrors("old", {1: ArchivedRun(Path("kept"), metrics, {"figures": {}})})
-    assert [section.texts for section in of_row(old)] == [[NOT_KEPT]]
-    assert error_tables.section({"old": old, "older": old}, "old", 0) is None
+    assert [section.texts for section in row_sections(old) if section] == [[NOT_ARCHIVED]]
+    assert error_tables.table_section({"old": old, "older": old}, "old", 0) is None
 
 
 def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
@@ -118,31 +126,31 @@ def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
         "1,5,weights,words,0.5,,,\n1,5,layer,1,2.0,1.5,0.5,0.75\n1,5,layer,2,1.0,,,\n"
         "2,5,weights,words,0.25,,,\n2,5,layer,1,3.0,1.5,1.5,0.5\n2,5,layer,2,1.0,,,\n"
     )
-    section = row_page.gradients({4: Run(tmp_path, {})})
+    section = row_page.gradients_section({4: Run(tmp_path, {})})
     assert section is not None
     assert [(list(plot.grid.headings), plot.grid.lines) for plot in section.plots] == [
         (["epoch", "words"], [["1", "0.5"], ["2", "0.25"]]),
         (["epoch", "layer 1", "layer 2"], [["1", "2", "1"], ["2", "3", "1"]]),
         (["epoch", "layer 1"], [["1", "0.75"], ["2", "0.5"]]),
     ]
-    assert row_page.gradients({4: Run(tmp_path / "none", {})}) is None
+    assert row_page.gradients_section({4: Run(tmp_path / "none", {})}) is None
 
 
 def test_a_test_set_without_a_mention_has_no_errors_to_show() -> None:
     errors = errors_in_predictions([Predicted(("a",), ("O",), ("O",))], "mentions", None)
     content = {"errors": errors.record(), "calibration": None, "figures": {"type": {}, "length": {}}}
     metrics = {"data": DATA, "task": "mentions", "test": {}}
-    found = by_group(RowErrors("none", {1: ArchivedRun(Path("kept"), metrics, content)}))
+    found = group_sections(RowErrors("none", {1: ArchivedRun(Path("kept"), metrics, content)}))
     assert found == [None, None, None]
 
 
 def test_rows_of_one_run_and_of_several_are_told_apart(row: RowErrors) -> None:
     single = RowErrors("single", {1: row.runs[1]})
-    section = error_tables.section({"ours": row, "best": single}, "best", 0)
+    section = error_tables.table_section({"ours": row, "best": single}, "best", 0)
     assert section is not None
-    assert section.texts[0].startswith(" ".join(OVER.values()))
-    (section,) = (it for it in by_group(single) if it is not None)
-    assert section.texts[0].startswith(OVER["sentences"])
+    assert section.texts[0].startswith(" ".join(INTERVALS.values()))
+    (section,) = (it for it in group_sections(single) if it is not None)
+    assert section.texts[0].startswith(INTERVALS["sentences"])
 
 
 def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once() -> None:
@@ -150,7 +158,9 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
     metrics = {
         "task": "mentions", "dev": scores, "test": scores, "best_epoch": 1, "epochs": 2, "seconds": 60.0,
     }  # fmt: skip
-    for peeked, said in (([], "scored once"), ([50.0, 49.0], "scored after each epoch too")):
-        (shown,) = row_page.seeds({1: ArchivedRun(Path("kept"), metrics, {"test_every_epoch": peeked})}).grids
+    for peeked, said in (([], "scored once"), ([50.0, 49.0], "also scored after each epoch")):
+        (shown,) = row_page.seeds_section(
+            {1: ArchivedRun(Path("kept"), metrics, {"test_every_epoch": peeked})}
+        ).grids
         assert said in shown.caption
         assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was

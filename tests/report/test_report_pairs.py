@@ -28,7 +28,7 @@ def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
         )
         for row, count in zip(spec.load("yang2020_table13").rows, (1, 2, 3), strict=False)
     ]
-    found = pair_page.matrix(pair_page.shares(rows))
+    found = pair_page.matrix(pair_page.correct_shares(rows))
     for line, column in itertools.permutations(range(3), 2):
         pairs = list(itertools.product(rows[line].runs.values(), rows[column].runs.values()))
         counted = 0
@@ -42,11 +42,11 @@ def test_pairs_are_counted_as_a_loop_over_seeds_and_sentences_does() -> None:
 def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
     words = ("Ann", "Lee", "saw", "Rome", ".")
     sentence = Predicted(words, ("B-PER", "I-PER", "O", "B-LOC", "O"), ("O",) * 5)
-    found = pair_page.pieces(sentence, sentence.gold)
+    found = pair_page.to_segments(sentence, sentence.gold)
     assert found == [("PER", "Ann Lee"), ("", "saw"), ("LOC", "Rome"), ("", ".")]
-    assert pair_page.pieces(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
+    assert pair_page.to_segments(sentence, sentence.predicted) == [("", "Ann Lee saw Rome .")]
     parts = Predicted(("a", "b"), ("DT", "NN"), ("DT", "VB"))
-    assert pair_page.pieces(parts, parts.predicted) == [("", "a"), ("VB", "b")]
+    assert pair_page.to_segments(parts, parts.predicted) == [("", "a"), ("VB", "b")]
 
 
 class Kept(ArchivedRun):
@@ -77,8 +77,8 @@ def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() 
         ["0.0", "0.0", None],
     ]
     assert found["rows"] == [(0, rows[0].label), (2, rows[2].label)]
-    assert [(case.right, case.wrong) for case in found["cases"]] == [([0], [2]), ([0], [2])]
-    assert found["behind"] == {(0, 2): "2 of 2"}
+    assert [(case.correct, case.wrong) for case in found["cases"]] == [([0], [2]), ([0], [2])]
+    assert found["shown"] == {(0, 2): "2 of 2"}
     assert f": {rows[0].label}, seed 2; {rows[1].label}." in found["texts"][-1]
 
 
@@ -97,13 +97,13 @@ def test_of_each_pair_those_sentences_are_shown_that_count_most() -> None:
         weights = {number: weight(right, wrong, number) for number in range(NUM_SENTENCES)}
         orders.append(sorted(filter(weights.get, weights), key=lambda it: (-weights[it], length(it), it)))
     unions = [{it for order in orders for it in order[:each]} for each in range(NUM_SENTENCES)]
-    each = max(number for number, union in enumerate(unions) if len(union) <= pair_page.MOST)
+    each = max(number for number, union in enumerate(unions) if len(union) <= pair_page.MAX_SENTENCES)
     found = pair_page.context(rows)
     assert {case.number - 1 for case in found["cases"]} == unions[each]
-    assert len(unions[-1]) > len(unions[each]) > 0.9 * pair_page.MOST
+    assert len(unions[-1]) > len(unions[each]) > 0.9 * pair_page.MAX_SENTENCES
     text = " ".join(found["texts"])
-    assert f" {len(unions[-1])} are tagged right by some of the rows' runs and wrong by others." in text
-    assert f"Shown: {len(unions[each])} of these, at least {each} for each pair of rows" in text
+    assert f" {len(unions[-1])} are tagged correctly by some of the rows' runs and wrong by others." in text
+    assert f"PageTable: {len(unions[each])} of these, at least {each} for each pair of rows" in text
 
 
 def test_each_number_leads_to_sentences_and_says_how_many() -> None:
@@ -113,21 +113,21 @@ def test_each_number_leads_to_sentences_and_says_how_many() -> None:
     for line, column in itertools.permutations(range(3), 2):
         weights = [weight(rows[line], rows[column], number) for number in range(NUM_SENTENCES)]
         assert numbers[line][column] == f"{float(sum(weights)):.1f}"
-        shown = [case for case in found["cases"] if line in case.right and column in case.wrong]
+        shown = [case for case in found["cases"] if line in case.correct and column in case.wrong]
         assert all(weights[case.number - 1] for case in shown)
         assert shown
-        assert found["behind"][line, column] == f"{len(shown)} of {sum(map(bool, weights))}"
+        assert found["shown"][line, column] == f"{len(shown)} of {sum(map(bool, weights))}"
 
 
 def test_of_many_rows_each_pair_has_its_first_sentences() -> None:
     """Each of 25 rows is alone right in 15 sentences; the first 12 of each are 300."""
     found, lengths = np.repeat(np.eye(25), 15, axis=1), np.arange(375)
-    order, each = pair_page.chosen(found, lengths)
+    order, each = pair_page.select(found, lengths)
     assert (sorted(order), each) == ([it for it in range(375) if it % 15 < 12], 12)
-    every, each = pair_page.chosen(found[:, ::2], lengths[::2])
+    every, each = pair_page.select(found[:, ::2], lengths[::2])
     assert (sorted(every), each) == ([*range(188)], 188)
 
 
 def test_more_pairs_than_a_page_has_room_for_have_one_sentence_each() -> None:
-    order, each = pair_page.chosen(np.repeat(np.eye(310), 2, axis=1), np.tile((9, 4), 310))
+    order, each = pair_page.select(np.repeat(np.eye(310), 2, axis=1), np.tile((9, 4), 310))
     assert (sorted(order), each) == ([*range(1, 620, 2)], 1)

@@ -60,7 +60,7 @@ def test_a_label_that_no_legend_holds_is_cut_and_the_axes_stay_as_wide() -> None
 @pytest.mark.parametrize("least", [0.001, 0.7])
 def test_a_logarithmic_axis_has_numbers_that_can_be_read(least: float) -> None:
     rows = [{"epoch": 1.0, "layer 1": least}, {"epoch": 2.0, "layer 1": 1.0}]
-    plot = report_plots.lines(rows, "g", "norm", "Gradient of each layer's output")
+    plot = report_plots.line_plot(rows, "g", "norm", "Gradient of each layer's output")
     texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
     numbers = [text for text in texts if re.search(r"\d", text) and text != "layer 1"]
     assert [text for text in numbers if not re.fullmatch(r"[\d.e-]+", text)] == []
@@ -69,7 +69,7 @@ def test_a_logarithmic_axis_has_numbers_that_can_be_read(least: float) -> None:
 
 def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
     f1 = MeanBucket(Mean(0.8, 0.7, 0.9, 3, "seeds"), 0.8, 0.8, 10)
-    plot = errors.drawn("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
+    plot = errors.f1_plot("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
     assert plot.title == "F1 by type"
     looks = [tuple(svg.series_style(number).values()) for number in range(svg.NUM_STYLES)]
     assert len(set(looks)) == len(looks) >= 10
@@ -97,7 +97,7 @@ def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -
     in_turn = [chunks[0], names[0], chunks[1], names[1]]
     results = tuple(Result(row, runs=runs) for row, runs in zip(rows, in_turn, strict=True))
     table = spec.load("huang2015_table2")
-    section = table_page.curves(Entry(Page(table, results)))
+    section = table_page.curves_section(Entry(Page(table, results)))
     assert section is not None
     assert [plot.title for plot in section.plots] == [rows[n].label for n in (0, 2, 1, 3)]
     ticks = [scale_of(plot) for plot in section.plots]
@@ -105,10 +105,10 @@ def test_learning_curves_have_one_scale_for_each_corpus_and_the_page_says_so() -
     assert ticks[2] == ticks[3]
     assert min(ticks[0]) >= 91
     assert max(ticks[2]) <= 90
-    assert section.texts[0].endswith("Rows on one corpus have one scale: first conll2000, then conll2003.")
-    one = table_page.curves(Entry(Page(table, results[::2])))
+    assert section.texts[0].endswith("Rows on one corpus share one scale: first conll2000, then conll2003.")
+    one = table_page.curves_section(Entry(Page(table, results[::2])))
     assert one is not None
-    assert one.texts[0].endswith("All rows have one scale.")
+    assert one.texts[0].endswith("All rows share one scale.")
 
 
 def scale_of(plot: Plot) -> list[float]:

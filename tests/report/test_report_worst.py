@@ -7,7 +7,7 @@ from toy_rows import TEST, TOY, finish
 
 from ner_experiments.loggers import final
 from ner_experiments.report import row_page
-from ner_experiments.report.pair_page import Pieces
+from ner_experiments.report.pair_page import Segments
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import ArchivedRun, Run, open_run
 
@@ -22,7 +22,7 @@ def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
 def test_of_one_run_they_are_what_loggers_show(
     most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_page, "MOST", most)
+    monkeypatch.setattr(row_page, "MAX_SENTENCES", most)
     own = runs(tmp_path, 20)
     expected = [
         (f"Sentence {number}, errors: {errors}", gold, predicted)
@@ -34,14 +34,14 @@ def test_of_one_run_they_are_what_loggers_show(
     assert section is not None
     found = []
     for sentence in section.sentences:
-        ((who, pieces, right),) = sentence.predicted
+        ((who, segments, right),) = sentence.predicted
         assert (who, right) == ("predicted", False)
-        found.append((sentence.title, bracketed(sentence.gold), bracketed(pieces)))
+        found.append((sentence.title, bracketed(sentence.gold), bracketed(segments)))
     assert found == expected
 
 
-def bracketed(pieces: Pieces) -> str:
-    return " ".join(f"[{text}]{kind}" if kind else text for kind, text in pieces)
+def bracketed(segments: Segments) -> str:
+    return " ".join(f"[{text}]{kind}" if kind else text for kind, text in segments)
 
 
 class Tagging(Run):
@@ -63,7 +63,7 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
     }
     section = row_page.worst_section(made)
     assert section is not None
-    assert section.texts[0].startswith("2 of 2 test sentences have errors; shown are 2,")
+    assert section.texts[0].startswith("2 of 2 test sentences have errors; the 2 with most are shown.")
     second, first = section.sentences
     assert (second.title, first.title) == ("Sentence 2, errors: 1", "Sentence 1, errors: 0.7")
     assert first.predicted == [
