@@ -48,7 +48,7 @@ def told(arguments: argparse.Namespace) -> list[Status]:
         content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
         print(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        from ner_experiments.launch.summary import make_console
+        from ner_experiments.utils.terminal import make_console
 
         make_console().print(shown(runs))
     return runs
@@ -108,7 +108,7 @@ def live(look: Callable[[], list[Status]], seconds: float) -> list[Status]:
     """Until no run is running or waiting, or Ctrl-C; what stays on the screen then has all runs."""
     from rich.live import Live
 
-    from ner_experiments.launch.summary import make_console
+    from ner_experiments.utils.terminal import make_console
 
     runs, console = look(), make_console()
     with Live(fitting(runs, console), console=console, auto_refresh=False) as screen:
@@ -147,16 +147,14 @@ def status(runs: Sequence[Status]) -> int:
 
 def shown(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
     """A line per run, the others counted; scores in percent."""
-    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
-    from rich.table import Table
+
+    from ner_experiments.utils.terminal import new_table
 
     title, caption = counted([*runs, *others]) or "no runs", f"and {counted(others)}" if others else None
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", caption=caption)
-    table.caption_justify = "left"
-    table.add_column("", overflow="fold", ratio=3)
-    for heading in ("seed", "state", "epoch", "dev", "best", "test", "left", "sign"):
-        table.add_column(heading, justify="right" if heading != "state" else "left", no_wrap=True)
+    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "sign")
+    table = new_table("", *headings, title=title, caption=caption)
+    table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("where, why", overflow="fold", ratio=4)
     for run in runs:
         style = STYLES[run.state]
