@@ -1,7 +1,4 @@
-"""How much each token attends to each other, head by head: figure 2 of Li, Fu & Ma (2020).
-
-The heat maps of a sentence, one per head, with its mentions marked: figure 2 of Li, Fu & Ma (2020).
-"""
+"""Attention weights of Att and their heat maps, one per head, with mentions marked: figure 2 of Li, Fu & Ma (2020)."""
 
 from __future__ import annotations
 
@@ -23,14 +20,19 @@ from PIL import Image
 from ner_experiments.build import batches, decode
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.data.tags import spans
+from ner_experiments.data.tags import Span, spans
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tagger import Tagger
 
+MENTION_COLOR = "#d55e00"
+COLUMNS = 3
+MAX_WORD_LENGTH = 20
+"""Longer words, such as links, are truncated in the labels."""
+
 
 @dataclass(frozen=True)
-class Place:
-    """A sentence, and which of its split it is, counted from 1."""
+class SplitSentence:
+    """A sentence with its split and its 1-based number there."""
 
     split: str
     number: int
@@ -38,127 +40,130 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Attended:
-    """`weights[head, t, s]` is how much token t attends to token s; over s they sum to 1."""
+class AttentionMap:
+    """Attention of one sentence: `weights[head, t, s]` is the weight of token s for token t, and sums to 1 over s."""
 
-    place: Place
+    source: SplitSentence
     predicted: tuple[str, ...]
     weights: np.ndarray
 
+    @property
+    def title(self) -> str:
+        return f"{self.source.split}, sentence {self.source.number}"
+
+    @property
+    def mentions(self) -> list[Span]:
+        """Gold mentions."""
+        return spans(self.source.sentence.tags)
+
     def record(self) -> dict[str, Any]:
-        """As JSON; the weights to six decimals."""
+        """Content for JSON, with weights to six decimals."""
         return {
-            "split": self.place.split,
-            "sentence": self.place.number,
-            "words": self.place.sentence.words,
-            "gold": self.place.sentence.tags,
+            "split": self.source.split,
+            "sentence": self.source.number,
+            "words": self.source.sentence.words,
+            "gold": self.source.sentence.tags,
             "predicted": self.predicted,
             "weights": self.weights.astype(float).round(6).tolist(),
         }
 
 
-def places_of(corpus: Corpus, text: str = "") -> Iterator[Place]:
-    """The sentences of test, then of dev, that have a gold mention and whose words have `text` in them."""
+def sentences_with_mentions(corpus: Corpus, text: str = "") -> Iterator[SplitSentence]:
+    """Sentences of test, then of dev, that have a gold mention and contain `text`."""
     for split in ("test", "dev"):
         for number, sentence in enumerate(corpus.splits.get(split, ()), start=1):
             if any(tag != "O" for tag in sentence.tags) and text in " ".join(sentence.words):
-                yield Place(split, number, sentence)
+                yield SplitSentence(split, number, sentence)
 
 
-def with_mentions(corpus: Corpus, text: str = "") -> list[Place]:
-    """As `places_of`. ValueError if there are none."""
+def require_mentions(corpus: Corpus, text: str = "") -> list[SplitSentence]:
+    """List of `sentences_with_mentions`. ValueError if it is empty, or if the corpus is not about mentions."""
     if corpus.task != "mentions":
-        raise ValueError(f"{corpus.name}: its tags are no mentions, which is what heat maps are drawn of")
-    if not (found := list(places_of(corpus, text))):
+        raise ValueError(f"{corpus.name}: its tags are not of mentions, which heat maps need")
+    if not (sentences := list(sentences_with_mentions(corpus, text))):
         raise ValueError(f"{corpus.name}: no sentence of test or dev has a mention and the text {text!r}")
-    return found
+    return sentences
 
 
 @torch.inference_mode()
-def attention(tagger: Tagger, encoder: Encoder, places: Sequence[Place]) -> list[Attended]:
-    """In the given order. ValueError if the model is not Att."""
+def attention(tagger: Tagger, encoder: Encoder, sources: Sequence[SplitSentence]) -> list[AttentionMap]:
+    """Attention maps of the sentences, in their order. ValueError if the model is not Att."""
     model = tagger.model
     if not isinstance(model, AttBiLSTM):
         raise ValueError(f"expected a run of model=attention (AttBiLSTM), got {type(model).__name__}")
-    seen: list[torch.Tensor] = []
-    found: dict[int, Attended] = {}
-    handle = model.attention.register_forward_hook(lambda _, __, output: seen.append(output[1]))
+    captured: list[torch.Tensor] = []
+    maps: dict[int, AttentionMap] = {}
+    handle = model.attention.register_forward_hook(lambda _, __, output: captured.append(output[1]))
     try:
-        for batch in batches(encoder, [place.sentence for place in places]):
-            predicted, (weights,) = decode(tagger, batch), seen
-            seen.clear()
+        for batch in batches(encoder, [source.sentence for source in sources]):
+            predicted, (weights,) = decode(tagger, batch), captured
+            captured.clear()
             rows = zip(batch.sentences.tolist(), batch.lengths.tolist(), strict=True)
             for row, (number, length) in enumerate(rows):
                 tags = tuple(encoder.labels[tag] for tag in predicted[row, :length].tolist())
                 alphas = weights[row, :, :length, :length].numpy()
-                found[number] = Attended(places[number], tags, alphas)
+                maps[number] = AttentionMap(sources[number], tags, alphas)
     finally:
         handle.remove()
-    return [found[number] for number in range(len(places))]
+    return [maps[number] for number in range(len(sources))]
 
 
-MENTION = "#d55e00"
-COLUMNS = 3
-LONGEST = 20
-"""Letters of a word that are shown; links would take all the room."""
-
-
-def draw(path: Path, attended: Attended) -> None:
-    """Writes the picture, as PNG."""
-    as_image(heat_maps(attended)).save(path)
+def draw(path: Path, attention_map: AttentionMap) -> None:
+    """Write the heat maps as PNG."""
+    as_image(heat_maps(attention_map)).save(path)
 
 
 def as_image(figure: Figure) -> Image.Image:
-    """Pixels of any figure."""
+    """Pixels of a figure."""
     content = io.BytesIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a box stands for what the font lacks, such as emoji
+        warnings.filterwarnings("ignore", "Glyph")  # the font may lack a glyph, such as an emoji
         figure.savefig(content, dpi=120, format="png")
     return Image.open(content)
 
 
-def heat_maps(attended: Attended) -> Figure:
-    heads, time, _ = attended.weights.shape
+def heat_maps(attention_map: AttentionMap) -> Figure:
+    """One heat map per head, side by side."""
+    heads, time, _ = attention_map.weights.shape
     columns = min(heads, COLUMNS)
     rows = math.ceil(heads / columns)
-    longest = max(len(shown(word)) for word in attended.place.sentence.words)
-    side = 1 + 0.19 * time + 0.09 * longest  # inches: a token's row, a letter of its label
+    longest = max(len(truncated(word)) for word in attention_map.source.sentence.words)
+    side = 1 + 0.19 * time + 0.09 * longest  # inches per token and per letter of its label
     figure = Figure(figsize=(side * columns, side * rows + 0.6), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False)
     for head, axes in enumerate(grid.flat):
         if head < heads:
-            draw_head(axes, attended, head)
+            draw_head(axes, attention_map, head)
         else:
             axes.set_axis_off()
-    place = attended.place
     figure.suptitle(
-        f"{place.split}, sentence {place.number}: how much the token of a row attends to that of a column\n"
+        f"{attention_map.title}: how much the token of a row attends to that of a column\n"
         "white is 0, the darkest the largest of its head; gold mentions are framed and orange",
         fontsize=9,
     )
     return figure
 
 
-def shown(word: str) -> str:
-    return word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…"
+def truncated(word: str) -> str:
+    return word if len(word) <= MAX_WORD_LENGTH else f"{word[: MAX_WORD_LENGTH - 1]}…"
 
 
-def draw_head(axes: Axes, attended: Attended, head: int) -> None:
-    weights = attended.weights[head]
-    words = [shown(word) for word in attended.place.sentence.words]
+def draw_head(axes: Axes, attention_map: AttentionMap, head: int) -> None:
+    weights = attention_map.weights[head]
+    words = [truncated(word) for word in attention_map.source.sentence.words]
     axes.imshow(weights, cmap="Blues", vmin=0, vmax=weights.max())
     axes.set_title(f"head {head + 1}, at most {weights.max():.2f}", fontsize=9)
-    places = range(len(words))
-    axes.set_xticks(places, words, rotation=90, fontsize=7, parse_math=False)
-    axes.set_yticks(places, words, fontsize=7, parse_math=False)
+    ticks = range(len(words))
+    axes.set_xticks(ticks, words, rotation=90, fontsize=7, parse_math=False)
+    axes.set_yticks(ticks, words, fontsize=7, parse_math=False)
     axes.tick_params(length=0)
-    for start, end, _ in spans(attended.place.sentence.tags):
+    for start, end, _ in attention_map.mentions:
         size = end - start
         frame = Rectangle(
-            (start - 0.5, start - 0.5), size, size, fill=False, edgecolor=MENTION, linewidth=1.4
+            (start - 0.5, start - 0.5), size, size, fill=False, edgecolor=MENTION_COLOR, linewidth=1.4
         )
-        frame.set(clip_on=False, zorder=3)  # whole at the border, too
+        frame.set(clip_on=False, zorder=3)  # not clipped at the border
         axes.add_patch(frame)
         for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
             for label in labels[start:end]:
-                label.set(color=MENTION, fontweight="bold")
+                label.set(color=MENTION_COLOR, fontweight="bold")

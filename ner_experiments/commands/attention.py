@@ -1,4 +1,4 @@
-"""`ner-experiments attention`: the heat maps of a run of Att, as pictures and as JSON."""
+"""`ner-experiments attention`: the heat maps of a run of Att, as PNG and JSON."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def write(arguments: argparse.Namespace) -> list[Path]:
-    """A PNG per sentence, and one JSON; returns where they are."""
+    """Write a PNG per sentence and one JSON file; return their paths."""
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
-    from ner_experiments.analysis.attention import attention, draw, with_mentions
+    from ner_experiments.analysis.attention import attention, draw, require_mentions
     from ner_experiments.build import load_with_corpus
     from ner_experiments.utils.files import write_json
 
     tagger, encoder, corpus = load_with_corpus(arguments.run)
-    places = with_mentions(corpus, arguments.containing)[: arguments.sentences]
-    found = attention(tagger, encoder, places)
+    sources = require_mentions(corpus, arguments.containing)[: arguments.sentences]
+    maps = attention(tagger, encoder, sources)
     folder: Path = arguments.output or arguments.run / "attention"
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / f"{place.split}-{place.number}.png" for place in places]
-    for path, attended in zip(paths, found, strict=True):
-        draw(path, attended)
+    paths = [folder / f"{source.split}-{source.number}.png" for source in sources]
+    for path, attention_map in zip(paths, maps, strict=True):
+        draw(path, attention_map)
     written = folder / "attention.json"
-    content = {"run": str(arguments.run), "sentences": [attended.record() for attended in found]}
+    content = {"run": str(arguments.run), "sentences": [attention_map.record() for attention_map in maps]}
     write_json(written, content)
     return [*paths, written]

@@ -1,4 +1,4 @@
-"""`ner-experiments watch`: how the runs of a sweep stand, again and again until they are over, or once."""
+"""`ner-experiments watch`: status of the runs of a sweep, refreshed until all have ended, or printed once."""
 
 from __future__ import annotations
 
@@ -19,29 +19,44 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from ner_experiments.runs.status import Status, Wanted
+    from ner_experiments.runs.status import PlannedRun, Status
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "cut off": "yellow", "failed": "red", "waiting": "dim"}
-WORTH_SEEING = ("running", "failed", "cut off", "done", "waiting")
-"""In this order, where a terminal is too low for all runs."""
+DISPLAY_PRIORITY = ("running", "failed", "cut off", "done", "waiting")
+"""States shown first on a terminal with fewer lines than runs."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    text = (
+        "Status of the runs of a sweep: done, running, failed, cut off or waiting. Takes the arguments of "
+        "`run.py -m` (table=NAME seeds=[1,2], or model=residual layers=2,3); without arguments, shows all "
+        "runs that have a folder. Exit status 0: all are done; 1: some failed or were cut off; 2: wrong "
+        "arguments; 3: some are running or waiting."
+    )
+    parser.description = text
+    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
+    parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
+    parser.add_argument("--once", action="store_true", help="print one table and exit")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and exit")
+    parser.add_argument("--seconds", type=float, default=2.0, metavar="N", help="refresh interval (2)")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status."""
+    """Show the runs; return the exit status."""
     try:
-        return status(told(arguments))
+        return exit_status(show(arguments))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return WRONG
 
 
-def told(arguments: argparse.Namespace) -> list[Status]:
-    """The runs as they stood at the last look."""
-    look = looker(arguments)
+def show(arguments: argparse.Namespace) -> list[Status]:
+    """Print or display the runs; return their last status."""
+    poll = poller(arguments)
     if not (arguments.json or arguments.once):
-        return live(look, arguments.seconds)
-    runs = look()
+        return show_live(poll, arguments.seconds)
+    runs = poll()
     if arguments.json:
         from ner_experiments.runs.status import counts
 
@@ -50,29 +65,14 @@ def told(arguments: argparse.Namespace) -> list[Status]:
     else:
         from ner_experiments.utils.terminal import make_console
 
-        make_console().print(shown(runs))
+        make_console().print(status_table(runs))
     return runs
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = (
-        "How runs stand: done, running, failed, cut off, waiting. Of the sweep that `run.py -m` makes of the "
-        "same arguments (table=NAME seeds=[1,2], or model=residual layers=2,3); without any, of all that "
-        "have a folder. Exit status 0: all are done; 1: some failed or were cut off; 2: wrong arguments; 3: "
-        "some run or wait."
-    )
-    parser.description = text
-    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
-    parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
-    parser.add_argument("--once", action="store_true", help="print one table, and end")
-    parser.add_argument("--json", action="store_true", help="print one JSON, and end")
-    parser.add_argument("--seconds", type=float, default=2.0, metavar="N", help="look so often (2)")
-
-
-def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
-    """Composes the sweep, once; what it returns looks at the files."""
+def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
+    """Compose the sweep once; return a function that reads the status of its runs."""
     from ner_experiments.launch import slurm_array
-    from ner_experiments.runs.status import everything, of_sweep
+    from ner_experiments.runs.status import all_statuses, sweep_statuses
 
     overrides = list(arguments.overrides)
     if arguments.output is not None:
@@ -81,78 +81,79 @@ def looker(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
         output = experiments.output_dir(overrides)
         if not output.is_dir():
             raise ValueError(f"{output}: there is no such folder")
-        return lambda: everything(output)
-    output, wanted = sweep(overrides)
+        return lambda: all_statuses(output)
+    output, planned = sweep(overrides)
     queue = slurm_array.Queue(output / "slurm")
-    return lambda: of_sweep(wanted, output, queue.waiting(wanted))
+    return lambda: sweep_statuses(planned, output, queue.waiting(planned))
 
 
-def sweep(overrides: Sequence[str]) -> tuple[Path, list[Wanted]]:
-    """Where its runs lie, and which they are. ValueError as `run.py -m` has it."""
-    from ner_experiments.runs.status import Wanted
+def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
+    """Output folder and runs of a sweep. ValueError as for `run.py -m`."""
+    from ner_experiments.runs.status import PlannedRun
 
     if (request := table_request(overrides)) is not None:
-        further = [*request.extra_overrides, *request.hydra_overrides]
-        rows = experiments.experiments(request.table, further)
+        extra_overrides = [*request.extra_overrides, *request.hydra_overrides]
+        rows = experiments.experiments(request.table, extra_overrides)
         seeds = request.seeds or experiments.seeds_of_table(request.table)
-        runs = [Wanted.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
-        return experiments.output_dir(further), runs
+        runs = [PlannedRun.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
+        return experiments.output_dir(extra_overrides), runs
 
     jobs = compose.jobs(overrides)
     configs = [compose.compose(job, "watch") for job in jobs]
-    runs = [Wanted.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
+    runs = [PlannedRun.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
     return Path(configs[0].output_dir), runs
 
 
-def live(look: Callable[[], list[Status]], seconds: float) -> list[Status]:
-    """Until no run is running or waiting, or Ctrl-C; what stays on the screen then has all runs."""
+def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
+    """Refresh the table until no run is running or waiting, or Ctrl-C. The last table has all runs."""
     from rich.live import Live
 
     from ner_experiments.utils.terminal import make_console
 
-    runs, console = look(), make_console()
-    with Live(fitting(runs, console), console=console, auto_refresh=False) as screen:
+    runs, console = poll(), make_console()
+    with Live(fitting_table(runs, console), console=console, auto_refresh=False) as screen:
         try:
             while any(run.state in ("running", "waiting") for run in runs):
                 time.sleep(seconds)
-                runs = look()
-                screen.update(fitting(runs, console), refresh=True)
+                runs = poll()
+                screen.update(fitting_table(runs, console), refresh=True)
         except KeyboardInterrupt:
             pass
-        screen.update(shown(runs))
+        screen.update(status_table(runs))
     return runs
 
 
-def fitting(runs: Sequence[Status], console: Console) -> Table:
-    """Of more runs than the screen has lines those most worth seeing, and how many others there are."""
+def fitting_table(runs: Sequence[Status], console: Console) -> Table:
+    """Table of as many runs as the screen has lines for, by `DISPLAY_PRIORITY`; the others are counted."""
 
     def fits(table: Table) -> bool:
         return len(console.render_lines(table)) <= console.height
 
-    if fits(whole := shown(runs)):
+    if fits(whole := status_table(runs)):
         return whole
-    ordered = sorted(runs, key=lambda run: WORTH_SEEING.index(run.state))
+    ordered = sorted(runs, key=lambda run: DISPLAY_PRIORITY.index(run.state))
     for number in range(min(len(runs), console.height), 0, -1):
-        if fits(table := shown(ordered[:number], ordered[number:])):
+        if fits(table := status_table(ordered[:number], ordered[number:])):
             return table
-    return shown((), ordered)
+    return status_table((), ordered)
 
 
-def status(runs: Sequence[Status]) -> int:
+def exit_status(runs: Sequence[Status]) -> int:
     states = {run.state for run in runs}
     if states & {"failed", "cut off"}:
         return SOME_FAILED
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
 
 
-def shown(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
-    """A line per run, the others counted; scores in percent."""
+def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
+    """One line per run, with `others` counted below; scores in percent."""
     from rich.markup import escape
 
     from ner_experiments.utils.terminal import new_table
 
-    title, caption = counted([*runs, *others]) or "no runs", f"and {counted(others)}" if others else None
-    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "sign")
+    title = state_counts([*runs, *others]) or "no runs"
+    caption = f"and {state_counts(others)}" if others else None
+    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "heartbeat")
     table = new_table("", *headings, title=title, caption=caption)
     table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("where, why", overflow="fold", ratio=4)
@@ -165,7 +166,7 @@ def shown(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
     return table
 
 
-def counted(runs: Sequence[Status]) -> str:
+def state_counts(runs: Sequence[Status]) -> str:
     from ner_experiments.runs.status import counts
 
     return ", ".join(f"{number} {state}" for state, number in counts(runs).items() if number)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ner_experiments.config.compose import compose
 from ner_experiments.config.overrides import differing
-from ner_experiments.runs.status import Wanted
+from ner_experiments.runs.status import PlannedRun
 
 Outcome = dict[str, Any] | str
 """The result of a task, or the reason of its failure in one line."""
@@ -163,12 +163,12 @@ class Queue:
         self.pending: dict[tuple[str, int], str] = {}
         self.forgotten: set[Path] = set()
 
-    def waiting(self, wanted: Iterable[Wanted]) -> dict[Wanted, str]:
+    def waiting(self, planned: Iterable[PlannedRun]) -> dict[PlannedRun, str]:
         """The pending task of each run that has one."""
         if time.monotonic() - self.asked_at >= QUEUE_SECONDS:
             self.asked_at = time.monotonic()
             self.pending = self.ask() if shutil.which("squeue") else {}
-        found = {run: self.pending.get((run.experiment, run.seed)) for run in wanted}
+        found = {run: self.pending.get((run.experiment, run.seed)) for run in planned}
         return {run: task for run, task in found.items() if task is not None}
 
     def ask(self) -> dict[tuple[str, int], str]:
@@ -190,5 +190,5 @@ class Queue:
 @lru_cache(maxsize=4096)
 def open_run(overrides: tuple[str, ...]) -> tuple[str, int]:
     cfg = compose(overrides, "squeue")
-    run = Wanted.of("", cfg, cfg.seed)
+    run = PlannedRun.of("", cfg, cfg.seed)
     return run.experiment, run.seed

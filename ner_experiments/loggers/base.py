@@ -1,7 +1,7 @@
-"""Where a run is shown besides log.csv: what a logger takes, and those there are, which conf/logger chooses.
+"""The interface of loggers, and the loggers that conf/logger chooses from; every run also writes log.csv.
 
-A logger is given the same by whatever run: figures of each epoch, a summary at the end, pictures and tables.
-What these are is said once, in curves.py and shown.py; each logger puts them into its own words.
+Every logger gets the same content: scalars of each epoch (epoch.py), and a summary, pictures and tables at the end
+(final.py).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Rows = Iterable[Sequence[str | float]]
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What a logger knows of a run when it begins.
+    """Description of a run at its start.
 
-    group: of all seeds of an experiment; name: of the seed; tags: see identity.py; config: as config.yaml.
-    resumed: whether the run goes on from a checkpoint. Its epochs so far are given once more, all of them.
+    group: name of the experiment, shared by its seeds. name: name of the seed. tags: see identity.py. config: the
+    content of config.yaml. resumed: whether the run resumes from a checkpoint; its earlier epochs are logged again.
     """
 
     folder: Path
@@ -38,19 +38,19 @@ class RunInfo:
 
 
 class Logger(Protocol):
-    """What is expensive comes as a function, which a logger that has no use for it does not call.
+    """Interface of a logger. Expensive content is passed as a function, which a logger may leave uncalled.
 
-    sentences: of how many sentences of dev, and of test, it may have the words.
+    sentences: number of sentences of each of dev and test whose words may be logged.
     """
 
     @property
     def sentences(self) -> int: ...
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
-        """Of an epoch, counted from 1; each epoch once, in order."""
+        """Log the scalars of an epoch. Epochs count from 1 and come once each, in order."""
 
     def summary(self, values: Mapping[str, str | float]) -> None:
-        """Of the finished run."""
+        """Log the summary of the finished run."""
 
     def picture(self, name: str, draw: Callable[[], Figure]) -> None: ...
 
@@ -60,7 +60,7 @@ class Logger(Protocol):
 
 
 class NullLogger:
-    """Shows nothing."""
+    """Logs nothing."""
 
     sentences = 0
 
@@ -76,9 +76,9 @@ class NullLogger:
 
 
 class SafeLogger:
-    """Hands all on to another logger; that one's first error is told, after which it gets nothing more.
+    """Wraps a logger; its first exception is logged and disables it.
 
-    An error of a service, of the network or in a picture ends no run, and changes none.
+    So a failing service, network or picture neither ends nor changes a run.
     """
 
     def __init__(self, name: str, begin: Callable[[], Logger]) -> None:
@@ -96,7 +96,9 @@ class SafeLogger:
         try:
             yield
         except Exception as error:
-            log.warning("%s failed (%s: %s); the run goes on without", self.name, type(error).__name__, error)
+            log.warning(
+                "%s failed (%s: %s); the run continues without it", self.name, type(error).__name__, error
+            )
             failed, self.logger = self.logger, NullLogger()
             try:
                 failed.close(failed=True)
@@ -126,7 +128,7 @@ class SafeLogger:
 
 @contextmanager
 def safe_logger(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[Logger]:
-    """Closed when the run ends, however that is."""
+    """A `SafeLogger` that is closed when the run ends or fails."""
     if sentences < 0:
         raise ValueError(f"logger.sentences must be at least 0, got {sentences}")
     logger = SafeLogger(name, begin)
@@ -140,13 +142,13 @@ def safe_logger(name: str, begin: Callable[[], Logger], sentences: int) -> Itera
 
 @contextmanager
 def csv(about: RunInfo) -> Iterator[Logger]:
-    """Nothing more: every run writes log.csv."""
+    """No logger besides log.csv, which every run writes."""
     yield NullLogger()
 
 
 @contextmanager
 def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
-    """Event files in the run's folder; `tensorboard --logdir outputs` shows them."""
+    """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
 
     def begin() -> Logger:
         from ner_experiments.loggers.tensorboard import TensorBoardLogger
@@ -159,7 +161,7 @@ def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
 
 @contextmanager
 def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
-    """One W&B run per job; see log_wandb.py."""
+    """One W&B run per job; see loggers/wandb.py."""
 
     def begin() -> Logger:
         from ner_experiments.loggers.wandb import begin

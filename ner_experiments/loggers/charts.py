@@ -1,4 +1,4 @@
-"""Pictures of scores by type, and of which type was taken for which."""
+"""Charts of scores by type and of the confusion of types."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from matplotlib.figure import Figure
 from ner_experiments.analysis.errors import Confusion
 
 SCORES = ("f1", "precision", "recall", "accuracy")
-COLOURS = {"f1": "#0072b2", "precision": "#56b4e9", "recall": "#e69f00", "accuracy": "#0072b2"}
+COLORS = {"f1": "#0072b2", "precision": "#56b4e9", "recall": "#e69f00", "accuracy": "#0072b2"}
 
 
 def bars(types: Mapping[str, Mapping[str, float]], title: str) -> Figure:
-    """A group of bars for each type, in percent; `types` as in metrics.json."""
+    """Bar chart of the scores of each type, in percent; `types` as in metrics.json."""
     scores = [name for name in SCORES if all(name in values for values in types.values())]
     height = 0.8 / max(1, len(scores))
     figure = Figure(figsize=(6, 1.2 + 0.45 * len(types)), layout="constrained")
     axes = figure.subplots()
-    for place, name in enumerate(scores):
-        middles = [row + height * (place - (len(scores) - 1) / 2) for row in range(len(types))]
+    for number, name in enumerate(scores):
+        centers = [row + height * (number - (len(scores) - 1) / 2) for row in range(len(types))]
         values = [100 * of_type[name] for of_type in types.values()]
-        drawn = axes.barh(middles, values, height, color=COLOURS[name], label=name.replace("f1", "F1"))
+        drawn = axes.barh(centers, values, height, color=COLORS[name], label=name.replace("f1", "F1"))
         axes.bar_label(drawn, fmt="%.1f", fontsize=7, padding=2)
     labels = [f"{kind} ({values['gold']:,})" for kind, values in types.items()]
     axes.set_yticks(range(len(types)), labels, parse_math=False)
@@ -33,7 +33,7 @@ def bars(types: Mapping[str, Mapping[str, float]], title: str) -> Figure:
 
 
 def matrix(confusion: Confusion, title: str) -> Figure:
-    """Rows are gold, columns predicted; shaded by the share of the row. The last of each is "none"."""
+    """Confusion matrix: rows are gold, columns predicted, shaded by share of the row; the last are "none"."""
     names = confusion.names
     side = 1.6 + 0.5 * len(names)
     figure = Figure(figsize=(side + 0.6, side), layout="constrained")
@@ -42,12 +42,12 @@ def matrix(confusion: Confusion, title: str) -> Figure:
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     for row, counts in enumerate(confusion.counts):
         for column, count in enumerate(counts):
-            colour = "white" if shares[row][column] > 0.6 else "black"
+            color = "white" if shares[row][column] > 0.6 else "black"
             if count:
-                axes.text(column, row, f"{count:,}", ha="center", va="center", fontsize=7, color=colour)
+                axes.text(column, row, f"{count:,}", ha="center", va="center", fontsize=7, color=color)
     axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8, parse_math=False)
     axes.set_yticks(range(len(names)), names, fontsize=8, parse_math=False)
-    axes.set_xlabel("predicted (none: missed)", fontsize=8)
-    axes.set_ylabel("gold (none: invented)", fontsize=8)
+    axes.set_xlabel("predicted (none: missing)", fontsize=8)
+    axes.set_ylabel("gold (none: spurious)", fontsize=8)
     axes.set_title(title, fontsize=10)
     return figure

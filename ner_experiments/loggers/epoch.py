@@ -1,4 +1,4 @@
-"""What a logger is given of each epoch: losses, scores on dev overall and by type, speed, gradients."""
+"""Log each epoch: losses, dev scores overall and by type, speed and gradients."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ COUNTS = ("correct", "predicted", "gold")
 
 
 class LogEpochs(Callback):
-    """Gives the logger each epoch when it is over; of a run that goes on, first all those before, once more.
+    """Log each epoch at its end; a resumed run first logs all earlier epochs again.
 
-    So a logger that was cut off together with the run has the whole curve again. Whatever logger a run began
-    with, it may go on with another.
+    A logger that was interrupted together with the run thus gets the whole curve, and a run may resume with another
+    logger than it began with.
     """
 
     def __init__(self, logger: Logger, epochs: EpochLog, gradients: Sequence[Gradients] = ()) -> None:
@@ -33,7 +33,7 @@ class LogEpochs(Callback):
         self.rows = list(state["rows"])
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """A run whose last epoch was over when it was cut off begins none."""
+        """Log earlier epochs here: a run that was interrupted after its last epoch starts no further one."""
         for epoch, row in enumerate(self.rows, start=1):
             self.logger.scalars(row, epoch)
 
@@ -48,9 +48,9 @@ class LogEpochs(Callback):
 
 
 def scalars(rows: Sequence[Mapping[str, float]], report: Mapping[str, Any]) -> dict[str, float]:
-    """Of the last epoch: its row of log.csv and the report of dev, as `SpanF1.compute` makes it.
+    """Values of the last epoch, from its row of log.csv and the report of `SpanF1.compute` on dev.
 
-    seconds: of all epochs so far, dev included.
+    seconds: total time of all epochs so far, including dev.
     """
     row = rows[-1]
     return {
@@ -63,7 +63,7 @@ def scalars(rows: Sequence[Mapping[str, float]], report: Mapping[str, Any]) -> d
 
 
 def scores(prefix: str, report: Mapping[str, Any]) -> dict[str, float]:
-    """dev/f1, dev/precision, ..., and of each type of mention, or tag, its own: dev_types/PER."""
+    """Scores by name: dev/f1, dev/precision, ..., and the primary metric of each type, such as dev_types/PER."""
     primary_metric = next(name for name, _ in PRIMARY_METRIC.values() if name in report)
     overall = {name: value for name, value in report.items() if name not in ("types", *COUNTS)}
     by_type = {kind: of_type[primary_metric] for kind, of_type in report["types"].items()}

@@ -1,4 +1,4 @@
-"""TensorBoard: event files in the folder of a run, with all that W&B is shown; they stay on this machine."""
+"""TensorBoard: event files in the folder of a run, with everything that W&B gets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = "tensorboard"
 
 
 class TensorBoardLogger:
-    """The step is the epoch. Of a run that goes on, the new file takes the place of the old one."""
+    """Writes event files, with the epoch as step. The file of a resumed run replaces the earlier one."""
 
     def __init__(self, about: RunInfo, sentences: int) -> None:
         self.sentences = sentences
@@ -41,16 +41,16 @@ class TensorBoardLogger:
         self.writer.flush()
 
     def summary(self, values: Mapping[str, str | float]) -> None:
-        """Numbers as scalars, and beside the settings under HPARAMS; texts as text."""
+        """Numbers as scalars and, with the settings, under HPARAMS; texts as text."""
         numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
         for name, number in numbers.items():
             self.writer.add_scalar(name, number, self.epoch)
         for name, value in values.items():
             if isinstance(value, str):
                 self.writer.add_text(name, value, self.epoch)
-        shown = {name: number for name, number in numbers.items() if name.startswith("best/")}
+        metrics = {name: number for name, number in numbers.items() if name.startswith("best/")}
         file: Any = self.writer._get_file_writer()  # type: ignore[no-untyped-call]
-        for part in hparams(self.config, shown):  # type: ignore[no-untyped-call]
+        for part in hparams(self.config, metrics):  # type: ignore[no-untyped-call]
             file.add_summary(part)
 
     def picture(self, name: str, draw: Callable[[], Figure]) -> None:
@@ -69,11 +69,11 @@ class TensorBoardLogger:
 
 
 def plain(value: Any) -> str | float | bool:
-    """What is neither text nor number as text."""
+    """Texts, numbers and truth values unchanged, anything else as text."""
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def cell(value: str | float) -> str:
-    """As Markdown that stands for itself."""
+    """Text of a cell with Markdown's special characters escaped."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
     return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~" else letter for letter in text)

@@ -1,9 +1,9 @@
 """Weights & Biases: one run per job, and a group of all seeds of an experiment.
 
-Without an account or a network the run is kept in its folder, and `wandb sync` sends it later. W&B is given
-the settings, the scores, and as many sentences as `logger.sentences` says. What it would collect itself stays
-here: the variables that begin with SLURM_, a token among them, the address of the git repository and
-uncommitted changes to it.
+Without an account or a network, the run is kept in its folder, and `wandb sync` uploads it later. W&B gets the
+settings, the scores, and the number of sentences in `logger.sentences`. It does not get what it would collect by
+itself: environment variables that begin with SLURM_, which include a token, the address of the git repository, and
+uncommitted changes.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BEGIN, END = 30.0, 60.0
-"""Seconds that W&B may hold up a run, at its begin and at its end."""
+"""Seconds that W&B may delay a run at its start and at its end."""
 FOLDER, EARLIER, ID = "wandb", "earlier", "id"
 MODE = "WANDB_MODE"
 STAGING = "WANDB_DATA_DIR"
-"""Where W&B keeps tables that wait to be sent; by default in the home folder, of which nodes have others."""
+"""Folder of tables that wait for upload; W&B's default is the home folder, which may differ between nodes."""
 
 
-class Run:
-    """A run of W&B, whose step is the epoch."""
+class WandbLogger:
+    """Logs to a W&B run, with the epoch as step."""
 
     def __init__(self, run: Any, sentences: int, staging: str | None) -> None:
         self.run, self.sentences, self.staging = run, sentences, staging
@@ -43,7 +43,7 @@ class Run:
         run.define_metric("*", step_metric="epoch")
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
-        """Those that W&B has of a run that it goes on with are not sent again."""
+        """Log an epoch, unless W&B already has it from before the run was resumed."""
         self.epoch = epoch
         if epoch >= self.run.step:
             self.run.log({**values, "epoch": epoch}, step=epoch, commit=True)
@@ -65,19 +65,19 @@ class Run:
         self.run.log({name: Table(columns=list(columns), data=data), "epoch": self.epoch})
 
     def close(self, *, failed: bool) -> None:
-        """Else the next job of the sweep would go on in this run."""
+        """Finish the W&B run; otherwise the next job of the sweep would log to it."""
         try:
             self.run.finish(exit_code=int(failed))
         finally:
             restore_staging(self.staging)
 
 
-def begin(about: RunInfo, project: str, sentences: int) -> Run:
-    """A new run, or the one of the folder.
+def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
+    """Start a W&B run, or resume the one whose id is in the folder.
 
-    Every run has an id of its own, which lies in its folder: two people who make the same experiment do not
-    write into one run. Where W&B answers, a run that goes on is resumed. Where it does not, what is kept here
-    takes the place of what was sent or kept before: it has all epochs.
+    Each run has its own id, kept in its folder, so that two people with the same experiment do not write to one
+    W&B run. If W&B answers, the run is resumed there. Otherwise the offline run replaces everything uploaded or kept
+    before, since it has all epochs.
     """
     folder = about.folder / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def begin(about: RunInfo, project: str, sentences: int) -> Run:
     before = os.environ.get(STAGING)
     os.environ[STAGING] = str((folder / "data").absolute())
     try:
-        return Run(started(arguments, resumed=about.resumed), sentences, before)
+        return WandbLogger(start(arguments, resumed=about.resumed), sentences, before)
     except BaseException:
         restore_staging(before)
         raise
@@ -105,14 +105,14 @@ def own_id(folder: Path) -> str:
 
 
 def set_aside(folder: Path) -> None:
-    """What was kept before is not for `wandb sync` to find: what is kept now has more of the run."""
+    """Hide earlier offline runs from `wandb sync`; the new one has all their epochs."""
     for path in sorted(folder.glob("offline-run-*")):
         (folder / EARLIER).mkdir(exist_ok=True)
         path.replace(folder / EARLIER / path.name)
 
 
-def started(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
-    """W&B's own run; one without its server if that takes too long, or does not take it."""
+def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
+    """W&B's run object; offline if the server is too slow or refuses the run."""
     import wandb as client
 
     settings = client.Settings(
@@ -128,15 +128,15 @@ def started(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
         try:
             return client.init(mode="online", settings=settings, resume=resume, **arguments)
         except client.Error as error:
-            log.warning("W&B does not take the run (%s)", error)
+            log.warning("W&B refuses the run (%s)", error)
             mode = "offline"
     if mode == "offline":
-        log.info("the run is kept offline; `wandb sync` sends it later")
+        log.info("the run is kept offline; `wandb sync` uploads it later")
     return client.init(mode=mode, settings=settings, **arguments)
 
 
 def is_reachable(seconds: float = 3.0) -> bool:
-    """Whether there is a key, not tried here, and a server that answers; WANDB_MODE decides if it is set."""
+    """Whether WANDB_MODE is "online" or, if it is unset, whether there is a key and a server that answers."""
     import wandb as client
 
     mode = os.environ.get(MODE)
@@ -155,7 +155,7 @@ def is_reachable(seconds: float = 3.0) -> bool:
 
 
 def restore_staging(value: str | None) -> None:
-    """In the environment."""
+    """Reset the environment variable."""
     if value is None:
         os.environ.pop(STAGING, None)
     else:

@@ -1,26 +1,29 @@
-"""Attention maps of a run of Att: figure 2 of Li, Fu & Ma (2020), and what W&B would show as images."""
+"""Page of attention maps of a run of Att: figure 2 of Li, Fu & Ma (2020)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ner_experiments.data.tags import spans
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import ArchivedRun, Run
 
+if TYPE_CHECKING:
+    from ner_experiments.analysis.attention import AttentionMap, SplitSentence
+    from ner_experiments.data.sentence import Corpus
+
 MODEL = "AttBiLSTM"
-TEXTS = ("Dutch into English", "the White house")
-"""Of the paper's figure."""
-SENTENCES, LONGEST = 3, 30
-"""How many sentences are drawn, and of how many tokens at most."""
+PAPER_SENTENCES = ("Dutch into English", "the White house")
+"""Words of the sentences in the paper's figure."""
+MAX_SENTENCES, MAX_TOKENS = 3, 30
+"""Number of sentences drawn, and of tokens in each."""
 
 
-def drawn(runs: Mapping[int, Run]) -> Run | None:
-    """The first seed whose weights there are; None of another model."""
+def run_with_weights(runs: Mapping[int, Run]) -> Run | None:
+    """The first run with weights; None if there is none, or if its model is not Att."""
     for run in runs.values():
         if not isinstance(run, ArchivedRun) and (run.folder / artifacts.WEIGHTS).exists():
             target = str(read_config(run.folder).model.get("_target_", ""))
@@ -29,60 +32,67 @@ def drawn(runs: Mapping[int, Run]) -> Run | None:
 
 
 @dataclass(frozen=True)
-class Map:
-    """A page of heat maps, and what it is of; or why there is none."""
+class AttentionPage:
+    """Address and title of a page of heat maps; or the reason why there is none."""
 
-    page: str
-    about: str
+    address: str
+    title: str
     missing: str = ""
 
 
-def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> Map:
+def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> AttentionPage:
+    """Write the page of a run. A run that cannot be read is named instead."""
     from ner_experiments import build
-    from ner_experiments.analysis import attention as weights
+    from ner_experiments.analysis.attention import attention
 
-    about = f"{label}, seed {run.metrics['seed']}"
+    title = f"{label}, seed {run.metrics['seed']}"
     try:
         tagger, encoder, corpus = build.load_with_corpus(run.folder)
-        found = weights.attention(tagger, encoder, chosen(corpus))
+        maps = attention(tagger, encoder, sentences_to_draw(corpus))
     except (ValueError, OSError) as error:
-        return Map("", about, f"{about}: no attention maps, as {error}")
+        return AttentionPage("", title, f"{title}: no attention maps, as {error}")
     context = {
         "heading": f"Attention of {label}",
         "lead": f"Seed {run.metrics['seed']} on {corpus.name}.",
-        "sentences": [shown(it) for it in found],
+        "sentences": [sentence_context(attention_map) for attention_map in maps],
         "trail": [*trail, ("Attention", "")],
     }
     site.write(f"{name}.html", "attention.html", context)
-    return Map(f"{name}.html", about)
+    return AttentionPage(f"{name}.html", title)
 
 
-def section(maps: Sequence[Map]) -> Section:
-    links = [(it.about, it.page) for it in maps if it.page]
-    return Section(
-        "attention", "Attention maps", links=links, points=[it.missing for it in maps if it.missing]
-    )
+def section(pages: Sequence[AttentionPage]) -> Section:
+    """Links to the pages, and the reasons why others are missing."""
+    links = [(page.title, page.address) for page in pages if page.address]
+    reasons = [page.missing for page in pages if page.missing]
+    return Section("attention", "Attention maps", links=links, points=reasons)
 
 
-def chosen(corpus: Any) -> list[Any]:
-    """The paper's sentences where the corpus has them; else the first with a mention that are not long."""
-    from ner_experiments.analysis.attention import with_mentions
+def sentences_to_draw(corpus: Corpus) -> list[SplitSentence]:
+    """The paper's sentences if the corpus has them, then the first short ones with a mention."""
+    from ner_experiments.analysis.attention import require_mentions
 
-    places = [place for place in with_mentions(corpus) if len(place.sentence.words) <= LONGEST]
-    of_paper = [it for it in places if any(text in " ".join(it.sentence.words) for text in TEXTS)]
-    return [*of_paper, *(place for place in places if place not in of_paper)][:SENTENCES]
+    short = [source for source in require_mentions(corpus) if len(source.sentence.words) <= MAX_TOKENS]
+
+    def in_paper(source: SplitSentence) -> bool:
+        text = " ".join(source.sentence.words)
+        return any(words in text for words in PAPER_SENTENCES)
+
+    return sorted(short, key=in_paper, reverse=True)[:MAX_SENTENCES]
 
 
-def shown(attended: Any) -> dict[str, Any]:
-    sentence = attended.place.sentence
-    inside = {place for start, end, _ in spans(sentence.tags) for place in range(start, end)}
+def sentence_context(attention_map: AttentionMap) -> dict[str, Any]:
+    """Variables of the template for one sentence: its words, marked if in a mention, and the weights of each head."""
+    in_mention = {token for start, end, _ in attention_map.mentions for token in range(start, end)}
     heads = []
-    for weights in attended.weights:
+    for weights in attention_map.weights:
         most = float(weights.max())
-        lines = [[(f"{float(it):.2f}", f"{float(it) / most:.2f}") for it in row] for row in weights]
+        lines = [[(f"{weight:.2f}", f"{weight / most:.2f}") for weight in row] for row in weights.tolist()]
         heads.append({"most": f"{most:.2f}", "lines": lines})
     return {
-        "title": f"{attended.place.split}, sentence {attended.place.number}",
-        "words": [(word, place in inside) for place, word in enumerate(sentence.words)],
+        "title": attention_map.title,
+        "words": [
+            (word, token in in_mention) for token, word in enumerate(attention_map.source.sentence.words)
+        ],
         "heads": heads,
     }

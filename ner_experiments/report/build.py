@@ -76,7 +76,7 @@ class Place(NamedTuple):
 
 
 Rows = dict[str, tuple[dict[int, Run], list[Place]]]
-Maps = Mapping[str, attention_page.Map]
+Maps = Mapping[str, attention_page.AttentionPage]
 """Both by the name of the row's page."""
 
 
@@ -159,9 +159,9 @@ def pairs(site: Site, entry: Entry) -> Section | None:
 
 def heat_map(
     site: Site, name: str, runs: dict[int, Run], places: Sequence[Place]
-) -> attention_page.Map | None:
+) -> attention_page.AttentionPage | None:
     """Writes the page of a row's attention, if it is one of Att and its weights are there."""
-    run = attention_page.drawn(runs)
+    run = attention_page.run_with_weights(runs)
     if run is None:
         return None
     first = places[0]

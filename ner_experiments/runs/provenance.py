@@ -1,4 +1,4 @@
-"""What a run leaves behind: metrics.json, predictions to be scored by anyone, and where it was made."""
+"""Provenance of a run: code, commit, library versions, device, and peak memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """What a figure in seconds depends on, and which code ran."""
+    """Versions, device, number of threads, and the checksum of the code that ran."""
     return {
         "python": platform.python_version(),
         "versions": {name: version(name) for name in LIBRARIES},
@@ -30,7 +30,10 @@ def machine(device: torch.device) -> dict[str, Any]:
 
 
 def commit(*paths: str) -> str | None:
-    """Of the source tree, with "+" where that, or `paths` of it, changed since; None outside a checkout."""
+    """Commit of the source tree, followed by "+" if the tree, or one of its `paths`, has uncommitted changes.
+
+    None outside a checkout.
+    """
     source = Path(__file__).parent.parent
 
     def git(*arguments: str) -> str:
@@ -47,7 +50,7 @@ def commit(*paths: str) -> str | None:
 
 @cache
 def code() -> str:
-    """Which source this is, in a checkout or not: a checksum of the package's modules."""
+    """SHA-256 of the package's modules, which identifies the source with or without a checkout."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
     for path in sorted(package.rglob("*.py")):
@@ -56,24 +59,24 @@ def code() -> str:
 
 
 def made_by() -> str:
-    """What has to be the same for a run to go on as if nothing had happened."""
+    """Code and versions that must be unchanged for a run to resume to the same weights."""
     return f"code {code()[:12]}, torch {version('torch')}, lightning {version('lightning')}"
 
 
 def reset_peak_memory() -> None:
-    """Starts a new measurement, so that the second job of a process is not charged with the first one's."""
+    """Start a new measurement, so that a second job in the same process does not report the peak of the first."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
-    with suppress(OSError):  # not Linux: the peak is then that of the whole process
+    with suppress(OSError):  # not on Linux: the peak is then that of the whole process
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_memory(device: torch.device) -> dict[str, int]:
-    """Bytes in main memory, and on the device where there is one."""
+    """Peak bytes in main memory, and in GPU memory if there is a GPU."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     measured = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]
-    unit = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, in KiB on Linux
     peak = {"main": measured[0] if measured else unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
     if device.type == "cuda":
         peak["device"] = torch.cuda.max_memory_allocated(device)

@@ -1,4 +1,4 @@
-"""How the runs of a sweep stand, told from the files in their folders alone; they notice nothing of it."""
+"""Status of the runs of a sweep, read from the files in their folders without disturbing them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ner_experiments.runs.artifacts import CONFIG, METRICS, read_config
 from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
-ALIVE = 6 * progress.HEARTBEAT_SECONDS
-"""Seconds without a sign of life after which a run of another machine, seen to hold no lock, is cut off."""
+HEARTBEAT_TIMEOUT = 6 * progress.HEARTBEAT_SECONDS
+"""Seconds without a heartbeat after which a run on another machine, whose lock is not visible here, is cut off."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """Scores are in [0, 1], times in seconds; None is what is not known. epoch: those that are over.
+    """Status of one run. Scores are in [0, 1], times in seconds; unknown values are None.
 
-    part: of the next epoch, what is done. left: at least and at most. silent: since its last sign of life.
-    best: on dev; of a finished run dev and best are the same. reason: why a run failed, or waits.
+    epoch: finished epochs. part: finished share of the next epoch. left: bounds of the time left. silent: time since
+    the last heartbeat. best: best dev score; for a finished run, dev equals best. reason: why a run failed or waits.
     """
 
     label: str
@@ -52,56 +52,61 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A run that a sweep is to have."""
+class PlannedRun:
+    """A run that belongs to a sweep, finished or not."""
 
     label: str
     seed: int
     experiment: str
 
     @classmethod
-    def of(cls, label: str, cfg: Any, seed: int) -> Wanted:
+    def of(cls, label: str, cfg: Any, seed: int) -> PlannedRun:
         return cls(label, seed, experiment(cfg))
 
 
-def everything(output: Path) -> list[Status]:
-    """All runs under a folder."""
-    found = [look(folder, folder.parent.name) for folder in folders(output)]
-    return [status for status in found if status is not None]
+def all_statuses(output: Path) -> list[Status]:
+    """Status of every run under a folder."""
+    statuses = [status_of_folder(folder, folder.parent.name) for folder in run_folders(output)]
+    return [status for status in statuses if status is not None]
 
 
-def of_sweep(wanted: Iterable[Wanted], output: Path, queued: Mapping[Wanted, str]) -> list[Status]:
-    """In the order of the sweep; what has no folder yet is waiting, in SLURM's queue if it is `queued`."""
-    there: dict[tuple[str, int], list[Path]] = {}
-    for folder in folders(output):
-        if (key := experiment_of(folder)) is not None:
-            there.setdefault(key, []).append(folder)
-    return [status_of(run, there.get((run.experiment, run.seed), []), queued) for run in wanted]
+def sweep_statuses(
+    planned: Iterable[PlannedRun], output: Path, queued: Mapping[PlannedRun, str]
+) -> list[Status]:
+    """Status of each run, in the order of the sweep. A run without a folder is waiting, or in SLURM's queue."""
+    folders: dict[tuple[str, int], list[Path]] = {}
+    for folder in run_folders(output):
+        if (key := experiment_and_seed(folder)) is not None:
+            folders.setdefault(key, []).append(folder)
+    return [status_of(run, folders.get((run.experiment, run.seed), []), queued) for run in planned]
 
 
-def status_of(run: Wanted, places: Sequence[Path], queued: Mapping[Wanted, str]) -> Status:
-    """An experiment has several folders if it failed before its data was there, or was run on other data."""
-    found = [status for place in places if (status := look(place, run.label)) is not None]
-    if found:
-        return min(found, key=lambda status: STATES.index(status.state))
+def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedRun, str]) -> Status:
+    """Status of a run from its folders.
+
+    There are several if the run failed before its data could be read, or was repeated on other data.
+    """
+    statuses = [status for folder in folders if (status := status_of_folder(folder, run.label)) is not None]
+    if statuses:
+        return min(statuses, key=lambda status: STATES.index(status.state))
     if run in queued:
         return Status(run.label, run.seed, WAITING, slurm=queued[run], reason="in SLURM's queue")
     return Status(run.label, run.seed, WAITING)
 
 
-def folders(output: Path) -> list[Path]:
-    found = output.glob("*/seed-*")
-    return sorted(path for path in found if path.is_dir() and path.name.removeprefix("seed-").isdecimal())
+def run_folders(output: Path) -> list[Path]:
+    seeds = output.glob("*/seed-*")
+    return sorted(path for path in seeds if path.is_dir() and path.name.removeprefix("seed-").isdecimal())
 
 
 def seed_of(folder: Path) -> int:
     return int(folder.name.removeprefix("seed-"))
 
 
-def experiment_of(folder: Path) -> tuple[str, int] | None:
-    """As `Wanted` has it; None for a folder that no run of the suite has made.
+def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
+    """Experiment and seed, as in `PlannedRun`; None for a folder that no run of the suite has made.
 
-    A run that fails before it has read its data leaves no config, in a folder named by the settings alone.
+    A run that fails before it has read its data leaves no config; its folder is then named by its settings alone.
     """
     path, seed = folder / CONFIG, seed_of(folder)
     if not path.exists():
@@ -117,34 +122,41 @@ def read_experiment(folder: Path, changed: int) -> str:
     return experiment(read_config(folder))
 
 
-def look(folder: Path, label: str) -> Status | None:
-    """None if there is nothing but a lock that nobody holds."""
+def status_of_folder(folder: Path, label: str) -> Status | None:
+    """Status of the run in a folder; None if the folder has nothing but a released lock."""
     seed = seed_of(folder)
-    held, (told, silent) = is_held(folder), last_sign(folder)  # first: when there is a result both are gone
+    held, (heartbeat, silent) = is_held(folder), last_heartbeat(folder)  # read first: a result replaces both
     if (folder / METRICS).exists():
-        return finished(folder, label, seed)
+        return finished_status(folder, label, seed)
     known: dict[str, Any] = {
-        **{"label": label, "seed": seed, "folder": str(folder), "epoch": told.get("epoch"), "silent": silent},
-        **{name: told.get(name) for name in ("max_epochs", "dev", "best", "best_epoch")},
-        **{name: told.get(name, "") for name in ("host", "slurm")},
+        **{
+            "label": label,
+            "seed": seed,
+            "folder": str(folder),
+            "epoch": heartbeat.get("epoch"),
+            "silent": silent,
+        },
+        **{name: heartbeat.get(name) for name in ("max_epochs", "dev", "best", "best_epoch")},
+        **{name: heartbeat.get(name, "") for name in ("host", "slurm")},
     }
-    elsewhere = bool(told) and told.get("host") != platform.node()
-    if held or (elsewhere and silent is not None and silent < ALIVE):
-        why = "" if told else "reads its data"
-        part, left = told.get("part", 0.0), told.get("seconds_left")
-        scoring = told.get("stage") == "scoring"
-        return Status(state=RUNNING, part=part, left=left, reason="scores" if scoring else why, **known)
-    errors = sorted(folder.glob("error*.txt"), key=written)
-    if errors and written(errors[-1]) >= written(folder / progress.NAME):
+    elsewhere = bool(heartbeat) and heartbeat.get("host") != platform.node()
+    if held or (elsewhere and silent is not None and silent < HEARTBEAT_TIMEOUT):
+        stage = "" if heartbeat else "reads its data"
+        if heartbeat.get("stage") == "scoring":
+            stage = "scores"
+        part, left = heartbeat.get("part", 0.0), heartbeat.get("seconds_left")
+        return Status(state=RUNNING, part=part, left=left, reason=stage, **known)
+    errors = sorted(folder.glob("error*.txt"), key=modified_at)
+    if errors and modified_at(errors[-1]) >= modified_at(folder / progress.NAME):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / progress.CHECKPOINT).exists():
         return Status(state=CUT_OFF, reason="continues when the command is repeated", **known)
-    if told or (folder / CONFIG).exists():
+    if heartbeat or (folder / CONFIG).exists():
         return Status(state=CUT_OFF, reason="before its first checkpoint", **known)
     return None
 
 
-def finished(folder: Path, label: str, seed: int) -> Status:
+def finished_status(folder: Path, label: str, seed: int) -> Status:
     try:
         metrics = artifacts.read(folder / METRICS)
     except (artifacts.DamagedError, OSError) as error:
@@ -155,18 +167,18 @@ def finished(folder: Path, label: str, seed: int) -> Status:
     return Status(label, seed, DONE, str(folder), dev=dev, best=dev, test=test, **epochs)
 
 
-def last_sign(folder: Path) -> tuple[dict[str, Any], float | None]:
-    """What a run has told of itself, and how long ago that was."""
+def last_heartbeat(folder: Path) -> tuple[dict[str, Any], float | None]:
+    """Content and age of a run's progress.json."""
     path = folder / progress.NAME
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return dict(told), max(0.0, time.time() - path.stat().st_mtime)
-    except (OSError, ValueError):  # there is none yet, or the run has just been finished
+        heartbeat = json.loads(path.read_text(encoding="utf-8"))
+        return dict(heartbeat), max(0.0, time.time() - path.stat().st_mtime)
+    except (OSError, ValueError):  # not written yet, or the run has just finished
         return {}, None
 
 
-def written(path: Path) -> float:
-    """When, in seconds; 0 if there is none, or not any more."""
+def modified_at(path: Path) -> float:
+    """Modification time in seconds; 0 if the file does not exist."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -174,7 +186,7 @@ def written(path: Path) -> float:
 
 
 def last_line(path: Path) -> str:
-    """Of a traceback: the error."""
+    """Last line of a traceback, which has the error."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:

@@ -67,11 +67,11 @@ def test_chunk_tags_of_what_is_no_mention_are_refused(att: Run) -> None:
 
 def test_attention_weights_are_the_softmax_of_query_times_key(att: Run) -> None:
     tagger, encoder, corpus = att
-    places = attention.with_mentions(corpus)
+    places = attention.require_mentions(corpus)
     lengths = [len(place.sentence) for place in places[:6]]
     assert len(set(lengths)) > 1  # some are padded
     for attended in attention.attention(tagger, encoder, places[:6]):
-        h = states(att, attended.place.sentence)[:, :32]
+        h = states(att, attended.source.sentence)[:, :32]
         for head in range(5):
             rows = slice(40 * head, 40 * (head + 1))
             query, key = (
@@ -90,9 +90,9 @@ def test_predicted_tags_beside_the_weights_are_the_runs(att: Run, runs: dict[tup
 
     tagger, encoder, corpus = att
     kept = read(runs["attention", 2])
-    for attended in attention.attention(tagger, encoder, attention.with_mentions(corpus)):
-        if attended.place.split == "test":
-            assert iob2(attended.predicted) == kept[attended.place.number - 1].predicted
+    for attended in attention.attention(tagger, encoder, attention.require_mentions(corpus)):
+        if attended.source.split == "test":
+            assert iob2(attended.predicted) == kept[attended.source.number - 1].predicted
 
 
 def test_sentences_are_those_of_test_then_dev_with_a_mention_and_the_text() -> None:
@@ -102,17 +102,15 @@ def test_sentences_are_those_of_test_then_dev_with_a_mention_and_the_text() -> N
     dev = [sentence("no", "O"), sentence("big town", "S-LOC")]
     splits = {"train": dev, "dev": dev, "test": [sentence("in town", "S-LOC"), sentence("town", "O")]}
     corpus = Corpus("mine", "mentions", splits, "")
-    found = attention.with_mentions(corpus, "town")
+    found = attention.require_mentions(corpus, "town")
     assert [(place.split, place.number) for place in found] == [("test", 1), ("dev", 2)]
-    assert [place.split for place in attention.with_mentions(corpus, "big t")] == ["dev"]
+    assert [place.split for place in attention.require_mentions(corpus, "big t")] == ["dev"]
     with pytest.raises(
         ValueError, match="mine: no sentence of test or dev has a mention and the text 'city'"
     ):
-        attention.with_mentions(corpus, "city")
-    with pytest.raises(
-        ValueError, match="mine: its tags are no mentions, which is what heat maps are drawn of"
-    ):
-        attention.with_mentions(Corpus("mine", "tags", splits, ""))
+        attention.require_mentions(corpus, "city")
+    with pytest.raises(ValueError, match="mine: its tags are not of mentions, which heat maps need"):
+        attention.require_mentions(Corpus("mine", "tags", splits, ""))
 
 
 def test_the_command_draws_and_writes_the_heads_of_each_sentence(
@@ -122,13 +120,13 @@ def test_the_command_draws_and_writes_the_heads_of_each_sentence(
     assert cli(["attention", str(run), "--sentences", "2", "--output", str(tmp_path / "maps")]) == 0
     *pictures, written = capsys.readouterr().out.splitlines()
     content = json.loads(Path(written).read_text())
-    places = attention.with_mentions(att[2])[:2]
+    places = attention.require_mentions(att[2])[:2]
     names = [f"{place.split}-{place.number}.png" for place in places]
     assert [Path(path).name for path in pictures] == names
     expected = attention.attention(att[0], att[1], places)
     for record, attended in zip(content["sentences"], expected, strict=True):
-        assert record["words"] == list(attended.place.sentence.words)
-        assert record["gold"] == list(attended.place.sentence.tags)
+        assert record["words"] == list(attended.source.sentence.words)
+        assert record["gold"] == list(attended.source.sentence.tags)
         assert torch.tensor(record["weights"]).numpy() == pytest.approx(attended.weights, abs=1e-5)
     assert image.imread(pictures[0]).std() > 0.05  # not a blank sheet
 
@@ -137,7 +135,7 @@ def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:
     """Dollars start no formula, what the font lacks stops nothing, and long words leave room for the maps."""
     tagger, encoder, _ = att
     sentence = Sentence(("$_{", "$x^", "🦄", "https://example.org/" + 60 * "a"), ("O", "O", "O", "S-PER"))
-    (attended,) = attention.attention(tagger, encoder, [attention.Place("test", 1, sentence)])
+    (attended,) = attention.attention(tagger, encoder, [attention.SplitSentence("test", 1, sentence)])
     draw(tmp_path / "a.png", attended)
     assert (tmp_path / "a.png").exists()
 

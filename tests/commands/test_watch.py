@@ -128,7 +128,7 @@ def test_a_run_that_ends_while_it_is_looked_at_is_done(
         return False
 
     monkeypatch.setattr(watch, "is_held", ends)
-    found = watch.look(folder, "a run")
+    found = watch.status_of_folder(folder, "a run")
     assert found is not None
     assert (found.state, found.epoch, found.test) == ("done", 3, 0.4)
 
@@ -140,8 +140,8 @@ def test_a_file_that_goes_while_it_is_looked_at_stops_no_watch(
     folder.mkdir()
     (folder / "error.txt").write_text("ValueError: of old")
     sign = {"epoch": 1, "host": os.uname().nodename}
-    monkeypatch.setattr(watch, "last_sign", lambda _: (sign, 0.0))  # and then it has gone
-    found = watch.look(folder, "a run")
+    monkeypatch.setattr(watch, "last_heartbeat", lambda _: (sign, 0.0))  # and then it has gone
+    found = watch.status_of_folder(folder, "a run")
     assert found is not None
     assert (found.state, found.reason) == ("failed", "ValueError: of old")
 

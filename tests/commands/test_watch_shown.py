@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from ner_experiments.commands.watch import fitting
+from ner_experiments.commands.watch import fitting_table
 from ner_experiments.runs import status
 
 
@@ -26,5 +26,5 @@ def test_a_low_terminal_has_the_runs_most_worth_seeing_and_counts_the_others() -
 def screen(runs: list[status.Status], height: int) -> str:
     file = io.StringIO()
     console = Console(width=100, height=height, file=file)
-    console.print(fitting(runs, console))
+    console.print(fitting_table(runs, console))
     return file.getvalue()

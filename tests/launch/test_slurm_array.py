@@ -33,7 +33,7 @@ def leaves(array: SlurmArray, process: str, **outcome: Any) -> None:
     (array.folder / f"{process}_outcome.json").write_text(json.dumps(outcome))
 
 
-def test_a_line_tells_when_a_job_starts_is_put_back_and_ends(
+def test_a_line_says_when_a_job_starts_is_put_back_and_ends(
     array: SlurmArray, states: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     are(states, "7_0|PENDING|", "7_1|PENDING|")

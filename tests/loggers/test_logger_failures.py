@@ -35,7 +35,7 @@ def test_a_logger_that_fails_is_told_once_and_closed(caplog: pytest.LogCaptureFi
             logger.scalars({}, epoch)
         logger.picture("x", lambda: pytest.fail("nothing is drawn for a logger that failed"))
     assert [record.message for record in caplog.records] == [
-        "A logger failed (RuntimeError: no service); the run goes on without"
+        "A logger failed (RuntimeError: no service); the run continues without it"
     ]
     assert (broken.calls, broken.closed) == (2, 1)
 
@@ -45,7 +45,7 @@ def test_one_that_cannot_begin_ends_no_run(caplog: pytest.LogCaptureFixture) -> 
         raise ImportError("no module")
 
     SafeLogger("A logger", begin).summary({})
-    assert "A logger failed (ImportError: no module); the run goes on without" in caplog.text
+    assert "A logger failed (ImportError: no module); the run continues without it" in caplog.text
 
 
 def test_a_number_of_sentences_is_no_negative_one(tmp_path: Path) -> None:

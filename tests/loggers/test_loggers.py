@@ -112,7 +112,7 @@ def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
     assert final.selection(tested=False, test_every_epoch=False) == "dev chose the epoch"
     once = final.selection(tested=True, test_every_epoch=False)
     peeked = final.selection(tested=True, test_every_epoch=True)
-    assert peeked == f"{once}; besides after each epoch, by which nothing chose"
+    assert peeked == f"{once}; also after each epoch, without influence on the choice"
 
 
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
