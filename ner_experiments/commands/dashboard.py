@@ -1,4 +1,4 @@
-"""`ner-experiments dashboard`: a table's workspace, saved on W&B, or as a file without it."""
+"""`ner-experiments dashboard`: a table's W&B workspace, saved on W&B, or to a file without access."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ XOR_PICTURE = Path("results/xor/xor.png")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
+    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     table = spec.load(arguments.table)
-    print(show_xor(arguments) if table.name == "xor" else save(arguments, table))
+    print(log_xor_picture(arguments) if table.name == "xor" else save(arguments, table))
     return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
     text = (
         "Makes the W&B workspace that compares the rows of a published table, of runs with logger=wandb: "
         "what varies against F1, parameters and seconds against F1, curves, errors. Of the table xor: a run "
@@ -41,7 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def save(arguments: argparse.Namespace, table: spec.Table) -> str:
-    """What was done, in a line. ValueError without wandb-workspaces, and if W&B refuses the workspace."""
+    """Save the workspace and return a line that says where.
+
+    Raises ValueError without wandb-workspaces, and if W&B refuses the workspace.
+    """
+    # wandb and torch take seconds to import, for which `--help` does not wait
     from ner_experiments.loggers.wandb import is_reachable
     from ner_experiments.utils.files import write_json
 
@@ -53,13 +58,13 @@ def save(arguments: argparse.Namespace, table: spec.Table) -> str:
     if arguments.output is None and is_reachable():
         try:
             entity = arguments.entity or default_entity()
-            made = workspace(table, rows, entity=entity, project=arguments.project)
-            return f"saved: {made.save().url}"
+            board = workspace(table, rows, entity=entity, project=arguments.project)
+            return f"saved: {board.save().url}"
         except Exception as error:  # whatever W&B's server and client make of it
             raise ValueError(f"W&B does not take the workspace: {error}") from error
-    made = workspace(table, rows, entity=arguments.entity, project=arguments.project)
+    board = workspace(table, rows, entity=arguments.entity, project=arguments.project)
     path = arguments.output or Path(f"{table.name}.workspace.json")
-    write_json(path, made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
+    write_json(path, board._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
     return f"{path}: the workspace as W&B is sent it; where there is a key and a network it is saved on W&B"
 
 
@@ -69,8 +74,8 @@ def default_entity() -> str:
     return str(wandb.Api().default_entity)
 
 
-def show_xor(arguments: argparse.Namespace) -> str:
-    """What `ner-experiments xor` has drawn is of no run of ours, and gets one of W&B's."""
+def log_xor_picture(arguments: argparse.Namespace) -> str:
+    """Log the picture of `ner-experiments xor` as a W&B run of its own and return a line that says where."""
     from ner_experiments.loggers.base import RunInfo, wandb
 
     if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:

@@ -21,6 +21,7 @@ from ner_experiments.analysis.seeds import (
     RowErrors,
 )
 from ner_experiments.commands.cases import block
+from ner_experiments.utils.text import markdown_table
 
 Grid = list[list[str]]
 
@@ -121,10 +122,9 @@ def table(grid: Grid) -> str:
     first, *others = (max(map(len, column)) for column in zip(*grid, strict=True))
     rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
     lines = [
-        " | ".join([name.ljust(first), *map(str.rjust, cells, others)])
-        for name, *cells in (grid[0], rule, *grid[1:])
+        [name.ljust(first), *map(str.rjust, cells, others)] for name, *cells in (grid[0], rule, *grid[1:])
     ]
-    return "\n".join(f"| {line} |" for line in lines)
+    return markdown_table(*lines)
 
 
 def percent(value: float) -> str:

@@ -1,12 +1,8 @@
-"""Tiny stand-ins for the files that published tables need: corpora, word vectors, name lists, a BERT.
+"""`ner-experiments smoke`: train every row of every published table for two steps, score it and print its table.
 
-The text is that of the toy corpora, written in each corpus' own format; the numbers are random.
-
-`ner-experiments smoke`: every row of every published table, tried, scored and printed.
-
-The rows' own settings and readers are at work. Only the files are not the real ones (see `smoke_data`), and
-each run is trained for two steps, so that the scores mean nothing. The trainings of the XOR table are made
-in full, with one seed.
+Rows run with their own settings and readers, but on tiny stand-ins for corpora, word vectors, name lists and BERT: the
+text of the toy corpora in each corpus' format, and random numbers. So no score means anything. The trainings of the
+XOR table are run in full, with one seed.
 """
 
 from __future__ import annotations
@@ -33,6 +29,8 @@ from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
 
+SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
+QUIET = ("runtime.progress=false", "runtime.accelerator=cpu")
 SIZES: dict[toy.Split, int] = {"train": 40, "dev": 10, "test": 10}
 CHINESE = ("msra", "weibo", "ontonotes4")
 VECTORS = {
@@ -42,11 +40,105 @@ VECTORS = {
     "glove/glove.840B.300d.txt": 300,
     "twitter/word2vec_twitter_model.bin": 400,
 }
-"""Files under the data folder, and how many numbers they have for a word."""
+"""Vector files under the data folder, and their dimensions."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status: 1 if any row failed. Raises ValueError or OSError for user errors."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        output = arguments.output or Path(folder)
+        tables = [spec.load(name) for name in arguments.names or spec.names()]
+        failed = sum(try_table(table, output.absolute()) for table in tables)
+    verdict = f"{failed} rows failed" if failed else "all rows train, decode and are aggregated"
+    print(f"{verdict}; {time.perf_counter() - started:.0f} s. On tiny files made for it: no score counts.")
+    return 1 if failed else 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    text = (
+        "Every row of the published tables trains two steps on tiny files made for it, and is scored; those "
+        "of the XOR table train in full."
+    )
+    parser.description = text
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keeps the files and runs there")
+
+
+def try_table(table: Table, output: Path) -> int:
+    """Run the rows of a table; returns the number that failed or are missing from the table afterwards."""
+    started = time.perf_counter()
+    if table.command:
+        extra_overrides = [f"output_dir={as_value(str(output / 'runs'))}"]
+        run_trials(table, output / "runs")
+        failed = 0
+    else:
+        extra_overrides = write_files(table, output)
+        failed = sum(not try_row(table, experiment) for experiment in experiments(table, extra_overrides))
+    page = collect(table, extra_overrides)
+    for write in (render.markdown, render.latex, render.as_csv, render.as_json):
+        write(page)
+    to_measure = [result for result in page.results if result.row.run is not None or result.row.trial]
+    absent = sum(result.measured is None for result in to_measure)
+    seconds = time.perf_counter() - started
+    print(
+        f"{table.name:<18} {len(table.rows):>3} rows, {len(to_measure):>2} run {seconds:6.1f} s", flush=True
+    )
+    return max(failed, absent)  # failed rows are absent too, except in an analysis of them
+
+
+def write_files(table: Table, output: Path) -> list[str]:
+    """Write the files that a table's rows read; returns the overrides that make the rows read these."""
+    data_dir = output / "data"
+    extra_overrides = [
+        *SHORT,
+        *QUIET,
+        f"data_dir={as_value(str(data_dir))}",
+        f"output_dir={as_value(str(output / 'runs'))}",
+        f"cache_dir={as_value(str(output / 'cache'))}",
+    ]
+    if not (data_dir / "gazetteer").exists():
+        write_vectors(data_dir)
+        write_gazetteer(data_dir)
+    rows = experiments(table, extra_overrides)
+    for experiment in rows:
+        data = OmegaConf.to_container(experiment.cfg.data, resolve=True)
+        assert isinstance(data, dict)
+        write_corpus({str(key): value for key, value in data.items()})
+    if any(experiment.cfg.init_from for experiment in rows):
+        if find_spec("transformers") is None:
+            raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
+        write_bert(output / "bert")
+        extra_overrides += [f"init_from.{item}" for item in SHORT]
+        extra_overrides.append(f"words.input.path={as_value(str(output / 'bert'))}")
+    return extra_overrides
+
+
+def try_row(table: Table, experiment: Experiment) -> bool:
+    """Train and score a row; returns whether it succeeded."""
+    from ner_experiments.train import train  # torch and Lightning take seconds to import
+
+    try:
+        train(experiment.cfg)
+    except Exception as error:  # of any kind: the other rows are tried all the same
+        print(f"{table.name}, {experiment.row.label}: {type(error).__name__}: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+def run_trials(table: Table, output: Path) -> None:
+    """Run `ner-experiments xor` with one seed, for the architectures of the table."""
+    from ner_experiments.xor.experiment import trials
+    from ner_experiments.xor.results import FILE
+
+    names = dict.fromkeys(row.trial[0] for row in table.rows if row.trial)
+    (output / "xor").mkdir(parents=True, exist_ok=True)
+    write_json(output / "xor" / FILE, trials(list(names), [], num_seeds=1, num_processes=1).content)
 
 
 def write_corpus(data: Mapping[str, Any]) -> None:
-    """The files that a choice of conf/data names, where it names them."""
+    """Write the files that a choice of conf/data names, where it names them."""
     language: toy.Language = "zh" if data["name"] in CHINESE else "en"
     for split, file in data["files"].items():
         sentences = toy.sentences(language, split, SIZES[split])
@@ -78,13 +170,13 @@ def part_of_speech(word: str) -> str:
 
 
 def gold_conll_path(data: Mapping[str, Any], split: str) -> Path:
-    """A path that fits the pattern of the split."""
+    """A path that matches the pattern of the split."""
     folder = {"dev": "development"}.get(split, split)
     return Path(data["folder"]) / folder / "data/english/annotations/nw/toy/toy.gold_conll"
 
 
 def gold_conll(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
-    """Names in brackets in the eleventh of twelve columns."""
+    """Lines with the names in brackets, in the eleventh of twelve columns."""
     yield "#begin document (toy); part 000"
     for sentence in sentences:
         names = ["*"] * len(sentence)
@@ -99,7 +191,7 @@ def gold_conll(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[s
 
 
 def conllu(data: Mapping[str, Any], sentences: list[Sentence]) -> Iterator[str]:
-    """Both columns of tags alike."""
+    """Lines with the same tags in both columns."""
     for sentence in sentences:
         for number, word in enumerate(sentence.words, start=1):
             tag = part_of_speech(word)
@@ -111,7 +203,7 @@ FORMATS = {"ColumnFiles": columns, "GoldConllFiles": gold_conll, "ConlluFiles": 
 
 
 def write_vectors(data_dir: Path) -> None:
-    """For two words in three, the rest being unknown."""
+    """Write vectors for two words in three; the rest are unknown."""
     words = dict.fromkeys(word for sentence in english() for word in sentence.words)
     rng = np.random.default_rng(0)
     for name, dim in VECTORS.items():
@@ -125,7 +217,7 @@ def write_vectors(data_dir: Path) -> None:
 
 
 def write_gazetteer(data_dir: Path) -> None:
-    """The names of train, a list for each of their types."""
+    """Write the names of train, one list per type."""
     folder = data_dir / "gazetteer"
     folder.mkdir(parents=True, exist_ok=True)
     names: dict[str, list[str]] = {kind: [] for kind in toy.TYPES}
@@ -137,8 +229,8 @@ def write_gazetteer(data_dir: Path) -> None:
 
 
 def write_bert(folder: Path) -> None:
-    """One layer, a piece for each character of the toy corpora. Needs transformers."""
-    from transformers import BertConfig, BertModel
+    """Write a BERT of one layer, with a piece for each character of the toy corpora. Needs transformers."""
+    from transformers import BertConfig, BertModel  # an optional dependency
 
     texts = [*english(), *toy.sentences("zh", "train", SIZES["train"])]
     letters = sorted({character for sentence in texts for word in sentence.words for character in word})
@@ -156,102 +248,3 @@ def write_bert(folder: Path) -> None:
 
 def english() -> list[Sentence]:
     return [sentence for split, count in SIZES.items() for sentence in toy.sentences("en", split, count)]
-
-
-SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
-QUIET = ("runtime.progress=false", "runtime.accelerator=cpu")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status: 1 if any row failed. ValueError or OSError for what the user caused."""
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        place = arguments.output or Path(folder)
-        chosen = [spec.load(name) for name in arguments.names or spec.names()]
-        failed = sum(try_table(table, place.absolute()) for table in chosen)
-    verdict = f"{failed} rows failed" if failed else "all rows train, decode and are aggregated"
-    print(f"{verdict}; {time.perf_counter() - started:.0f} s. On tiny files made for it: no score counts.")
-    return 1 if failed else 0
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = (
-        "Every row of the published tables trains two steps on tiny files made for it, and is scored; those "
-        "of the XOR table train in full."
-    )
-    parser.description = text
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="keeps the files and runs there")
-
-
-def try_table(table: Table, place: Path) -> int:
-    """The number of rows that failed, or that are not in the printed table afterwards."""
-    started = time.perf_counter()
-    if table.command:
-        further = [f"output_dir={as_value(str(place / 'runs'))}"]
-        try_trials(table, place / "runs")
-        failed = 0
-    else:
-        further = replaced(table, place)
-        failed = sum(not try_row(table, experiment) for experiment in experiments(table, further))
-    page = collect(table, further)
-    for write in (render.markdown, render.latex, render.as_csv, render.as_json):
-        write(page)
-    to_measure = [result for result in page.results if result.row.run is not None or result.row.trial]
-    absent = sum(result.measured is None for result in to_measure)
-    seconds = time.perf_counter() - started
-    print(
-        f"{table.name:<18} {len(table.rows):>3} rows, {len(to_measure):>2} run {seconds:6.1f} s", flush=True
-    )
-    return max(failed, absent)  # those that failed are absent too, unless the table is an analysis of them
-
-
-def replaced(table: Table, place: Path) -> list[str]:
-    """The overrides that lead a table's rows to files made for them, which are written here."""
-    data_dir = place / "data"
-    further = [
-        *SHORT,
-        *QUIET,
-        f"data_dir={as_value(str(data_dir))}",
-        f"output_dir={as_value(str(place / 'runs'))}",
-        f"cache_dir={as_value(str(place / 'cache'))}",
-    ]
-    if not (data_dir / "gazetteer").exists():
-        write_vectors(data_dir)
-        write_gazetteer(data_dir)
-    found = experiments(table, further)
-    for experiment in found:
-        data = OmegaConf.to_container(experiment.cfg.data, resolve=True)
-        assert isinstance(data, dict)
-        write_corpus({str(key): value for key, value in data.items()})
-    if any(experiment.cfg.init_from for experiment in found):
-        if find_spec("transformers") is None:
-            raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
-        write_bert(place / "bert")
-        further += [f"init_from.{item}" for item in SHORT] + [
-            f"words.input.path={as_value(str(place / 'bert'))}"
-        ]
-    return further
-
-
-def try_row(table: Table, experiment: Experiment) -> bool:
-    """Whether it went well."""
-    from ner_experiments.train import train
-
-    try:
-        train(experiment.cfg)
-    except Exception as error:  # whatever it is, the other rows are to be tried
-        print(f"{table.name}, {experiment.row.label}: {type(error).__name__}: {error}", file=sys.stderr)
-        return False
-    return True
-
-
-def try_trials(table: Table, output: Path) -> None:
-    """As `ner-experiments xor` does, with one seed and the table's architectures alone."""
-    from ner_experiments.xor.experiment import trials
-    from ner_experiments.xor.results import FILE
-
-    names = dict.fromkeys(row.trial[0] for row in table.rows if row.trial)
-    made = trials(list(names), [], num_seeds=1, num_processes=1)
-    (output / "xor").mkdir(parents=True, exist_ok=True)
-    write_json(output / "xor" / FILE, made.content)

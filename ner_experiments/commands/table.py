@@ -1,4 +1,4 @@
-"""`ner-experiments table`: a published table beside its finished runs. And what `table=` asks of a sweep."""
+"""`ner-experiments table`: a published table beside its finished runs, or the list of all tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS = ("latex", "csv", "json")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
+    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     if arguments.name is None:
         if arguments.keep or arguments.format or arguments.output:
             raise ValueError("--keep, --output and formats are of one table, named first: table NAME ...")
@@ -26,26 +26,30 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.keep is not None:
         print(f"kept in {keep(arguments)}")
     else:
-        print(printed(arguments), end="")
+        print(rendered(arguments), end="")
     return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
     text = "A published table beside the finished runs that belong to its rows; without a name: all tables."
     parser.description = text
     parser.add_argument("name", nargs="?", metavar="NAME", help="a table of sweeps/")
     parser.add_argument(
         "overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made, such as data=weibo"
     )
-    chosen = parser.add_mutually_exclusive_group()
+    output = parser.add_mutually_exclusive_group()
     for name in FORMATS:
-        chosen.add_argument(f"--{name}", dest="format", action="store_const", const=name)
+        output.add_argument(f"--{name}", dest="format", action="store_const", const=name)
     text = "copy its runs into a folder of DIR (results), and write the page there"
-    chosen.add_argument("--keep", type=Path, metavar="DIR", nargs="?", const=Path("results"), help=text)
+    output.add_argument("--keep", type=Path, metavar="DIR", nargs="?", const=Path("results"), help=text)
     parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
 
 
-def printed(arguments: argparse.Namespace) -> str:
+# The tables' modules import torch, for which `table` without a name does not wait.
+
+
+def rendered(arguments: argparse.Namespace) -> str:
     from ner_experiments.tables import render
 
     formats = {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}
@@ -61,7 +65,7 @@ def keep(arguments: argparse.Namespace) -> Path:
 def page(arguments: argparse.Namespace) -> Page:
     from ner_experiments.tables.scores import collect
 
-    further = list(arguments.overrides)
+    extra_overrides = list(arguments.overrides)
     if arguments.output is not None:
-        further.append(f"output_dir={as_value(arguments.output)}")
-    return collect(spec.load(arguments.name), further)
+        extra_overrides.append(f"output_dir={as_value(arguments.output)}")
+    return collect(spec.load(arguments.name), extra_overrides)

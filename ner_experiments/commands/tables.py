@@ -1,4 +1,4 @@
-"""`ner-experiments tables`: the pages of results/, made anew from the archived runs."""
+"""`ner-experiments tables`: the pages of results/, written anew from the archived runs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
     parser.description = "Writes the pages of results/ anew, from the runs it keeps."
     parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from ner_experiments.tables import pages, paper_pages  # `--help` does not wait for NumPy and Jinja
+    """Run the command and return the exit status."""
+    from ner_experiments.tables import pages, paper_pages  # import torch, for which `--help` does not wait
 
     for folder in pages.write_all(arguments.folder):
         print(folder / pages.PAGE)

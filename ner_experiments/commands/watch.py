@@ -63,7 +63,7 @@ def show(arguments: argparse.Namespace) -> list[Status]:
         content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
         print(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        from ner_experiments.launch.summary import make_console
+        from ner_experiments.utils.terminal import make_console
 
         make_console().print(status_table(runs))
     return runs
@@ -108,7 +108,7 @@ def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     """Refresh the table until no run is running or waiting, or Ctrl-C. The last table has all runs."""
     from rich.live import Live
 
-    from ner_experiments.launch.summary import make_console
+    from ner_experiments.utils.terminal import make_console
 
     runs, console = poll(), make_console()
     with Live(fitting_table(runs, console), console=console, auto_refresh=False) as screen:
@@ -147,17 +147,15 @@ def exit_status(runs: Sequence[Status]) -> int:
 
 def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
     """One line per run, with `others` counted below; scores in percent."""
-    from rich.box import SIMPLE_HEAD
     from rich.markup import escape
-    from rich.table import Table
+
+    from ner_experiments.utils.terminal import new_table
 
     title = state_counts([*runs, *others]) or "no runs"
     caption = f"and {state_counts(others)}" if others else None
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", caption=caption)
-    table.caption_justify = "left"
-    table.add_column("", overflow="fold", ratio=3)
-    for heading in ("seed", "state", "epoch", "dev", "best", "test", "left", "heartbeat"):
-        table.add_column(heading, justify="right" if heading != "state" else "left", no_wrap=True)
+    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "heartbeat")
+    table = new_table("", *headings, title=title, caption=caption)
+    table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("where, why", overflow="fold", ratio=4)
     for run in runs:
         style = STYLES[run.state]

@@ -8,16 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
 from ner_experiments.config import compose
 from ner_experiments.utils.files import write_json
+from ner_experiments.utils.terminal import make_console, new_table
 from ner_experiments.utils.text import did_you_mean
 from ner_experiments.xor import experiment
 from ner_experiments.xor.certificate import Certificate, cases, certificates, render
@@ -78,29 +74,25 @@ def show_certificates(proved: Sequence[Certificate], *, everything: bool) -> Non
     """The verdicts, and the proof of section 3.3, or all proofs."""
     for certificate in proved if everything else cases(proved)[:1]:
         print(f"{render(certificate)}\n")
-    table = new_table(
-        "Proved, by linear programs and certificates in whole numbers", "of a sum of past and future"
-    )
+    title = "Proved, by linear programs and certificates in whole numbers"
+    table = new_table("of a sum of past and future", title=title)
     table.add_column("at most")
     table.add_column("certificate")
     for certificate in cases(proved):
         name = f"section {certificate.program.section}: {certificate.program.name}"
         verdict = ("4 of 4", "solution") if certificate.feasible else ("3 of 4", "contradiction")
         table.add_row(name, *verdict)
-    console().print(table)
+    make_console(markup=False, emoji=False, highlight=False).print(table)
 
 
 def show_models(found: dict[str, Found]) -> None:
     num_seeds = len(next(iter(found.values())).right("softmax"))
     draws = f"{experiment.DRAWS} draws of random weights"
     title = f"Measured with {draws}; trained on four phrases with {num_seeds} seeds"
-    first, *others = experiment.HEADINGS
-    table = new_table(title, first)
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table(*experiment.HEADINGS, title=title)
     for line in experiment.lines(found):
         table.add_row(*line)
-    console().print(table)
+    make_console(markup=False, emoji=False, highlight=False).print(table)
     broken, missed = experiment.disagreements(found)
     if broken:
         print(f"Training did what is proved impossible, so something is wrong: {', '.join(broken)}")
@@ -113,28 +105,16 @@ def show_models(found: dict[str, Found]) -> None:
 def show_run(measured: Measured) -> None:
     left_out = f"tokens left out, for want of other contexts: {measured.left_out:,}"
     print(f"{measured.name} {measured.split}; {left_out}")
-    table = new_table("How much past and future decide together", "")
-    for heading in ("tokens", "same word", "median", "90 %", "largest", "decided", "XOR"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("tokens", "same word", "median", "90 %", "largest", "decided", "XOR")
+    table = new_table("", *headings, title="How much past and future decide together")
     for name, chosen in measured.groups().items():
         if chosen.any():
             row = measured.summary(chosen)
             middle = (f"{row[f'interaction_{key}']:.1e}" for key in ("median", "90", "largest"))
             shares = (f"{100 * row[key]:.2f} %" for key in ("decided", "xor"))
             table.add_row(name, f"{row['tokens']:,}", f"{100 * row['same_word']:.0f} %", *middle, *shares)
-    console().print(table)
+    make_console(markup=False, emoji=False, highlight=False).print(table)
     print("decided: tokens whose best tag a sum of past and future would not give; see xor/measurement.py.")
-
-
-def new_table(title: str, first: str) -> Table:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(first)
-    return table
-
-
-def console() -> Console:
-    width = None if sys.stdout.isatty() else 120
-    return Console(width=width, markup=False, emoji=False, highlight=False)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import statistics
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from hydra.core.utils import JobReturn, JobStatus
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -17,6 +15,7 @@ from rich.table import Table
 from ner_experiments.config.overrides import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import reason
+from ner_experiments.utils.terminal import make_console, new_table
 
 
 def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
@@ -58,10 +57,7 @@ def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
     "epoch" is the one that dev chose.
     """
     score = "/".join(sorted({PRIMARY_METRIC[run["task"]][1] for runs in rows.values() for run in runs}))
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("", overflow="fold")
-    for heading in ("runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table("", "runs", f"dev {score}", f"test {score}", "epoch", "parameters", "seconds")
     for name, runs in rows.items():
         metric = PRIMARY_METRIC[runs[0]["task"]][0]
         table.add_row(
@@ -79,8 +75,3 @@ def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
 def mean_and_deviation(values: Sequence[float]) -> str:
     mean = f"{statistics.fmean(values):.2f}"
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.2f}"
-
-
-def make_console() -> Console:
-    """A console as wide as the terminal; wide enough for long rows if the output is a file."""
-    return Console() if sys.stdout.isatty() else Console(width=120)

@@ -11,6 +11,7 @@ from torch.utils.tensorboard.summary import hparams
 
 from ner_experiments.config.identity import flat
 from ner_experiments.loggers.base import Rows, RunInfo
+from ner_experiments.utils.text import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,7 +61,7 @@ class TensorBoardLogger:
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
         lines = [columns, ["---"] * len(columns), *rows()]
-        text = "\n".join(f"| {' | '.join(map(cell, line))} |" for line in lines)
+        text = markdown_table(*(list(map(cell, line)) for line in lines))
         self.writer.add_text(name, text, self.epoch)
 
     def close(self, *, failed: bool) -> None:

@@ -1,14 +1,20 @@
-"""results/: archived runs of published tables, and a page for each table computed from them alone."""
+"""results/: archived runs of published tables, and a page for each table computed from them alone.
+
+A table's runs lie in results/TABLE, or in a folder of it if they deviate from the paper. The overrides they were made
+with are in the folder's table.json, by which it is found; its name is only a short form of them.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis.archive import archive
-from ner_experiments.config.overrides import as_value
+from ner_experiments.config.overrides import as_value, is_number
 from ner_experiments.runs.run import ArchivedRun, Run, archived_runs, finished_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment
@@ -19,20 +25,22 @@ from ner_experiments.utils.files import write_json
 from ner_experiments.xor.results import FILE, PICTURE, Trials
 
 TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
+MAX_NAME = 60
+"""Characters of a folder's name."""
+NAMELESS = ("true", "false", "null", "none", "")
+"""Values that, as numbers do, say nothing in a folder's name without their key."""
 
 
 def add(page: Page, results: Path) -> Path:
-    """Archive the runs of a page and write it; returns its folder. Raises ValueError without runs.
-
-    The folder is results/TABLE, or results/TABLE/DEVIATIONS for runs that deviate from the paper.
-    """
+    """Archive the runs of a page and write it; returns its folder. Raises ValueError without runs."""
     if source := page.table.analysis:
         raise ValueError(f"{page.table.name} is made from the runs of {source}; keep those")
     runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]
     if not runs:
         hint = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
         raise ValueError(f"{page.table.name}: there are no finished runs of it to keep{hint}")
-    folder = folder_of(results, page.table.name, page.deviations)
+    place = (results, page.table.name, page.deviations)
+    folder = find_folder(*place) or new_folder(*place)
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
     write_json(folder / TABLE, {"table": page.table.name, "overrides": list(page.deviations)})
     for run, label in runs:
@@ -42,14 +50,39 @@ def add(page: Page, results: Path) -> Path:
     return folder
 
 
-def folder_of(results: Path, name: str, overrides: Sequence[str]) -> Path:
-    """The folder of a table's runs with these overrides. Paths are represented by their last component."""
-    return results / name / ",".join(map(in_a_name, overrides))
+def find_folder(results: Path, name: str, overrides: Sequence[str]) -> Path | None:
+    """The folder of a table's runs with these overrides, by table.json; None if there is none.
+
+    Of a path only the last component is compared, as a file may lie elsewhere on another machine.
+    """
+    expected = sorted(map(without_folders, overrides))
+    for folder in archive_folders(results / name):
+        if sorted(map(without_folders, stored(folder)["overrides"])) == expected:
+            return folder
+    return None
 
 
-def in_a_name(override: str) -> str:
+def without_folders(override: str) -> str:
     key, equals, value = override.partition("=")
-    return key.replace("/", "-") + equals + value.rstrip("/").rpartition("/")[2]
+    return key + equals + value.rstrip("/").rpartition("/")[2]
+
+
+def new_folder(results: Path, name: str, overrides: Sequence[str]) -> Path:
+    """A folder for a table's runs with these overrides that is not in use."""
+    if not overrides:
+        return results / name
+    short = "-".join(map(short_name, overrides))[:MAX_NAME]
+    numbered = (results / name / (short if number == 1 else f"{short}-{number}") for number in count(1))
+    return next(folder for folder in numbered if not folder.exists() and folder.name != RUNS)
+
+
+def short_name(override: str) -> str:
+    """An override in a folder's name: its value, or key and value where that alone says nothing."""
+    key, _, value = without_folders(override).partition("=")
+    value = re.sub(r"\.[a-z]+$", "", value)  # the suffix of a file
+    if is_number(value) or value in NAMELESS:
+        value = f"{re.split('[./]', key)[-1]}-{value}"
+    return re.sub(r"[^\w.]+", "-", value).strip("-")
 
 
 def write_all(results: Path) -> list[Path]:
@@ -64,7 +97,15 @@ def write_all(results: Path) -> list[Path]:
 
 
 def archive_folders(results: Path) -> list[Path]:
-    return [path.parent for path in sorted(results.rglob(TABLE))]
+    """The folders of archived runs, ordered by table and overrides."""
+    folders = [path.parent for path in results.rglob(TABLE)]
+    return sorted(folders, key=lambda folder: (stored(folder)["table"], stored(folder)["overrides"]))
+
+
+def stored(folder: Path) -> dict[str, Any]:
+    """The content of table.json: `table` and `overrides`."""
+    content: dict[str, Any] = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    return content
 
 
 def write(folder: Path) -> Page:
@@ -88,7 +129,7 @@ def read(folder: Path, analysis: Table | None = None) -> Page:
 
 def read_table(folder: Path) -> tuple[Table, list[str]]:
     """The table of a folder of results/, and the overrides that its runs were made with."""
-    content = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    content = stored(folder)
     if references := [item for item in content["overrides"] if "${" in item]:
         raise ValueError(f"{folder / TABLE}: overrides must be values, not references, got {references[0]!r}")
     return spec.load(content["table"]), list(content["overrides"])

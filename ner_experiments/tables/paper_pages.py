@@ -1,6 +1,6 @@
 """results/PAPER.md: what was measured of a paper, in the words of a template with the figures of archived runs.
 
-A template is results/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the archived runs of a table as a
+A template is results/templates/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the archived runs of a table as a
 `Measured`, `run(NAME)`, the content of results/NAME.json for a single run, and `breakdown(RUN)`, so that no figure of
 a run is typed by hand. Templates run in Jinja's sandbox.
 """
@@ -27,17 +27,18 @@ from ner_experiments.tables.scores import Page, Result, compare
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
-SUFFIX, PLOTS = ".md.j2", "plots"
+TEMPLATES, SUFFIX, PLOTS = "templates", ".md.j2", "plots"
 
 
 def write_all(results: Path) -> list[Path]:
     """Write the page and plots of each template; returns the pages. Raises ValueError as `write`."""
-    return [write(template) for template in sorted(results.glob(f"*{SUFFIX}"))]
+    return [write(template) for template in sorted((results / TEMPLATES).glob(f"*{SUFFIX}"))]
 
 
 def write(template: Path) -> Path:
     """Write the page and plots of a template; returns the page. Raises ValueError with the template."""
-    results, path = template.parent, template.with_name(template.name.removesuffix(".j2"))
+    results = template.parent.parent
+    path = results / template.name.removesuffix(".j2")
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
@@ -53,10 +54,11 @@ def write(template: Path) -> Path:
 def measured(results: Path, name: str, *overrides: str) -> Measured:
     """The archived runs of a table; for an analysis, those of the table it analyzes. Raises ValueError without."""
     table = spec.load(name)
-    folder = pages.folder_of(results, table.runs_of, overrides)
-    if not (folder / pages.TABLE).is_file():
+    folder = pages.find_folder(results, table.runs_of, overrides)
+    if folder is None:
         raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are archived")
-    return Measured(pages.read(folder, table), results, pages.folder_of(Path(), name, overrides).as_posix())
+    place = Path(name) / folder.relative_to(results / table.runs_of)
+    return Measured(pages.read(folder, table), results, place.as_posix())
 
 
 def single_run(results: Path, name: str) -> dict[str, Any]:
@@ -186,7 +188,7 @@ class Measured:
     def plots(self) -> str:
         """The plots of the rows with runs, and what their bars are; along the table's axis or for each corpus."""
         page = Page(self.page.table, tuple(self.measured_rows()), self.page.deviations)
-        stem = self.place.replace("/", "-").replace("=", "-").replace(",", "-")
+        stem = self.place.replace("/", "-")
         plots = enumerate(score_plots(page), start=1)
         return "\n\n".join([*(self._linked_plot(plot, f"{stem}-{number}") for number, plot in plots), BARS])
 

@@ -12,6 +12,7 @@ from typing import Any
 from ner_experiments.tables import scores
 from ner_experiments.tables.scores import Comparison, Page, Result
 from ner_experiments.tables.spec import Published
+from ner_experiments.utils.text import markdown_table
 
 OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
 LEGEND = f'{OURS} "Expected": whether the published number lies where further runs of ours would be expected.'
@@ -264,8 +265,8 @@ def probability(p: float) -> str:
 
 def as_markdown(grid: Grid) -> str:
     rules = [":--", *("--:" for _ in grid.headings[1:])]
-    lines = [grid.headings, rules, *([cell.replace("|", "\\|") for cell in line] for line in grid.lines)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    lines = ([cell.replace("|", "\\|") for cell in line] for line in grid.lines)
+    return markdown_table(grid.headings, rules, *lines)
 
 
 def as_latex(grid: Grid) -> str:

@@ -1,9 +1,9 @@
-"""Text for error messages: on one line, printable, and shortened. And JSON objects from text."""
+"""Text for error messages, on one line, printable and shortened; Markdown tables; JSON objects from text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -33,6 +33,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
+
+
+def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence[str]) -> str:
+    """A Markdown table of cells. The rule stands below the headings, such as ":--" for left and "--:" for right."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
 
 
 def json_object(text: str) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class Rows(HTMLParser):
 
 
 def test_a_tables_page_says_what_its_markdown_says(report: Path) -> None:
-    folder = RESULTS / "yang2020_table12" / "data=weibo,trainer.max_epochs=3"
+    folder = RESULTS / "yang2020_table12" / "weibo-max_epochs-3"
     expected = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in (folder / "README.md").read_text(encoding="utf-8").splitlines()

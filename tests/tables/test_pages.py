@@ -83,9 +83,48 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(t
     assert "- Code: checksum def, commit abc." in text
 
 
-def test_the_folder_of_deviations_names_files_without_their_place(tmp_path: Path) -> None:
-    overrides = ["words.input.path=data/glove/glove.6B.50d.txt", "model/norm=none", "trainer.max_epochs=3"]
-    name = "words.input.path=glove.6B.50d.txt,model-norm=none,trainer.max_epochs=3"
-    assert pages.folder_of(tmp_path, "a", overrides) == tmp_path / "a" / name
-    assert pages.folder_of(tmp_path, "a", ["words.input.folder=/b/bert/"]).name == "words.input.folder=bert"
-    assert pages.folder_of(tmp_path, "a", []) == tmp_path / "a"
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (["words.input.path=data/glove/glove.6B.50d.txt", "data=weibo"], "glove.6B.50d-weibo"),
+        (["model/norm=none", "trainer.max_epochs=3"], "norm-none-max_epochs-3"),
+        (["words.input.folder=/b/bert/", "optimizer.lr=0.003"], "bert-lr-0.003"),
+        (["++data.sentences={train: 20, dev: 5}", "~chars"], "train-20-dev-5-chars"),
+        (["model=" + 100 * "a"], 60 * "a"),
+        (["model=runs"], "runs-2"),
+    ],
+)
+def test_a_folder_is_named_by_the_values_of_its_overrides(
+    overrides: list[str], name: str, tmp_path: Path
+) -> None:
+    assert pages.new_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
+    (tmp_path / "a" / name).mkdir(parents=True)
+    assert pages.new_folder(tmp_path, "a", overrides).name in (f"{name}-2", "runs-3")
+    assert pages.new_folder(tmp_path, "a", []) == tmp_path / "a"
+
+
+def test_a_folder_is_found_by_its_overrides_whatever_its_name(tmp_path: Path) -> None:
+    archived = {
+        "": [],
+        "any": ["words.input.path=data/glove.txt", "layers=2"],
+        "name": ["words.input.path=data/glove.txt"],
+    }
+    for name, overrides in archived.items():
+        (tmp_path / "a" / name).mkdir(exist_ok=True, parents=True)
+        content = json.dumps({"table": "a", "overrides": overrides})
+        (tmp_path / "a" / name / pages.TABLE).write_text(content)
+    for name, overrides in archived.items():
+        assert pages.find_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
+    elsewhere = ["layers=2", "words.input.path=/corpora/glove.txt"]
+    assert pages.find_folder(tmp_path, "a", elsewhere) == tmp_path / "a" / "any"
+    assert pages.find_folder(tmp_path, "a", ["layers=2"]) is None
+    assert pages.find_folder(tmp_path, "b", []) is None
+
+
+def test_runs_of_the_same_overrides_are_archived_in_one_folder(page: Page, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    folder = pages.add(page, results)
+    assert folder == results / page.table.name / "toy_zh-train-20-dev-5-test-30"
+    renamed = folder.rename(folder.with_name("renamed"))
+    assert pages.add(page, results) == renamed
+    assert pages.archive_folders(results) == [renamed]

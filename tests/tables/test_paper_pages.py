@@ -16,13 +16,13 @@ from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row
 
 TABLE = "yang2020_table12"
-DEVIATIONS = ("data=weibo", "trainer.max_epochs=3")
 CALL = f'table("{TABLE}", "data=weibo", "trainer.max_epochs=3")'
 
 
 def rendered(template: str, folder: Path) -> str:
     (folder / TABLE).symlink_to(RESULTS / TABLE)
-    (folder / "paper.md.j2").write_text(template, encoding="utf-8")
+    (folder / paper_pages.TEMPLATES).mkdir()
+    (folder / paper_pages.TEMPLATES / "paper.md.j2").write_text(template, encoding="utf-8")
     (path,) = paper_pages.write_all(folder)
     assert path == folder / "paper.md"
     return path.read_text(encoding="utf-8")
@@ -30,7 +30,7 @@ def rendered(template: str, folder: Path) -> str:
 
 def metrics(label: str) -> list[dict[str, Any]]:
     """Of the row's kept runs, in the order of their seeds."""
-    files = (RESULTS / TABLE / ",".join(DEVIATIONS) / "runs").glob("*.json")
+    files = (RESULTS / TABLE / "weibo-max_epochs-3" / "runs").glob("*.json")
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     own = [run["metrics"] for run in runs if run["label"] == label]
     return sorted(own, key=lambda run: run["seed"])
@@ -128,15 +128,20 @@ def test_what_a_template_says_wrong_is_told_with_its_name(
     (tmp_path / "a_run.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ValueError, match=re.escape(message)) as error:
         rendered(template, tmp_path)
-    assert str(error.value).startswith(f"{tmp_path}/paper.md.j2: ")
+    assert str(error.value).startswith(f"{tmp_path}/templates/paper.md.j2: ")
 
 
-@pytest.mark.parametrize("template", sorted(RESULTS.glob("*.md.j2")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "template", sorted((RESULTS / paper_pages.TEMPLATES).glob("*.md.j2")), ids=lambda path: path.name
+)
 def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, tmp_path: Path) -> None:
     for entry in RESULTS.iterdir():
-        if entry.suffix == ".json" or (entry.is_dir() and entry.name != paper_pages.PLOTS):
+        if entry.suffix == ".json" or (
+            entry.is_dir() and entry.name not in (paper_pages.PLOTS, paper_pages.TEMPLATES)
+        ):
             (tmp_path / entry.name).symlink_to(entry)
-    copy = tmp_path / template.name
+    copy = tmp_path / paper_pages.TEMPLATES / template.name
+    copy.parent.mkdir()
     copy.write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
     page = paper_pages.write(copy)
     assert page.read_text(encoding="utf-8") == (RESULTS / page.name).read_text(encoding="utf-8")
