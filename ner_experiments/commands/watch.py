@@ -153,7 +153,7 @@ def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table
 
     title = state_counts([*runs, *others]) or "no runs"
     caption = f"and {state_counts(others)}" if others else None
-    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "heartbeat")
+    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "seen")
     table = new_table("", *headings, title=title, caption=caption)
     table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("where, why", overflow="fold", ratio=4)
