@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ner_experiments.modules.decoding import Transitions, centred, plain_viterbi, viterbi
+from ner_experiments.modules.decoding import Transitions, center, plain_viterbi, viterbi
 from ner_experiments.modules.forward_backward import (
     marginals,
     negative_log_likelihood,
@@ -45,7 +45,7 @@ def check_against_plain(tensors: list[Tensor], mask: Tensor) -> None:
         scores, *transitions = (x.to(dtype) for x in tensors)
         found = marginals(scores, mask, Transitions(*transitions))
         double = Transitions(*(x.double() for x in transitions))
-        expected = posterior(centred(scores.double(), mask), mask, double).marginals
+        expected = posterior(center(scores.double(), mask), mask, double).marginals
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
         best = plain_viterbi(scores, mask, Transitions(*transitions))
         assert torch.equal(viterbi(scores, mask, Transitions(*transitions)), best)

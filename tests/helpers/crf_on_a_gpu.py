@@ -16,7 +16,7 @@ LENGTHS = torch.tensor([5, 1, 3])
 def kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The CPU's tensors too, where the interpreter stands for a GPU. What is made is made on the device."""
     if DEVICE == "cpu":
-        monkeypatch.setattr(cpu, "numba_serves", lambda scores: False)
-        monkeypatch.setattr(cuda, "crf_serves", lambda scores: scores.shape[2] <= cuda.MOST_TAGS)
+        monkeypatch.setattr(cpu, "supports_crf", lambda scores: False)
+        monkeypatch.setattr(cuda, "supports_crf", lambda scores: scores.shape[2] <= cuda.MOST_TAGS)
     with torch.device(DEVICE):
         yield

@@ -119,7 +119,7 @@ def test_many_windows_are_read_a_few_at_a_time(folder: Path, monkeypatch: pytest
     expected = vectors(module, together)
     calls: list[object] = []
     module.bert.register_forward_hook(lambda *call: calls.append(call))
-    monkeypatch.setattr(bert_module, "MOST", 40)
+    monkeypatch.setattr(bert_module, "MAX_PIECES", 40)
     torch.testing.assert_close(vectors(module, together), expected, rtol=0, atol=1e-5)
     assert len(calls) > 2
 

@@ -9,7 +9,7 @@ from crf_oracle import BIOES, EVERYTHING, GOLD, MASK, RAGGED, Allowed, enumerate
 from torch import Tensor
 
 from ner_experiments.modules.crf import CRF
-from ner_experiments.modules.decoding import Transitions, centred
+from ner_experiments.modules.decoding import Transitions, center
 from ner_experiments.modules.forward_backward import log_partition
 
 
@@ -86,7 +86,7 @@ def test_marginals_are_the_gradient_of_the_log_partition_and_sum_to_one() -> Non
     crf = make_crf(BIOES, dtype=torch.float32)
     scores = torch.randn(4, 4, 5, requires_grad=True)
     (gradient,) = torch.autograd.grad(
-        log_partition(centred(scores, MASK), MASK, transitions_of(crf)).sum(), scores
+        log_partition(center(scores, MASK), MASK, transitions_of(crf)).sum(), scores
     )
     with torch.inference_mode():
         marginals = crf.marginals(scores, MASK)

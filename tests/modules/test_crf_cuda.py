@@ -25,7 +25,7 @@ from ner_experiments.modules.kernels import cuda as crf_cuda
 pytest.importorskip("triton")
 
 MASK = torch.arange(5) < LENGTHS.unsqueeze(1)
-serve = crf_cuda.crf_serves
+serve = crf_cuda.supports_crf
 on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 
 
@@ -87,7 +87,7 @@ def test_autocast_and_bfloat16_scores_are_computed_in_float32() -> None:
 def test_more_tags_than_the_registers_hold_take_the_plain_version() -> None:
     scores, transitions = torch.randn(3, 5, 129), make_transitions(129, 1.0)
     gold = torch.randint(129, (3, 5))
-    assert not crf_cuda.crf_serves(scores)
+    assert not crf_cuda.supports_crf(scores)
     assert torch.equal(
         negative_log_likelihood(scores, gold, MASK, transitions),
         plain_likelihood(scores, gold, MASK, transitions),
@@ -103,7 +103,7 @@ def everything(crf: CRF, scores: Tensor, gold: Tensor, mask: Tensor) -> list[Ten
 
 def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     # A tensor without numbers gives none away.
-    monkeypatch.setattr(crf_cuda, "crf_serves", lambda scores: True)
+    monkeypatch.setattr(crf_cuda, "supports_crf", lambda scores: True)
     monkeypatch.setattr(crf_cuda, "launch_crf", lambda *args: None)
     with torch.device("meta"):
         scores, mask = torch.randn(3, 5, 4, requires_grad=True), torch.ones(3, 5, dtype=torch.bool)
@@ -128,7 +128,7 @@ def test_without_triton_nothing_is_served_and_that_is_said_once(caplog: pytest.L
     assert not serve(scores)
     assert not serve(scores)
     assert [record.getMessage()[:44] for record in caplog.records] == [
-        "the CRF and the LSTM units do without CUDA k"
+        "the CRF and the LSTM units run without CUDA k"
     ]
 
 

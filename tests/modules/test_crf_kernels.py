@@ -49,15 +49,15 @@ def test_products_serve_what_models_give_and_refuse_what_they_would_get_wrong(
 
     def run(share: Any, chunks: int, *args: Any) -> list[bool]:
         share(0, chunks, chunks, *args)
-        refused.append(int(args[-1].refused.sum()))
+        refused.append(int(args[-1].underflowed.sum()))
         return [False]
 
-    monkeypatch.setattr(cpu, "run", run)
+    monkeypatch.setattr(cpu, "run_chunks", run)
     scores, free = torch.randn(6, 20, 9), make_transitions(9, 1.0)
     constrained = make_transitions(9, 1.0, FORBIDDEN)
     for scale in (0.3, 1.0, 3.0, 10.0, 1e4):
         for transitions in (free, constrained):
-            cpu.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, derive=False)
+            cpu.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, gradient=False)
     assert refused[:-1] == [0] * 9  # of 1e4 too, where one tag has it all, as long as any may follow it
     assert refused[-1] > 0
 
@@ -170,5 +170,5 @@ def test_without_numba_the_plain_version_serves_and_says_so_once(caplog: pytest.
     crf.decode(scores, MASK)
     (record,) = caplog.records
     assert record.getMessage().startswith(
-        "CRF and LSTMs do without their compiled kernels, and are many times"
+        "CRF and LSTMs run without their compiled kernels, and are many times"
     )

@@ -13,7 +13,7 @@ from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
 from ner_experiments.modules.decoding import (
     FORBIDDEN,
     Transitions,
-    centred,
+    center,
     plain_viterbi,
     viterbi,
 )
@@ -81,7 +81,7 @@ def test_many_tokens_stay_exact() -> None:
     loss = negative_log_likelihood(scores, gold, mask, transitions)
     right = plain_likelihood(scores.double(), gold, mask, double)
     assert loss.item() == pytest.approx(right.item(), rel=3e-7)
-    expected = posterior(centred(scores.double(), mask), mask, double).marginals
+    expected = posterior(center(scores.double(), mask), mask, double).marginals
     found = marginals(scores, mask, transitions)
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=3e-6)
     torch.testing.assert_close(found.sum(2), torch.ones(1, 60), rtol=0, atol=1e-5)
