@@ -129,9 +129,9 @@ def only(part: str, *, of: AttBiLSTM) -> Iterator[None]:
         raise ValueError(f"part must be one of {', '.join(parts)}, got {part!r}")
 
     def zero_the_others(_: nn.Module, __: object, output: Tensor) -> Tensor:
-        kept = torch.zeros_like(output)
-        kept[..., parts[part]] = output[..., parts[part]]
-        return kept
+        selected = torch.zeros_like(output)
+        selected[..., parts[part]] = output[..., parts[part]]
+        return selected
 
     handle = of.register_forward_hook(zero_the_others)
     try:

@@ -150,7 +150,7 @@ def test_constrained_decoding_and_marginals_stay_within_the_scheme(scale: float)
     assert not lasts[:, [1, 2]].any()
 
 
-def test_gold_tags_that_are_not_permitted_show_in_the_loss() -> None:
+def test_forbidden_gold_tags_give_a_huge_loss() -> None:
     crf = CRF(num_tags=5, allowed=BIOES, constrained=True)
     tags = torch.tensor([[0, 2, 0]])
     assert crf.loss(torch.zeros(1, 3, 5), tags, torch.ones(1, 3, dtype=torch.bool)) > 1e29

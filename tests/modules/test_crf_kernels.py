@@ -1,4 +1,4 @@
-"""The CRF's compiled kernels against the plain PyTorch version in float64."""
+"""The numba kernels of the CRF against the PyTorch version in float64."""
 
 import concurrent.futures
 import sys
@@ -23,7 +23,7 @@ MASK = torch.arange(20) < LENGTHS.unsqueeze(1)
 
 
 def run_in_threads(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the kernels only, however little there is to do."""
+    """Run kernels, and only kernels, in this many threads for any amount of work."""
     monkeypatch.setattr(cpu, "CRF_GRAIN", 1)
     monkeypatch.setattr(cpu, "CHUNKS_PER_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
@@ -42,7 +42,7 @@ def test_kernels_equal_the_plain_version(num_tags: int, scale: float, forbidden:
     check_against_plain(tensors, MASK)
 
 
-def test_products_serve_what_models_give_and_refuse_what_they_would_get_wrong(
+def test_products_handle_typical_scores_and_report_underflow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refused = []
@@ -71,7 +71,7 @@ def test_ties_go_to_the_same_tag(num_tags: int) -> None:
         assert torch.equal(viterbi(scores, MASK, transitions), plain_viterbi(scores, MASK, transitions))
 
 
-def test_the_same_bits_again_and_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_deterministic_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     mask = torch.arange(30) < torch.randint(1, 31, (50, 1))
     scores, gold = torch.randn(50, 30, 9), torch.randint(9, (50, 30))
     scores[::7] *= 1e4  # some refused
@@ -163,7 +163,7 @@ def _no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_no_numba")
-def test_without_numba_the_plain_version_serves_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_numba_the_plain_version_runs_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     crf, scores, gold = CRF(num_tags=5), torch.randn(6, 20, 5), torch.zeros(6, 20, dtype=torch.long)
     plain = plain_likelihood(scores, gold, MASK, Transitions(crf.start, crf.transitions, crf.end))
     assert torch.equal(crf.loss(scores, gold, MASK), plain)

@@ -1,4 +1,4 @@
-"""The CRF's Triton kernels against the plain version in float64, as `crf_on_a_gpu` has them serve."""
+"""The Triton kernels of the CRF, run as in `crf_on_a_gpu`, against the PyTorch version in float64."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 from crf_checks import check_against_plain, check_backward_again, derive, make_transitions
-from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
+from crf_on_a_gpu import DEVICE, LENGTHS, use_kernels
 
 from ner_experiments.modules.decoding import (
     FORBIDDEN,
@@ -30,9 +30,9 @@ MASK = torch.arange(5) < LENGTHS.unsqueeze(1)
 
 
 @pytest.fixture(autouse=True)
-def _kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _use_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys.modules[__name__], "MASK", MASK.to(DEVICE))
-    with kernels_serve(monkeypatch):
+    with use_kernels(monkeypatch):
         yield
 
 
@@ -156,7 +156,7 @@ def test_nan_stays_nan_and_its_gradient_with_its_sentence() -> None:
 
 
 @pytest.mark.parametrize("tag", [5, -1, 2**40])
-def test_no_tag_and_no_token_make_the_loss_nan(tag: int) -> None:
+def test_invalid_tags_and_empty_sentences_make_the_loss_nan(tag: int) -> None:
     scores, transitions = torch.randn(3, 5, 5, requires_grad=True), make_transitions(5, 1.0)
     gold, mask = torch.zeros(3, 5, dtype=torch.long), MASK.clone()
     gold[0, 3] = tag

@@ -1,4 +1,4 @@
-"""The compiled time loop of LSTMs against the plain one, which other tests hold against equations."""
+"""The numba recurrence of LSTMs against the PyTorch one, which other tests compare with equations."""
 
 import itertools
 
@@ -22,7 +22,7 @@ BATCHES = {
 def problem(
     directions: int, units: int, size: int, lengths: list[int], *, peepholes: bool, scale: float = 1.0
 ) -> tuple[Tensor, Tensor, Weights, Tensor]:
-    """x for each direction, lengths, weights, and masks; all of which want a gradient but the masks."""
+    """x per direction, lengths, weights and masks; all but the masks and lengths require a gradient."""
     torch.manual_seed(0)
 
     def random(*shape: int) -> Tensor:
@@ -68,7 +68,7 @@ def test_states_and_gradients_are_those_of_the_plain_loop(
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_one_direction_may_read_either_way(backwards: bool) -> None:
+def test_a_single_direction_reads_forward_or_backward(backwards: bool) -> None:
     x, lengths, weights, _ = problem(1, 2, 5, BATCHES["ragged"], peepholes=False)
     found, expected = (
         derived(read(x, lengths, weights, (backwards,), None), lengths, [x])
@@ -107,7 +107,7 @@ def test_saturated_gates_are_those_of_the_plain_loop_in_float32() -> None:
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_propagates() -> None:
     x, lengths, weights, _ = problem(2, 2, 5, [4, 4], peepholes=False)
     with torch.no_grad():
         x[:, 0, 2] = torch.nan
@@ -130,7 +130,9 @@ def test_padding_is_zero_and_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(("units", "size"), [(16, 20), (1, 60)])
-def test_threads_change_no_bit(units: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(
+    units: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cpu, "LSTM_GRAIN", 1)
     torch.manual_seed(0)
     lengths = torch.tensor(4 * BATCHES["more than a group"])
@@ -166,9 +168,7 @@ def test_a_sentence_alone_is_what_it_is_in_a_batch() -> None:
 
 @pytest.mark.parametrize("lengths", BATCHES.values(), ids=list(BATCHES))
 @pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)], ids=str)
-def test_the_stock_loop_gives_the_same_states_and_gradients(
-    lengths: list[int], backwards: tuple[bool, ...]
-) -> None:
+def test_onednn_gives_the_same_states_and_gradients(lengths: list[int], backwards: tuple[bool, ...]) -> None:
     x, numbers, weights, _ = problem(len(backwards), 3, 5, lengths, peepholes=False)
     for inputs in (x, x[:1]):  # one for each direction, or one for all
         wanted = [inputs, *weights[:3]]
@@ -195,7 +195,7 @@ def test_the_stock_loop_gives_the_same_states_and_gradients(
     ],
     ids=["even", "93% are tokens", "89%", "medium", "78%", "small", "peepholes"],
 )
-def test_the_stock_loop_is_for_large_units_and_little_padding(
+def test_onednn_runs_large_units_with_little_padding(
     size: int, lengths: list[int], peepholes: bool, trains: bool, decodes: bool
 ) -> None:
     x, numbers, weights, _ = problem(1, 1, size, lengths, peepholes=peepholes)
@@ -208,7 +208,7 @@ def test_the_stock_loop_is_for_large_units_and_little_padding(
 
 
 @pytest.mark.parametrize("lengths", [[9, 9, 9], [9, 1, 2]], ids=["stock", "compiled"])
-def test_a_stock_lstm_gives_the_same_by_either_way(lengths: list[int]) -> None:
+def test_a_stock_lstm_is_equal_by_onednn_and_by_kernels(lengths: list[int]) -> None:
     torch.manual_seed(0)
     rnn = BiRNN(input_size=3, hidden_size=4, cell=nn.LSTM).double()
     x = torch.randn(3, 9, 3, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""In which order compiled LSTMs have tokens and weights in memory."""
+"""Order of tokens and weights in memory for the LSTM kernels."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from ner_experiments.modules.kernels import cpu
 from ner_experiments.modules.kernels.cpu import Tokens
 
 
-def test_tokens_stand_step_by_step_the_longest_sentence_first() -> None:
+def test_tokens_are_ordered_by_step_then_by_decreasing_length() -> None:
     tokens = Tokens(torch.tensor([2, 3, 1]), 4, (False, True))
     x = torch.arange(12.0).view(1, 3, 4, 1)
     places = [[4, 0, 8, 5, 1, 6], [6, 1, 8, 5, 0, 4]]

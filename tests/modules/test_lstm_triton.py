@@ -114,7 +114,7 @@ def test_parallel_units_by_kernels() -> None:
 
 
 @pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)])
-def test_lstms_are_run_by_the_kernels_either_way(
+def test_kernels_read_forward_and_backward(
     backwards: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directions = len(backwards)
@@ -139,7 +139,7 @@ def test_bfloat16_gates_of_any_layout_are_computed_in_the_weights_type() -> None
     assert torch.equal(found, cuda.lstm_states(low.float().contiguous(), weights, None, None, lengths))
 
 
-def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_synchronizes_with_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     # A tensor without numbers gives none away.
     monkeypatch.setattr(cuda, "launch_lstm", lambda *args: None)
     with torch.device("meta"):
@@ -150,7 +150,7 @@ def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("there", "most"), [(99 * 1024, 32), (163 * 1024, 64), (227 * 1024, 64)])
-def test_units_are_served_that_fit_in_the_shared_memory(
+def test_kernels_support_units_that_fit_in_shared_memory(
     there: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda, "have_triton", lambda: True)

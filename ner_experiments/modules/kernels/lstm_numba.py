@@ -108,7 +108,7 @@ def load_gates(job, token, active, z, h, trace):
 @no_type_check
 def update_states(job, layer, active, z, h, c, tanh_c):
     """Update c and h from the gate sums in z, which become gate values."""
-    a, b = job.begin, job.begin + job.width
+    a, b = job.offset, job.offset + job.width
     n = active * job.width
     i, f, g, o = z[0, :n], z[1, :n], z[2, :n], z[3, :n]
     h, c, tanh_c = h[:n], c[:n], tanh_c[:n]
@@ -133,7 +133,7 @@ def update_states(job, layer, active, z, h, c, tanh_c):
 @no_type_check
 def store_step(job, layer, sentences, token, z, h, c, states, trace):
     """Store states and trace; h becomes what W reads at the next step."""
-    d, a, b = job.direction, job.begin, job.begin + job.width
+    d, a, b = job.direction, job.offset, job.offset + job.width
     for r in range(sentences.shape[0]):
         row = slice(r * job.width, (r + 1) * job.width)
         copy(states[d, token + r, a:b], h[row])
@@ -208,14 +208,14 @@ def load_step(job, token, before, active, trace, grad_states, rows):
         else:
             rows.c_before[row] = 0
         copy(rows.recurrent_inputs[row], trace.recurrent_inputs[job.block, token + r])
-        add(rows.grad_h[row], grad_states[job.direction, token + r, job.begin : job.begin + job.width])
+        add(rows.grad_h[row], grad_states[job.direction, token + r, job.offset : job.offset + job.width])
 
 
 @njit(**FAST)
 @no_type_check
 def gate_gradients(job, layer, active, gradient, rows):
     """Compute the gradients by the gate sums and by c_{t-1}; reset grad_h."""
-    d, a, b = job.direction, job.begin, job.begin + job.width
+    d, a, b = job.direction, job.offset, job.offset + job.width
     n = active * job.width
     i, f, g, o = rows.z[0, :n], rows.z[1, :n], rows.z[2, :n], rows.z[3, :n]
     grad_i, grad_f, grad_g, grad_o = (
@@ -283,7 +283,7 @@ def recurrent_gradients(job, layer, sentences, size, rows, gradient):
         add_weights(grad_w, grad_z, plane, rows.recurrent_inputs, job.first, many, size, width, active)
     if layer.masks.shape[0]:
         for r in range(active):
-            mask = layer.masks[job.direction, sentences[r], job.begin : job.begin + width]
+            mask = layer.masks[job.direction, sentences[r], job.offset : job.offset + width]
             scale(rows.grad_h[r * width : (r + 1) * width], mask)
 
 
@@ -306,7 +306,7 @@ class Job(NamedTuple):
     """Index of its first unit among the units of all directions."""
     units: int
     width: int
-    begin: int
+    offset: int
     """First of its states among those of its direction."""
     part: int
 

@@ -138,18 +138,33 @@ ITEM_SIZES = {ir.FloatType(): 4, ir.DoubleType(): 8}
 def make_product(vectors: int, most: int) -> Any:
     """Product of up to `most` rows at a time with `vectors` vectors of columns, accumulated in registers.
 
-    out[at[r] + to + v across + j] += sum over m < planes and k < depth of
-    x[starts[r] + begin + m plane + k step] y[start + (m depth + k) stride + v lanes + j]
+    out[out_rows[r] + out_column + v out_stride + j] += sum over m < planes and k < depth of
+    x[x_rows[r] + x_column + m x_plane + k x_step] y[y_start + (m depth + k) y_stride + v lanes + j]
     for all rows r, vectors v, and lanes j of a vector.
     """
 
     @intrinsic
     @no_type_check
     def product(
-        context, out, at, to, across, x, starts, begin, step, plane, y, start, stride, depth, planes, rows
+        context,
+        out,
+        out_rows,
+        out_column,
+        out_stride,
+        x,
+        x_rows,
+        x_column,
+        x_step,
+        x_plane,
+        y,
+        y_start,
+        y_stride,
+        depth,
+        planes,
+        rows,
     ):
         number = types.intp
-        parts = (out, at, number, number, x, starts, *[number] * 3, y, *[number] * 5)
+        parts = (out, out_rows, number, number, x, x_rows, *[number] * 3, y, *[number] * 5)
         return types.void(*parts), Product(vectors, most).emit
 
     return product
@@ -191,17 +206,17 @@ class Tile(NamedTuple):
     """Arguments of a product as LLVM values; `emit` writes a loop over k with all rows and vectors unrolled."""
 
     out: Any
-    at: Any
-    to: Any
-    across: Any
+    out_rows: Any
+    out_column: Any
+    out_stride: Any
     x: Any
-    starts: Any
-    begin: Any
-    step: Any
-    plane: Any
+    x_rows: Any
+    x_column: Any
+    x_step: Any
+    x_plane: Any
     y: Any
-    start: Any
-    stride: Any
+    y_start: Any
+    y_stride: Any
     depth: Any
     planes: Any
 
@@ -211,23 +226,25 @@ class Tile(NamedTuple):
         vector = ir.VectorType(self.out.type.pointee, VECTOR // item)
         outs = [
             [
-                vector_at(builder, vector, self.out, builder.add(row, builder.mul(self.across, row.type(v))))
+                vector_at(
+                    builder, vector, self.out, builder.add(row, builder.mul(self.out_stride, row.type(v)))
+                )
                 for v in range(vectors)
             ]
-            for row in offsets(builder, self.at, self.to, first, rows)
+            for row in offsets(builder, self.out_rows, self.out_column, first, rows)
         ]
         sums = [
             [cgutils.alloca_once_value(builder, builder.load(p, align=item)) for p in row] for row in outs
         ]
-        starts = offsets(builder, self.starts, self.begin, first, rows)
+        starts = offsets(builder, self.x_rows, self.x_column, first, rows)
         with cgutils.for_range(builder, self.planes, intp=self.depth.type) as planes:
-            plane, before = (builder.mul(planes.index, each) for each in (self.plane, self.depth))
+            plane, before = (builder.mul(planes.index, each) for each in (self.x_plane, self.depth))
             with cgutils.for_range(builder, self.depth, intp=self.depth.type) as loop:
-                line = builder.add(self.start, builder.mul(builder.add(before, loop.index), self.stride))
+                line = builder.add(self.y_start, builder.mul(builder.add(before, loop.index), self.y_stride))
                 parts = [
                     builder.load(p, align=item) for p in vectors_at(builder, vector, self.y, line, vectors)
                 ]
-                along = builder.add(plane, builder.mul(loop.index, self.step))
+                along = builder.add(plane, builder.mul(loop.index, self.x_step))
                 for row, offset in zip(sums, starts, strict=True):
                     factor = builder.load(builder.gep(self.x, [builder.add(offset, along)]))
                     factors = broadcast(builder, vector, factor)
@@ -286,15 +303,49 @@ def whole_vectors(columns, array):
 
 @njit(**FAST)
 @no_type_check
-def add_outer(out, at, to, x, starts, begin, step, y, start, stride, columns, depth, rows):
-    """out[at[r] + to + j] += sum over k < depth of x[starts[r] + begin + k step] y[start + k stride + j].
+def add_outer(
+    out, out_rows, out_column, x, x_rows, x_column, x_step, y, y_start, y_stride, columns, depth, rows
+):
+    """out += x^T y, for `rows` rows and `columns` columns of out; arguments as in `make_product`.
 
     Columns beyond these, up to full vectors, receive undefined numbers.
     """
     lanes, wide = lanes_of(y), whole_vectors(columns, y)
     j = 0
     while j + 2 * lanes <= wide:
-        add_wide(out, at, to + j, lanes, x, starts, begin, step, 0, y, start + j, stride, depth, 1, rows)
+        add_wide(
+            out,
+            out_rows,
+            out_column + j,
+            lanes,
+            x,
+            x_rows,
+            x_column,
+            x_step,
+            0,
+            y,
+            y_start + j,
+            y_stride,
+            depth,
+            1,
+            rows,
+        )
         j += 2 * lanes
     if j < wide:
-        add_narrow(out, at, to + j, lanes, x, starts, begin, step, 0, y, start + j, stride, depth, 1, rows)
+        add_narrow(
+            out,
+            out_rows,
+            out_column + j,
+            lanes,
+            x,
+            x_rows,
+            x_column,
+            x_step,
+            0,
+            y,
+            y_start + j,
+            y_stride,
+            depth,
+            1,
+            rows,
+        )
