@@ -215,7 +215,7 @@ def test_every_result_says_what_of_test_was_trained_on(tmp_path: Path) -> None:
     result = train.train(configure(*overrides))
     audit = {"dev_in_train": 1, "test_in_train": 2, "test_in_dev": 1}
     assert json.loads((Path(result["folder"]) / "metrics.json").read_text())["data"]["leakage"] == audit
-    note = "sentences with the words of one in another part: 1 dev in train, 2 test in train, 1 test in dev"
+    note = "sentences that also occur in another split: 1 dev in train, 2 test in train, 1 test in dev"
     assert pages.data_origin(result["data"])[2][-1] == note
 
 

@@ -51,8 +51,8 @@ def of_row(row: RowErrors, number: int) -> list[str]:
 
 def intervals(row: RowErrors) -> str:
     if len(row.runs) > 1:
-        return "Means over seeds; brackets are Student's 95 % intervals, of other seeds on these sentences."
-    return "Brackets are 95 % bootstrap intervals, of other sentences for this trained model."
+        return "Means over seeds; brackets are 95 % t-intervals over seeds."
+    return "Brackets are 95 % bootstrap intervals over sentences, for this trained model."
 
 
 def kinds(found: dict[str, Mean]) -> Grid:

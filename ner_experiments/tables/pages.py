@@ -191,14 +191,14 @@ def trials_origin(trials: Trials) -> list[str]:
     return [
         f"{number}, in {time}, on {device(content)}; torch {content['versions']['torch']}.",
         f"Code: checksum {content['code'][:12]}, commit {short_commit(content)}.",
-        f"Data: phrases, which {FILE} has beside all other settings; no file is read.",
+        f"Data: phrases, listed in {FILE} with all other settings; no files are read.",
     ]
 
 
 def data_origin(data: Mapping[str, Any]) -> tuple[str, str, tuple[str, ...]]:
     """Name, checksum and notes of a corpus. Some archived runs have no leakage counts."""
     counts = [f"{count:,} {name.replace('_', ' ')}" for name, count in data.get("leakage", {}).items()]
-    leakage = [f"sentences with the words of one in another part: {', '.join(counts)}"] if counts else []
+    leakage = [f"sentences that also occur in another split: {', '.join(counts)}"] if counts else []
     return data["name"], data["checksum"], (*data["notes"], *leakage)
 
 

@@ -40,8 +40,8 @@ LOG_RATIO = 16
 MAX_LABEL = 60
 """Characters of a label."""
 BARS = (
-    "Ours: the mean over seeds with its 95 % interval, filled. Published: open, with the paper's standard "
-    "deviation where it states one."
+    "Filled: our mean over seeds with its 95 % t-interval. Open: the published number, with the paper's standard "
+    "deviation if it states one."
 )
 DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
 

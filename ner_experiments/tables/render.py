@@ -14,19 +14,22 @@ from ner_experiments.tables.scores import Comparison, Page, Result
 from ner_experiments.tables.spec import Published
 from ner_experiments.utils.text import markdown_table
 
-OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % interval of the mean."
-LEGEND = f'{OURS} "Expected": whether the published number lies where further runs of ours would be expected.'
-TRIALS = (
-    "Phrases of 4. Ours: the mean over trainings ± standard deviation (trainings), and its 95 % interval."
+OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
+LEGEND = (
+    f'{OURS} "Expected": whether the published number lies in the 95 % prediction interval for as many runs '
+    "of ours."
 )
-ANALYZED = f"{LEGEND} A difference is taken seed by seed, over the seeds that both rows have."
+TRIALS = (
+    "Phrases learned, of 4. Ours: mean ± standard deviation (trainings), and the 95 % t-interval of the mean."
+)
+ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
 COMPARED = (
-    "Each row against the one on its data with the best published number, or without any the first. p over "
-    "seeds: Student's or Welch's t; over seeds and sentences: approximate randomisation (Noreen 1989; Yeh "
-    "2000). Last: with how many seeds a row a difference of this size would be seen four times out of five."
+    "Each row is compared with the row on its data that has the best published number, or with the first if none "
+    "has one. p over seeds: paired t-test or Welch's; over seeds and sentences: approximate randomization (Noreen "
+    "1989; Yeh 2000). Last column: seeds per row that detect a difference of this size with 80 % power."
 )
 ORACLE_EPOCH = (
-    "Oracle epoch gain: the best epoch on test minus the one that dev chose, in points (audit.peek=true)."
+    "Oracle epoch gain: the best epoch on test minus the one chosen on dev, in points (audit.peek=true)."
 )
 
 RESULT_HEADINGS = (
@@ -34,7 +37,7 @@ RESULT_HEADINGS = (
     "oracle epoch gain",
 )
 COMPARISON_HEADINGS = (
-    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds to see it"),
+    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds needed"),
 )
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
 """The columns of a CSV file for what was measured."""
@@ -219,7 +222,7 @@ def notes(page: Page) -> list[str]:
     texts = [f"[{number}] {result.row.note}" for number, result in numbered(page) if result.row.note]
     texts += table.notes
     if table.analysis:
-        texts.append(f"Made from the runs of {table.analysis}.")
+        texts.append(f"Computed from the runs of {table.analysis}.")
     if table.command:
         texts.append(f"Measured by `{table.command}`.")
     texts += scores.remarks(page)

@@ -285,9 +285,9 @@ def remarks(page: Page) -> list[str]:
         run = next(iter(group[0].runs.values()))
         gold = run.counts()[:, -1]
         if (number := dominant_sentence(gold)) is not None:
-            test = f"{run.metrics['data']['name']}'s test, number {number:,}"
             unit = "tags" if run.metrics["task"] == "tags" else "mentions"
-            texts.append(f"One sentence of {test}, has {gold[number - 1]:,} of its {gold.sum():,} {unit}.")
+            share = f"{gold[number - 1]:,} of the {gold.sum():,} {unit}"
+            texts.append(f"Sentence {number:,} of {run.metrics['data']['name']}'s test set has {share}.")
     return texts
 
 

@@ -196,7 +196,7 @@ def test_table_4_is_made_of_the_predictions_of_seeds_that_both_rows_have(
     assert found["Att, WNUT, 1"] is None
     figure = f"{att['1'] - baseline['1']:.2f} (1)"
     assert f"| Att, OntoNotes, 1 | 0.10 | {figure} |" in printed
-    assert "Made from the runs of li2020_table1." in printed
+    assert "Computed from the runs of li2020_table1." in printed
     assert "A difference is taken seed by seed, over the seeds that both rows have." in printed
 
 

@@ -70,6 +70,6 @@ def test_long_compilation_is_logged_with_the_cache_folder(
         cpu.call(kernel)
     assert [record.getMessage() for record in caplog.records] == [
         "compiling kernels took 6 seconds; cached in /somewhere",
-        "compiling kernels took 6 seconds; cached in nowhere: neither this package's folder nor NUMBA_CACHE_DIR"
+        "compiling kernels took 6 seconds; not cached: neither this package's folder nor NUMBA_CACHE_DIR"
         " is writable",
     ]

@@ -77,7 +77,7 @@ def page(tmp_path: Path) -> Page:
 
 
 def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> None:
-    said = "One sentence of made_up's test, number 58, has 40 of its 278 mentions."
+    said = "Sentence 58 of made_up's test set has 40 of the 278 mentions."
     assert scores.remarks(page) == scores.remarks(kept(page)) == [said]
     assert f"\n- {said}\n" in render.markdown(page)
 
@@ -88,8 +88,8 @@ def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
     names = run(tmp_path / "names", 40, 60, name="toy")
     tags = run(tmp_path / "tags", 40, 60, name="ud", task="tags")
     assert scores.remarks(page_of({"a": names, "b": names, "c": tags})) == [
-        "One sentence of toy's test, number 58, has 40 of its 278 mentions.",
-        "One sentence of ud's test, number 58, has 40 of its 397 tags.",
+        "Sentence 58 of toy's test set has 40 of the 278 mentions.",
+        "Sentence 58 of ud's test set has 40 of the 397 tags.",
     ]
 
 

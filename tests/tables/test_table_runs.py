@@ -112,7 +112,7 @@ def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Pa
 def test_an_analysis_has_the_runs_of_the_table_it_analyses() -> None:
     assert experiments(spec.load("li2020_table4")) == experiments(spec.load("li2020_table1"))
     page = collect(spec.load("li2020_table4"))
-    assert "Made from the runs of li2020_table1" in render.markdown(page)
+    assert "Computed from the runs of li2020_table1" in render.markdown(page)
     assert not any(result.measured for result in page.results)
 
 

@@ -367,11 +367,10 @@ def call(kernel: Any, *args: Any) -> Any:
     result = kernel(*args)
     seconds = time.perf_counter() - start
     if len(kernel.overloads) > compiled and seconds > 1:
-        cache = (
-            kernel.stats.cache_path
-            or "nowhere: neither this package's folder nor NUMBA_CACHE_DIR is writable"
-        )
-        log.info("compiling %s took %.0f seconds; cached in %s", kernel.__module__, seconds, cache)
+        path = kernel.stats.cache_path
+        reason = "not cached: neither this package's folder nor NUMBA_CACHE_DIR is writable"
+        cache = f"cached in {path}" if path else reason
+        log.info("compiling %s took %.0f seconds; %s", kernel.__module__, seconds, cache)
     return result
 
 
