@@ -244,6 +244,19 @@ def units(result: Result) -> list[str]:
     return [table("units", "ours, ms", *others, rows=rows)]
 
 
+def kernels(result: Result) -> list[str]:
+    others = ("PyTorch's CRF", "PyTorch's LSTM", "PyTorch's CRF and LSTM")
+    rows = []
+    for name, row in result["rows"].items():
+        for task, title in (("train", "training"), ("decode", "decoding")):
+            times = row[task]
+            rate = figure(row["tokens"][task] / times["kernels"]["median"])
+            rows.append(
+                [f"{name}: {title}", rate, *(ratio(times[other], times["kernels"]) for other in others)]
+            )
+    return [table("", "with kernels, tokens/s", *(f"{other}, times ours" for other in others), rows=rows)]
+
+
 def fastest_stock(times: Result) -> Result:
     return min(
         (found for name, found in times.items() if name.startswith("stock")),

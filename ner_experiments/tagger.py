@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.data.text import apply_in_chunks
 from ner_experiments.metrics import SpanF1, TagAccuracy
+from ner_experiments.modules.decoding import Decoder, Scores, Tags
 
 
 @runtime_checkable
@@ -24,40 +25,6 @@ class Encoder(Protocol):
     def __call__(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]: ...
-
-
-@runtime_checkable
-class Decoder(Protocol):
-    """A decoder of modules/.
-
-    Masks are True for real tokens, which come first; each sentence has one at least. Scores and tags may hold
-    anything at padding. Computes in float32 at least, under autocast too.
-    """
-
-    def loss(
-        self,
-        scores: Float[Tensor, "batch time tags"],
-        tags: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"],
-    ) -> Float[Tensor, ""]: ...
-
-    def decode(
-        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-    ) -> Int[Tensor, "batch time"]: ...
-
-    def marginals(
-        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-    ) -> Float[Tensor, "batch time tags"]: ...
-
-    def span_probabilities(
-        self,
-        scores: Float[Tensor, "batch time tags"],
-        tags: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"],
-        spans: Int[Tensor, "spans 3"],
-    ) -> Float[Tensor, " spans"]:
-        """That all tokens of a span (sentence, start, end) have these tags, whatever the others have."""
-        ...
 
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
@@ -95,7 +62,7 @@ class Tagger(LightningModule):
         self.make_optimizer = optimizer
         self.shared: dict[str, Tensor] = {}
 
-    def forward(self, batch: Batch) -> Float[Tensor, "batch time tags"]:
+    def forward(self, batch: Batch) -> Scores:
         """Score of every tag at every token."""
         scores = self.output(self.model(self.embed(batch), batch.lengths))
         for name, module in self.direct.items():
@@ -131,7 +98,7 @@ class Tagger(LightningModule):
     def start_evaluation(self) -> None:
         self.metric.reset()
 
-    def evaluate_batch(self, batch: Batch) -> Int[Tensor, "batch time"]:
+    def evaluate_batch(self, batch: Batch) -> Tags:
         """Decode a batch of an evaluation, count it in the metric, and return the predicted tags."""
         predicted = self.decoder.decode(self(batch), batch.mask)
         self.metric.update(predicted, batch.tags, batch.mask)
@@ -148,10 +115,10 @@ class Tagger(LightningModule):
     def on_test_epoch_start(self) -> None:
         self.start_evaluation()
 
-    def validation_step(self, batch: Batch, _: int) -> Int[Tensor, "batch time"]:
+    def validation_step(self, batch: Batch, _: int) -> Tags:
         return self.evaluate_batch(batch)
 
-    def test_step(self, batch: Batch, number: int) -> Int[Tensor, "batch time"]:
+    def test_step(self, batch: Batch, number: int) -> Tags:
         return self.evaluate_batch(batch)
 
     def on_validation_epoch_end(self) -> None:

@@ -33,9 +33,8 @@ from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
-from ner_experiments.loggers.base import Logger, RunInfo, csv
+from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
 from ner_experiments.loggers.epoch import LogEpochs
-from ner_experiments.loggers.final import log_final
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS, WEIGHTS
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions
@@ -134,7 +133,9 @@ def run(
         if trainer.is_global_zero:
             write_tagger(folder, tagger, encoder)
         result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
-        if trainer.is_global_zero:
+        if trainer.is_global_zero and not isinstance(logger, NullLogger):
+            from ner_experiments.loggers.final import log_final  # slow to import: Matplotlib and SciPy
+
             log_final(logger, folder, result, tagger, data)
     return result
 

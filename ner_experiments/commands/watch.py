@@ -8,18 +8,20 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.live import Live
+from rich.markup import escape
+from rich.table import Table
 
 from ner_experiments.config import compose
 from ner_experiments.config.overrides import as_value, labels
+from ner_experiments.launch.slurm_array import Queue
 from ner_experiments.launch.sweeper import table_request
+from ner_experiments.runs.progress import format_range
+from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, sweep_statuses
 from ner_experiments.tables import experiments
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
-    from ner_experiments.runs.status import PlannedRun, Status
+from ner_experiments.utils.terminal import make_console, new_table
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "cut off": "yellow", "failed": "red", "waiting": "dim"}
@@ -58,21 +60,15 @@ def show(arguments: argparse.Namespace) -> list[Status]:
         return show_live(poll, arguments.seconds)
     runs = poll()
     if arguments.json:
-        from ner_experiments.runs.status import counts
-
         content = {"counts": counts(runs), "runs": [run.record() for run in runs]}
         print(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        from ner_experiments.utils.terminal import make_console
-
         make_console().print(status_table(runs))
     return runs
 
 
 def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
     """Compose the sweep once; return a function that reads the status of its runs."""
-    from ner_experiments.launch import slurm_array
-    from ner_experiments.runs.status import all_statuses, sweep_statuses
 
     overrides = list(arguments.overrides)
     if arguments.output is not None:
@@ -83,13 +79,12 @@ def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
             raise ValueError(f"{output}: there is no such folder")
         return lambda: all_statuses(output)
     output, planned = sweep(overrides)
-    queue = slurm_array.Queue(output / "slurm")
+    queue = Queue(output / "slurm")
     return lambda: sweep_statuses(planned, output, queue.waiting(planned))
 
 
 def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
     """Output folder and runs of a sweep. ValueError as for `run.py -m`."""
-    from ner_experiments.runs.status import PlannedRun
 
     if (request := table_request(overrides)) is not None:
         extra_overrides = [*request.extra_overrides, *request.hydra_overrides]
@@ -106,9 +101,6 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
 
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     """Refresh the table until no run is running or waiting, or Ctrl-C. The last table has all runs."""
-    from rich.live import Live
-
-    from ner_experiments.utils.terminal import make_console
 
     runs, console = poll(), make_console()
     with Live(fitting_table(runs, console), console=console, auto_refresh=False) as screen:
@@ -147,13 +139,10 @@ def exit_status(runs: Sequence[Status]) -> int:
 
 def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
     """One line per run, with `others` counted below; scores in percent."""
-    from rich.markup import escape
-
-    from ner_experiments.utils.terminal import new_table
 
     title = state_counts([*runs, *others]) or "no runs"
     caption = f"and {state_counts(others)}" if others else None
-    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "heartbeat")
+    headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "seen")
     table = new_table("", *headings, title=title, caption=caption)
     table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("where, why", overflow="fold", ratio=4)
@@ -167,7 +156,6 @@ def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table
 
 
 def state_counts(runs: Sequence[Status]) -> str:
-    from ner_experiments.runs.status import counts
 
     return ", ".join(f"{number} {state}" for state, number in counts(runs).items() if number)
 
@@ -188,7 +176,6 @@ def best(run: Status) -> str:
 
 
 def left(run: Status) -> str:
-    from ner_experiments.runs.progress import format_range
 
     return format_range(run.left) if run.left is not None and run.state == "running" else ""
 

@@ -15,7 +15,7 @@ from torch._higher_order_ops.scan import scan
 
 from ner_experiments.modules import lstm
 from ner_experiments.modules.crf import CRF
-from ner_experiments.modules.decoding import Transitions, centred
+from ner_experiments.modules.decoding import Transitions, center
 from ner_experiments.modules.direct import SparseScores
 from ner_experiments.modules.lstm import Weights
 from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
@@ -59,12 +59,12 @@ def _(module: BiLSTMUnits) -> nn.Module:
 
 @traceable.register
 def _(module: CRF) -> nn.Module:
-    return ViterbiDecoder(module.scored(torch.float32))
+    return ViterbiDecoder(module.constrained_transitions(torch.float32))
 
 
 @traceable.register
 def _(module: Softmax) -> nn.Module:
-    transitions = module.scored(torch.float32)
+    transitions = module.constrained_transitions(torch.float32)
     return module if transitions is None else ViterbiDecoder(transitions)
 
 
@@ -74,7 +74,7 @@ def _(module: SparseScores) -> nn.Module:
 
 
 class LSTMs(nn.Module):
-    """`lstms.read` with these weights."""
+    """`lstm.lstm_states` with these weights."""
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
@@ -88,14 +88,14 @@ class LSTMs(nn.Module):
         backwards: tuple[bool, ...],
     ) -> Float[Tensor, "directions batch time units size"]:
         weights = Weights(*(getattr(self, name) for name in Weights._fields))
-        gates = lstm.turned(lstm.gates_of(x, weights), lengths, backwards)
-        return lstm.turned(carry(gates, weights), lengths, backwards)
+        gates = lstm.reverse_directions(lstm.input_gates(x, weights), lengths, backwards)
+        return lstm.reverse_directions(carry(gates, weights), lengths, backwards)
 
 
 def carry(
     gates: Float[Tensor, "directions batch time units gates"], weights: Weights
 ) -> Float[Tensor, "directions batch time units size"]:
-    """`lstms.plain_carry`."""
+    """`lstm.recurrence` as a scan."""
     directions, batch, _, units, _ = gates.shape
     matrices = weights.recurrent.flatten(0, 1).mT
     peepholes = matrices.new_zeros(3, 1, 1, 1)
@@ -178,7 +178,7 @@ class ViterbiDecoder(nn.Module):
         self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
     ) -> Int[Tensor, "batch time"]:
         start, pairs, end = (getattr(self, name) for name in Transitions._fields)
-        by_token, real = centred(scores, mask).transpose(0, 1), mask.T
+        by_token, real = center(scores, mask).transpose(0, 1), mask.T
         first = torch.arange(by_token.shape[0], device=mask.device)[:, None] == 0
 
         def ahead(best: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:

@@ -20,9 +20,12 @@ from omegaconf import DictConfig
 
 from ner_experiments.config import compose
 from ner_experiments.config.overrides import as_value
+from ner_experiments.launch import summary
+from ner_experiments.launch.worker import busy_folder
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import experiments, unfinished
 from ner_experiments.tables.spec import Table
+from ner_experiments.utils import locks
 
 
 @dataclass
@@ -56,8 +59,6 @@ class TableSweeper(Sweeper):
         )
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        from ner_experiments.launch import summary
-
         results = self.launch_table() if self.table else self.launch(compose.split(arguments))
         failed = summary.show(results) if results else 0
         if self.table:
@@ -73,9 +74,6 @@ class TableSweeper(Sweeper):
 
     def launch(self, jobs: list[list[str]]) -> Sequence[JobReturn]:
         """Runs all jobs; those that another command is working on are tried again when it has left them."""
-        from ner_experiments.launch.worker import busy_folder
-        from ner_experiments.utils import locks
-
         assert self.launcher is not None
         results = list(self.launcher.launch(jobs, initial_job_idx=0))
         while elsewhere := {
@@ -90,7 +88,7 @@ class TableSweeper(Sweeper):
         return results
 
     def show_table(self) -> None:
-        from ner_experiments.tables import render, scores
+        from ner_experiments.tables import render, scores  # slow to import: SciPy
 
         print(f"\n{render.markdown(scores.collect(spec.load(self.table), self.extra_overrides))}")
 

@@ -6,20 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from matplotlib.figure import Figure
+
+from ner_experiments.analysis import attention, errors
+from ner_experiments.analysis.attention import AttentionMap, sentences_with_mentions
+from ner_experiments.analysis.disagreements import bracketed
+from ner_experiments.analysis.errors import Confusion, num_errors
+from ner_experiments.data.datamodule import CorpusModule
+from ner_experiments.data.sentence import Task
+from ner_experiments.loggers import charts
 from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import scores
+from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.runs.artifacts import TEST_LOG
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ner_experiments.analysis.attention import AttentionMap
-    from ner_experiments.analysis.errors import Confusion
-    from ner_experiments.data.datamodule import CorpusModule
-    from ner_experiments.data.sentence import Task
-    from ner_experiments.tagger import Tagger
+from ner_experiments.runs.predictions import count, read
+from ner_experiments.tagger import Tagger
 
 SPLITS = ("dev", "test")
 ATTENTION_MAPS = 5
@@ -81,37 +84,23 @@ def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, An
         [kind, *(values[name] for name in columns)] for kind, values in types.items()
     ]
     logger.table(f"{split}/types", ("type", *columns), lambda: rows)
-    logger.picture(f"{split}/types_bars", partial(bars, types, split))
-    confused = partial(confusion, folder, split, result["task"])
-    logger.table(f"{split}/confusion", ("gold", "predicted", "count"), lambda: nonzero_cells(confused()))
-    logger.picture(f"{split}/confusion_matrix", lambda: matrix(confused(), split))
+    logger.picture(f"{split}/types_bars", lambda: charts.bars(types, f"{split}, by type"))
 
+    def confusion() -> Confusion:
+        return errors.confusion(read(folder, split), result["task"])
 
-def confusion(folder: Path, split: str, task: Task) -> Confusion:
-    from ner_experiments.analysis import errors
-    from ner_experiments.runs.predictions import read
-
-    return errors.confusion(read(folder, split), task)
+    logger.table(f"{split}/confusion", ("gold", "predicted", "count"), lambda: nonzero_cells(confusion()))
+    logger.picture(
+        f"{split}/confusion_matrix", lambda: charts.matrix(confusion(), f"{split}, confusion of types")
+    )
 
 
 def nonzero_cells(confusion: Confusion) -> Iterator[tuple[str, str, int]]:
     """Gold type, predicted type, and count. Predicted "none" means missing, gold "none" spurious."""
     for gold, counts in zip(confusion.names, confusion.counts, strict=True):
-        for predicted, count in zip(confusion.names, counts, strict=True):
-            if count:
-                yield gold, predicted, count
-
-
-def bars(types: Mapping[str, Mapping[str, float]], split: str) -> Figure:
-    from ner_experiments.loggers import charts
-
-    return charts.bars(types, f"{split}, by type")
-
-
-def matrix(confusion: Confusion, split: str) -> Figure:
-    from ner_experiments.loggers import charts
-
-    return charts.matrix(confusion, f"{split}, confusion of types")
+        for predicted, number in zip(confusion.names, counts, strict=True):
+            if number:
+                yield gold, predicted, number
 
 
 def predictions(folder: Path, split: str, task: Task, limit: int) -> list[tuple[int, int, str, str]]:
@@ -119,11 +108,8 @@ def predictions(folder: Path, split: str, task: Task, limit: int) -> list[tuple[
 
     An error is a missing or a spurious mention; where every token's tag is scored, a wrong tag.
     """
-    from ner_experiments.analysis.errors import num_errors
-    from ner_experiments.runs.predictions import count, read
-
     sentences = read(folder, split)
-    errors = num_errors(count(sentences, task)).tolist()
+    num_wrong = num_errors(count(sentences, task)).tolist()
     rows = [
         (
             number,
@@ -131,14 +117,12 @@ def predictions(folder: Path, split: str, task: Task, limit: int) -> list[tuple[
             marked(sentence.words, sentence.gold, task),
             marked(sentence.words, sentence.predicted, task),
         )
-        for number, (sentence, wrong) in enumerate(zip(sentences, errors, strict=True), start=1)
+        for number, (sentence, wrong) in enumerate(zip(sentences, num_wrong, strict=True), start=1)
     ]
     return sorted(rows, key=lambda row: (-row[1], row[0]))[:limit]
 
 
 def marked(words: Sequence[str], tags: Sequence[str], task: str) -> str:
-    from ner_experiments.analysis.disagreements import bracketed
-
     if task == "tags":
         return " ".join(f"{word}/{tag}" for word, tag in zip(words, tags, strict=True))
     return bracketed(words, tags)
@@ -146,16 +130,13 @@ def marked(words: Sequence[str], tags: Sequence[str], task: str) -> str:
 
 def log_attention(logger: Logger, tagger: Tagger, data: CorpusModule) -> None:
     """Log the attention maps of some sentences; no-op for models without attention."""
-    from ner_experiments.models.attention import AttBiLSTM
-
     if not isinstance(tagger.model, AttBiLSTM) or data.corpus.task != "mentions":
         return
-    from ner_experiments.analysis.attention import attention, sentences_with_mentions
-
     sources = list(islice(sentences_with_mentions(data.corpus), min(ATTENTION_MAPS, logger.sentences)))
-    maps = cache(lambda: attention(tagger.cpu().eval(), data.encoder, sources))
+    maps = cache(lambda: attention.attention(tagger.cpu().eval(), data.encoder, sources))
     for number, source in enumerate(sources):
-        logger.picture(attention_map_name(source.split, number + 1), partial(heat_maps, maps, number))
+        name = attention_map_name(source.split, number + 1)
+        logger.picture(name, partial(heat_maps, maps, number))
 
 
 def attention_map_name(split: str, number: int) -> str:
@@ -164,6 +145,4 @@ def attention_map_name(split: str, number: int) -> str:
 
 
 def heat_maps(maps: Callable[[], list[AttentionMap]], number: int) -> Figure:
-    from ner_experiments.analysis import attention
-
     return attention.heat_maps(maps()[number])

@@ -1,1 +1,1 @@
-"""One architecture a file: `(x, lengths) -> "batch time size"`, and `output_size`."""
+"""Architectures, one per file: `(x, lengths) -> "batch time size"`, with `output_size`."""

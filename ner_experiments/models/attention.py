@@ -1,4 +1,4 @@
-"""Att-BiLSTM of Li, Fu & Ma (2020), section 3.6, and its parts one by one (table 5)."""
+"""Att-BiLSTM of Li, Fu & Ma (2020), section 3.6, and the ablation of its output (table 5)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +11,16 @@ from ner_experiments.models.baseline import BaselineBiLSTM
 from ner_experiments.modules.checks import check_sizes
 
 LONG = 2500
-"""Tokens; no sentence of the papers' corpora has so many. Weights of 8 heads are then 200 MB."""
+"""Number of tokens above which attention is computed in parts; no sentence of the papers' corpora is that long.
+
+The weights of 8 heads then take 200 MB.
+"""
 
 
 class SelfAttention(nn.Module):
     """C^i = alpha^i H W^{vi}, where alpha^i = softmax(H W^{qi} (H W^{ki})^T / sqrt(d_c)), for each head i.
 
-    No biases and no output projection. Each W starts Glorot-uniform, as released.
+    No biases and no output projection. Each W is Glorot-uniform, as in the released code.
     """
 
     def __init__(self, *, input_size: int, num_heads: int, head_size: int):
@@ -36,9 +39,9 @@ class SelfAttention(nn.Module):
     def forward(
         self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time out"], Float[Tensor, "batch heads time time"]]:
-        """C^1 || ... || C^m, and alpha[b, i, t, s]: how much t attends to s, 0 where s is padding.
+        """C^1 || ... || C^m, and alpha[b, i, t, s], the attention of t to s in head i: 0 where s is padding.
 
-        The rows of padded t mean nothing.
+        Undefined where t is padding.
         """
         query, key, value = self._heads(h)
         weights = self._weights(query, key, lengths)
@@ -47,10 +50,10 @@ class SelfAttention(nn.Module):
     def contexts(
         self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        """What `forward` gives first, from a few rows of alpha at a time: memory linear in the tokens."""
+        """First result of `forward`, from a few rows of alpha at a time, with memory linear in the number of tokens."""
         query, key, value = self._heads(h)
         rows = max(1, LONG**2 // h.shape[1])
-        parts = [self._weights(some, key, lengths) @ value for some in torch.split(query, rows, 2)]
+        parts = [self._weights(part, key, lengths) @ value for part in torch.split(query, rows, 2)]
         return torch.cat(parts, 2).transpose(1, 2).flatten(2)
 
     def _heads(self, h: Tensor) -> list[Float[Tensor, "batch heads time size"]]:
@@ -68,10 +71,10 @@ class SelfAttention(nn.Module):
 
 
 class AttBiLSTM(nn.Module):
-    """H || C^1 || ... || C^m: the states of `BaselineBiLSTM`, and what each head of attention makes of them.
+    """H || C^1 || ... || C^m: the states of `BaselineBiLSTM` and the contexts of each attention head.
 
-    A forward hook on `attention` sees its weights, the heat maps of figure 2, in whatever the model is run,
-    but for sentences of over `LONG` tokens where nothing is learned: those weights are never all there.
+    A forward hook on `attention` receives its weights, the heat maps of figure 2, except for sentences of more than
+    `LONG` tokens without gradients: their weights are never in memory at once.
     """
 
     def __init__(
@@ -96,15 +99,17 @@ class AttBiLSTM(nn.Module):
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
         h = self.bilstm(x, lengths)
-        whole = torch.is_grad_enabled() or torch.compiler.is_exporting()  # one graph for any time
-        if not whole and h.shape[1] > LONG:
+        at_once = (
+            torch.is_grad_enabled() or torch.compiler.is_exporting()
+        )  # exports have one graph for any length
+        if not at_once and h.shape[1] > LONG:
             contexts = self.attention.contexts(h, lengths)
         else:
             contexts, _ = self.attention(h, lengths)
         return torch.cat([h, contexts], dim=-1)
 
     def parts(self) -> dict[str, slice]:
-        """Where each part stands in the output: H, C (all contexts), C1 ... Cm, the columns of table 5."""
+        """Slice of the output for each part: H, C (all contexts), C1 ... Cm, the columns of table 5."""
         states, size = self.bilstm.output_size, self.attention.head_size
         heads = {
             f"C{head + 1}": slice(states + head * size, states + (head + 1) * size)
@@ -115,18 +120,18 @@ class AttBiLSTM(nn.Module):
 
 @contextmanager
 def only(part: str, *, of: AttBiLSTM) -> Iterator[None]:
-    """Within it the model's output is 0 but for one of its `parts()`, as in the ablation of table 5.
+    """Context in which the model's output is 0 except for one of its `parts()`, as in the ablation of table 5.
 
-    ValueError if there is no such part.
+    Raises ValueError if there is no such part.
     """
     parts = of.parts()
     if part not in parts:
         raise ValueError(f"part must be one of {', '.join(parts)}, got {part!r}")
 
     def zero_the_others(_: nn.Module, __: object, output: Tensor) -> Tensor:
-        kept = torch.zeros_like(output)
-        kept[..., parts[part]] = output[..., parts[part]]
-        return kept
+        selected = torch.zeros_like(output)
+        selected[..., parts[part]] = output[..., parts[part]]
+        return selected
 
     handle = of.register_forward_hook(zero_the_others)
     try:

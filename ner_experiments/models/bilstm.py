@@ -9,9 +9,9 @@ from ner_experiments.modules.recurrent import BiRNN, Cell
 
 
 class BiLSTM(nn.Module):
-    """One BiLSTM layer; several are `StackedBiLSTM`.
+    """One BiLSTM layer; for several, see `StackedBiLSTM`.
 
-    `dropout` is on the input and on the output (Ma & Hovy 2016); Huang et al. have none, and their cell is
+    `dropout` is on the input and on the output (Ma & Hovy 2016). Huang et al. use no dropout and the cell
     `PeepholeLSTM`.
     """
 

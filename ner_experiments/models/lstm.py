@@ -9,9 +9,9 @@ from ner_experiments.modules.recurrent import Cell, UniRNN
 
 
 class LSTM(nn.Module):
-    """LSTM layers from left to right: a token sees the past only.
+    """LSTM layers from left to right: the state of a token depends on its past only.
 
-    `dropout` is on the input and on the output (Ma & Hovy 2016); Huang et al. have none, and their cell is
+    `dropout` is on the input and on the output (Ma & Hovy 2016). Huang et al. use no dropout and the cell
     `PeepholeLSTM`.
     """
 

@@ -1,11 +1,11 @@
-"""No encoder: the tag scores read the input itself."""
+"""No encoder: tag scores are computed from the input itself."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 
 class NoEncoder(nn.Module):
-    """Gives what it gets; with a CRF on top, the plain CRF of Huang et al. (2015), section 2.3."""
+    """Identity; with a CRF on top, the plain CRF of Huang et al. (2015), section 2.3."""
 
     def __init__(self, *, input_size: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""The parallel BiLSTMs of Zukov-Gregoric, Bachrach & Coope (2018), and how their states are pooled."""
+"""The parallel BiLSTMs of Zukov-Gregoric, Bachrach & Coope (2018), and the pooling of their states."""
 
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ class Concat(nn.Module):
 
 
 class Mean(nn.Module):
-    """h_t = (h_{1,t} + h_{2,t} + ... + h_{K,t}) / K (table 5): as wide as one unit."""
+    """h_t = (h_{1,t} + h_{2,t} + ... + h_{K,t}) / K (table 5), of the size of one unit."""
 
     def __init__(self, num_units: int, state_size: int):
         super().__init__()
@@ -31,8 +31,8 @@ class Mean(nn.Module):
 class ParallelBiLSTM(nn.Module):
     """h_t = [h_{1,t} ; ... ; h_{K,t}], where h_k = BiLSTM_k(x): small units instead of one large one.
 
-    Zukov-Gregoric et al. (2018), section 3. `pool(num_units, state_size)` has `output_size`; `dropout` and
-    `init` are told in `BiLSTMUnits`. Reading: `unit_size` is per direction, so table 3 has 2 x 1024 states.
+    Zukov-Gregoric et al. (2018), section 3. `pool(num_units, state_size)` has `output_size`; for `dropout` and `init`
+    see `BiLSTMUnits`. Reading: `unit_size` is per direction, so table 3 has 2 x 1024 states.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ParallelBiLSTM(nn.Module):
         self.output_size = self.pool.output_size
 
     def recurrent_candidates(self) -> Float[Tensor, "directions units size"]:
-        """What `OrthogonalityPenalty` keeps apart."""
+        """Weights that `OrthogonalityPenalty` makes orthogonal."""
         return self.units.recurrent_candidates()
 
     def forward(

@@ -12,7 +12,7 @@ from ner_experiments.modules.recurrent import BiRNN, Block, Cell
 
 
 class Dense(nn.Linear):
-    """W r of eq. 5, which has no bias."""
+    """W r of eq. 5, without bias."""
 
     def __init__(self, input_size: int, dense_size: int):
         super().__init__(input_size, dense_size, bias=False)
@@ -20,7 +20,7 @@ class Dense(nn.Linear):
 
 
 class NoDense(nn.Identity):
-    """In place of `Dense` (table 13): norm, activation and BiLSTM are as wide as the block's input."""
+    """Replacement of `Dense` (table 13): norm, activation and BiLSTM have the width of the block's input."""
 
     def __init__(self, input_size: int, dense_size: int):
         super().__init__()
@@ -30,9 +30,9 @@ class NoDense(nn.Identity):
 def local_residual(
     blocks: Iterable[nn.Module], x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
 ) -> Float[Tensor, "batch time out"]:
-    """r^l = h^{l-1} + h^l, where h^l = block^l(r^{l-1}) (eq. 7): the last two layers, never more (eq. 3).
+    """r^l = h^{l-1} + h^l, where h^l = block^l(r^{l-1}) (eq. 7): the sum of the last two layers only (eq. 3).
 
-    Reading: r^0 = x, and the first block has no shortcut, r^1 = h^1, since the width of x is another.
+    Reading: r^0 = x, and the first block has no shortcut, r^1 = h^1, since x has a different width.
     """
     first, *others = blocks
     below = total = first(x, lengths)
@@ -45,10 +45,10 @@ def local_residual(
 class ResidualBiLSTM(nn.Module):
     """r^l = h^{l-1} + h^l, where h^l = BiLSTM(dropout(relu(norm(W r^{l-1})))).
 
-    Yang & Xu (2020), eq. 5-8. The shortcut carries the BiLSTM's output, not the block's. The parts of the
-    block are classes, so that tables 11 (type C) and 13 are this model with other parts: `NoDense`,
-    `nn.Identity`, `nn.ELU`, `nn.GRU`. `dense(input_size, dense_size)` has `output_size`; then come
-    `norm(output_size)` and `activation()`. Weights start as PyTorch starts them; the paper does not say.
+    Yang & Xu (2020), eq. 5-8. The shortcut carries the output of the BiLSTM, not that of the block. The parts of the
+    block are classes, so that tables 11 (type C) and 13 are this model with other parts: `NoDense`, `nn.Identity`,
+    `nn.ELU`, `nn.GRU`. They are built as `dense(input_size, dense_size)`, which has `output_size`,
+    `norm(output_size)` and `activation()`. Weights have PyTorch's initialization; the paper does not specify it.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """Other residual structures, types A, B and D of Yang & Xu (2020), figure 4 and table 11.
 
 Type C is `ResidualBiLSTM` without dense layer, norm, activation and dropout (`conf/model/residual_c.yaml`).
-Readings: in each the sums begin with the first layer's output, since the input has another width; and as C is
-said to have no dropout, the others have none (`dropout: 0.0` in conf/; it is on the input of every layer).
+Readings: sums start with the output of the first layer, since the input has a different width; and as the paper says
+that C has no dropout, the others have none either (`dropout: 0.0` in conf/; it is on the input of every layer).
 """
 
 import torch
@@ -37,7 +37,7 @@ class TypeA(nn.Module):
 class TypeB(nn.Module):
     """u^l = u^{l-1} + r^{l-1}, r^l = BiLSTM(u^l): the addition of type A moved before the BiLSTM.
 
-    u^2 = r^1, so that the input of a layer is the sum of all outputs below it, and the top is not in a sum.
+    u^2 = r^1: the input of a layer is the sum of all outputs below it, and the last output is not summed.
     """
 
     def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):
@@ -60,9 +60,10 @@ class TypeB(nn.Module):
 
 
 class TypeD(nn.Module):
-    """Type C in each direction by itself, the two concatenated at the top.
+    """Type C in each direction separately, concatenated at the top.
 
-    They never meet below the output, so this model has the XOR limit of Li et al. (2020), section 3.3.
+    The directions are independent below the output, so this model has the XOR limitation of Li et al. (2020),
+    section 3.3.
     """
 
     def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):
@@ -78,6 +79,6 @@ class TypeD(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        ahead = local_residual(self.left_to_right, x, lengths)
-        back = local_residual(self.right_to_left, reverse(x, lengths), lengths)
-        return torch.cat([ahead, reverse(back, lengths)], dim=-1)
+        forward = local_residual(self.left_to_right, x, lengths)
+        backward = local_residual(self.right_to_left, reverse(x, lengths), lengths)
+        return torch.cat([forward, reverse(backward, lengths)], dim=-1)

@@ -7,10 +7,10 @@ from ner_experiments.modules.recurrent import BiRNN, stack
 
 
 class StackedBiLSTM(nn.Module):
-    """h^l = BiLSTM(dropout(h^{l-1})): no shortcuts, nor the dense layer, norm and ReLU of the residual block.
+    """h^l = BiLSTM(dropout(h^{l-1})), without the shortcuts, dense layers, norms and ReLUs of the residual block.
 
-    The paper "uses the output of previous LSTM as the input of next LSTM directly" (section V.B) and does
-    not speak of dropout. Reading: that of table 2, where the residual block has it, before each BiLSTM.
+    The paper "uses the output of previous LSTM as the input of next LSTM directly" (section V.B) and does not mention
+    dropout. Reading: the rate of table 2, before each BiLSTM as in the residual block.
     """
 
     def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):

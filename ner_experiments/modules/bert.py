@@ -1,33 +1,33 @@
-"""BERT's vectors of the pieces, tuned or frozen, or as they were computed before.
+"""BERT's vectors of word pieces: fine-tuned, frozen, or precomputed.
 
-The model itself is given: `transformers.BertModel`, or any other that is called as it is.
+The model is passed in: `transformers.BertModel`, or any other with the same call signature.
 """
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, cat, is_grad_enabled, nn, no_grad, split
 
 Windows = tuple[Int[Tensor, "windows length"], Bool[Tensor, "windows length"]]
-"""Piece ids, and which of them are real."""
-MOST = 16_384
-"""Pieces that are read at once where nothing is learned: a sentence may have any number."""
+"""Piece ids, and a mask that is True for real pieces."""
+MAX_PIECES = 16_384
+"""Maximum number of pieces per call without gradients: a sentence may have any number."""
 
 
 class Bert(nn.Module):
-    """The last layer of BERT at every piece, windows one after another: rows = windows * length.
+    """Last layer of BERT at every piece, with windows concatenated: rows = windows * length.
 
-    Yang & Xu (2020), section IV. Dropout is that of the model's own configuration.
+    Yang & Xu (2020), section IV. Dropout is that of the model's configuration.
     """
 
     def __init__(self, *, bert: nn.Module, dim: int):
         super().__init__()
         self.output_size = dim
-        self.bert = bert.train()  # transformers hands it over in eval mode, and Lightning changes no mode
+        self.bert = bert.train()  # transformers returns models in eval mode, and Lightning changes no mode
 
     def forward(self, windows: Windows) -> Float[Tensor, "rows size"]:
         pieces, mask = windows
-        if pieces.numel() > MOST and not is_grad_enabled():
-            some = max(1, MOST // pieces.shape[1])
-            parts = zip(split(pieces, some), split(mask, some), strict=True)
+        if pieces.numel() > MAX_PIECES and not is_grad_enabled():
+            windows_per_call = max(1, MAX_PIECES // pieces.shape[1])
+            parts = zip(split(pieces, windows_per_call), split(mask, windows_per_call), strict=True)
             return cat(
                 [self.bert(input_ids=ids, attention_mask=real)[0].flatten(0, 1) for ids, real in parts]
             )
@@ -35,7 +35,7 @@ class Bert(nn.Module):
 
 
 class FrozenBert(Bert):
-    """The same without dropout and without gradient: the weights stay as they are."""
+    """`Bert` without dropout and gradients."""
 
     def __init__(self, *, bert: nn.Module, dim: int):
         super().__init__(bert=bert, dim=dim)
@@ -53,7 +53,7 @@ class FrozenBert(Bert):
 
 
 class GivenVectors(nn.Module):
-    """Vectors that come with the batch."""
+    """Identity, for precomputed vectors in the batch."""
 
     def __init__(self, *, dim: int):
         super().__init__()

@@ -1,7 +1,7 @@
-"""A word's vector from its characters, one per distinct form of a batch.
+"""Word vectors from characters, one per distinct form of a batch.
 
-Id 0 is padding, 1 the unknown character. A form has at least one character, and its padding stands at the
-right; how long that is changes no vector.
+Id 0 is padding, 1 the unknown character. A form has at least one character and is padded on the right; the amount of
+padding does not change its vector.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ PADDING = 0
 
 
 def char_embedding(num_chars: int, dim: int) -> nn.Embedding:
-    """Trained vectors from `uniform_vectors`; that of padding is 0 and stays so."""
+    """Trained vectors, initialized by `uniform_vectors`; that of padding stays 0."""
     vectors = uniform_vectors(num_chars, dim)
     embedding = nn.Embedding(num_chars, dim, padding_idx=PADDING)
     with torch.no_grad():
@@ -28,13 +28,14 @@ def char_embedding(num_chars: int, dim: int) -> nn.Embedding:
 
 
 def max_over_time(
-    x: Float[Tensor, "forms time size"], taking_part: Bool[Tensor, "forms time"]
+    x: Float[Tensor, "forms time size"], mask: Bool[Tensor, "forms time"]
 ) -> Float[Tensor, "forms size"]:
-    return x.masked_fill(~taking_part[..., None], -torch.inf).amax(1)
+    """Maximum over the positions where the mask is True."""
+    return x.masked_fill(~mask[..., None], -torch.inf).amax(1)
 
 
 def convolution(dim: int, num_filters: int, width: int) -> nn.Conv1d:
-    """Glorot-uniform weights and no bias at first (Ma & Hovy 2016, section 3.1)."""
+    """Convolution with Glorot-uniform weights and zero bias (Ma & Hovy 2016, section 3.1)."""
     layer = nn.Conv1d(dim, num_filters, width, padding=width // 2)
     assert layer.bias is not None
     nn.init.xavier_uniform_(layer.weight)
@@ -45,9 +46,9 @@ def convolution(dim: int, num_filters: int, width: int) -> nn.Conv1d:
 class CharCNN(nn.Module):
     """Convolutions over the embedded characters, no non-linearity, max over time (Ma & Hovy 2016, 2.1, 3.1).
 
-    `num_filters` per width; the vector joins the widths in their order. A form's windows are those it has
-    alone, with width // 2 zeros at either end: one per character, and one more where the width is even. Those
-    that only a longer form in the batch makes room for take no part. `dropout` is on the embeddings.
+    `num_filters` per width; the vector concatenates the widths in order. The windows of a form are those it has
+    without batch padding, with width // 2 zeros at either end: one per character, plus one if the width is even.
+    Windows in the batch padding are masked. `dropout` is on the embeddings.
     """
 
     def __init__(self, *, num_chars: int, dim: int, num_filters: int, widths: Sequence[int], dropout: float):
@@ -69,13 +70,13 @@ class CharCNN(nn.Module):
         for width, layer in zip(self.widths, self.convolutions, strict=True):
             windows = layer(chars).transpose(1, 2)
             num_windows = lengths + (width + 1) % 2
-            taking_part = torch.arange(windows.shape[1], device=ids.device) < num_windows[:, None]
-            maxima.append(max_over_time(windows, taking_part))
+            mask = torch.arange(windows.shape[1], device=ids.device) < num_windows[:, None]
+            maxima.append(max_over_time(windows, mask))
         return torch.cat(maxima, dim=1)
 
 
 class LastState(nn.Module):
-    """The state in which each direction ends: at the last character and at the first (Lample et al. 2016)."""
+    """Last state of each direction: at the last and at the first character (Lample et al. 2016)."""
 
     def forward(
         self, states: Float[Tensor, "forms length size"], lengths: Int[Tensor, " forms"]
@@ -86,7 +87,7 @@ class LastState(nn.Module):
 
 
 class MaxOverTime(nn.Module):
-    """The maximum of each unit over the characters (Zukov-Gregoric et al. 2018)."""
+    """Maximum of each unit over the characters (Zukov-Gregoric et al. 2018)."""
 
     def forward(
         self, states: Float[Tensor, "forms length size"], lengths: Int[Tensor, " forms"]
@@ -97,7 +98,7 @@ class MaxOverTime(nn.Module):
 class CharBiLSTM(nn.Module):
     """A BiLSTM over the embedded characters, `hidden_size` per direction (Lample et al. 2016, section 4.1).
 
-    `pool(states, lengths)` makes one vector of a form's states: `LastState` or `MaxOverTime`.
+    `pool(states, lengths)` reduces the states of a form to one vector: `LastState` or `MaxOverTime`.
     """
 
     def __init__(self, *, num_chars: int, dim: int, hidden_size: int, pool: nn.Module):

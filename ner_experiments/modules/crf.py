@@ -1,33 +1,37 @@
 """The linear-chain conditional random field: loss, Viterbi decoding and posterior marginals."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
 from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
+    Mask,
+    Scores,
+    Spans,
+    Tags,
     Transitions,
     at_least_float32,
     check_inputs,
     viterbi,
 )
-from ner_experiments.modules.forward_backward import marginals, negative_log_likelihood, of_chain
+from ner_experiments.modules.forward_backward import marginals, negative_log_likelihood, span_probabilities
 
 
 class CRF(nn.Module):
     """p(y | x) is proportional to exp(sum_{i=1..n} f[i, y_i] + sum_{i=0..n} A[y_i, y_{i+1}]).
 
-    Yang & Xu (2020), eq. 9 and 10; Lample et al. (2016). y_0 and y_{n+1} stand for the start and the end of
-    the sentence; their transitions are `start` and `end`. `transitions[i, j]` is the score of tag j after
-    tag i. All three begin uniform in [-0.1, 0.1].
+    Yang & Xu (2020), eq. 9 and 10; Lample et al. (2016). y_0 and y_{n+1} denote the start and the end of the sentence;
+    their transitions are `start` and `end`. `transitions[i, j]` is the score of tag j after tag i. All three are
+    initialized uniformly in [-0.1, 0.1].
 
-    With `constrained`, the tag sequences that `allowed` does not permit have probability 0 in the loss, in
-    decoding and in the marginals. Gold tags must then be permitted: the loss does not look, since a GPU would
-    have to be waited for, and is some 1e30 if they are not.
+    With `constrained`, tag sequences that `allowed` does not permit have probability 0 in the loss, in decoding and in
+    the marginals. Gold tags must then be permitted. The loss does not check this, which would make a GPU sync; it is
+    about 1e30 for forbidden gold tags.
 
-    A `tagger.Decoder`. Computes in float32 at least, under autocast too.
+    Implements `decoding.Decoder`.
     """
 
     def __init__(self, *, num_tags: int, allowed: Allowed | None = None, constrained: bool = False):
@@ -41,50 +45,34 @@ class CRF(nn.Module):
         for parameter in self.parameters():
             nn.init.uniform_(parameter, -0.1, 0.1)
 
-    def loss(
-        self,
-        scores: Float[Tensor, "batch time tags"],
-        tags: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"],
-    ) -> Float[Tensor, ""]:
-        """-log p(tags | scores), the mean over the sentences of the batch."""
+    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+        """-log p(tags | scores), averaged over the sentences of the batch."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         scores = at_least_float32(scores)
-        return negative_log_likelihood(scores, tags, mask, self.scored(scores.dtype))
+        return negative_log_likelihood(scores, tags, mask, self.constrained_transitions(scores.dtype))
 
-    def decode(
-        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-    ) -> Int[Tensor, "batch time"]:
-        """The most probable tags, 0 where mask is False; of equals, as `viterbi` says."""
+    def decode(self, scores: Scores, mask: Mask) -> Tags:
+        """Most probable tags, 0 at padding; ties are broken as in `viterbi`."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
         scores = at_least_float32(scores)
-        return viterbi(scores, mask, self.scored(scores.dtype))
+        return viterbi(scores, mask, self.constrained_transitions(scores.dtype))
 
-    def marginals(
-        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-    ) -> Float[Tensor, "batch time tags"]:
-        """p(y_i = tag | scores) of each token, 0 where mask is False; differentiable."""
+    def marginals(self, scores: Scores, mask: Mask) -> Scores:
+        """p(y_i = tag | scores), 0 at padding; differentiable."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
         scores = at_least_float32(scores)
-        return marginals(scores, mask, self.scored(scores.dtype))
+        return marginals(scores, mask, self.constrained_transitions(scores.dtype))
 
     def span_probabilities(
-        self,
-        scores: Float[Tensor, "batch time tags"],
-        tags: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"],
-        spans: Int[Tensor, "spans 3"],
+        self, scores: Scores, tags: Tags, mask: Mask, spans: Spans
     ) -> Float[Tensor, " spans"]:
-        """p(y_i = tags_i of all i from start to end - 1 | scores) of each span (sentence, start, end).
-
-        Exact, for any other tags of the other tokens: see `of_chain`.
-        """
+        """p(y_i = tags_i for all i in the span | scores), exact: see `forward_backward.span_probabilities`."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         scores = at_least_float32(scores)
-        return of_chain(scores, tags, mask, spans, self.scored(scores.dtype))
+        return span_probabilities(scores, tags, mask, spans, self.constrained_transitions(scores.dtype))
 
-    def scored(self, dtype: torch.dtype) -> Transitions:
-        """The transitions as they count: with the constraints, if there are any."""
+    def constrained_transitions(self, dtype: torch.dtype) -> Transitions:
+        """The transitions in this type, with the hard constraints if there are any."""
         transitions = Transitions(self.start, self.transitions, self.end)
         if transitions.start.dtype != dtype:
             transitions = Transitions(*(part.to(dtype) for part in transitions))

@@ -1,4 +1,4 @@
-"""What the decoders share: the constraints of a tag scheme, Viterbi, and the care their inputs need."""
+"""What decoders share: their signature, transitions and hard constraints, Viterbi decoding and input checks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
@@ -9,13 +9,45 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.kernels import cpu, cuda
 
+Scores = Float[Tensor, "batch time tags"]
+Tags = Int[Tensor, "batch time"]
+Mask = Bool[Tensor, "batch time"]
+"""True for real tokens, which precede padding. Every sentence has at least one."""
+Spans = Int[Tensor, "spans 3"]
+"""Sentence index, first token, and the token after the last; no span is empty."""
 FORBIDDEN = -1e30
-"""Score of what is forbidden: its probability is exactly 0, and unlike -inf it makes no NaN (inf - inf)."""
+"""Score of a forbidden transition: its probability is exactly 0 and, unlike -inf, it yields no NaN (inf - inf)."""
+
+
+@runtime_checkable
+class Decoder(Protocol):
+    """A decoder: `crf.CRF` or `softmax.Softmax`.
+
+    Scores and tags may hold anything at padding. Decoders compute in float32 or float64, under autocast too.
+    """
+
+    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+        """Negative log-likelihood of the tags; its reduction is the decoder's."""
+        ...
+
+    def decode(self, scores: Scores, mask: Mask) -> Tags:
+        """Most probable tags, 0 at padding."""
+        ...
+
+    def marginals(self, scores: Scores, mask: Mask) -> Scores:
+        """p(y_i = tag | scores), 0 at padding; differentiable."""
+        ...
+
+    def span_probabilities(
+        self, scores: Scores, tags: Tags, mask: Mask, spans: Spans
+    ) -> Float[Tensor, " spans"]:
+        """p(y_i = tags_i for all i in the span | scores), summed over the tags of all other tokens."""
+        ...
 
 
 @runtime_checkable
 class Allowed(Protocol):
-    """What a tag scheme permits: i may open a sentence, j may follow i (`pairs[i][j]`), i may close it."""
+    """Transitions that a tag scheme permits: tag i first, tag j after tag i (`pairs[i][j]`), tag i last."""
 
     @property
     def start(self) -> Sequence[bool] | Tensor: ...
@@ -26,7 +58,7 @@ class Allowed(Protocol):
 
 
 class Transitions(NamedTuple):
-    """Scores of opening a sentence with a tag, of a tag (row) followed by another (column), of closing it."""
+    """Scores of a sentence's first tag, of a tag (row) followed by a tag (column), and of its last tag."""
 
     start: Float[Tensor, " tags"]
     pairs: Float[Tensor, "tags tags"]
@@ -34,9 +66,9 @@ class Transitions(NamedTuple):
 
 
 class HardConstraints(nn.Module):
-    """Sets the transitions that a tag scheme does not permit to `FORBIDDEN`.
+    """Set the transitions that a tag scheme does not permit to `FORBIDDEN`.
 
-    Not part of the state dict: weights trained without constraints can be decoded with them.
+    The masks are not part of the state dict, so weights trained without constraints can be decoded with them.
     """
 
     start: Bool[Tensor, " tags"]
@@ -64,27 +96,23 @@ class HardConstraints(nn.Module):
         )
 
 
-def viterbi(
-    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
-) -> Int[Tensor, "batch time"]:
-    """The tags with the largest sum of scores and transitions, 0 where mask is False.
+def viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
+    """Tags with the largest sum of scores and transitions, 0 at padding.
 
-    Of equally good sequences, the one whose last tag has the lowest number, then its last but one, and so on.
+    Among equally good sequences, the one with the lowest last tag, then the lowest second to last, and so on.
     """
-    if cpu.numba_serves(scores):
+    if cpu.supports_crf(scores):
         return cpu.viterbi(scores, mask, *transitions)
-    if cuda.crf_serves(scores):
+    if cuda.supports_crf(scores):
         return cuda.viterbi(scores, mask, *transitions)
     return plain_viterbi(scores, mask, transitions)
 
 
 @torch.no_grad()
-def plain_viterbi(
-    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], transitions: Transitions
-) -> Int[Tensor, "batch time"]:
-    """`viterbi` without its kernel."""
-    scores = centred(scores, mask)
-    # Batch last: twice as fast on a CPU; maxima without indices: four times. The way back needs few indices.
+def plain_viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
+    """`viterbi` in PyTorch, without back-pointers: the backward pass repeats the argmax along the path only."""
+    scores = center(scores, mask)
+    # Batch last is twice as fast on a CPU, and maxima without indices four times.
     by_token = scores.permute(1, 2, 0).contiguous().unbind(0)
     real = mask.t().unbind(0)
     best = [transitions.start.unsqueeze(1) + by_token[0]]
@@ -100,7 +128,7 @@ def plain_viterbi(
 
 
 def check_inputs(scores: Tensor, *, num_tags: int, mask: Tensor, tags: Tensor | None = None) -> None:
-    """Refuses what would broadcast into a wrong number; looks at shapes only, so a GPU is not waited for."""
+    """Raise ValueError for shapes that would broadcast to a wrong result. Reads no values, so a GPU need not sync."""
     shape = scores.shape
     if len(shape) != 3 or shape[2] != num_tags or 0 in shape:
         raise ValueError(
@@ -118,13 +146,11 @@ def check_inputs(scores: Tensor, *, num_tags: int, mask: Tensor, tags: Tensor | 
             )
 
 
-def centred(
-    scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-) -> Float[Tensor, "batch time tags"]:
-    """The scores in float32 at least, each token's largest moved to 0, and 0 at padding.
+def center(scores: Scores, mask: Mask) -> Scores:
+    """Scores in at least float32, with each token's largest moved to 0, and 0 at padding.
 
-    A constant added to all tags of a token changes no probability; without it the sums over a sentence grow
-    until float32 rounds the differences away.
+    A constant added to all scores of a token changes no probability. Without centering, the sums over a long sentence
+    grow until float32 rounds away the differences between tags.
     """
     scores = at_least_float32(scores).masked_fill(~mask.unsqueeze(2), 0)
     return scores - scores.detach().amax(2, keepdim=True)

@@ -1,4 +1,4 @@
-"""Features connected straight to the tag scores: Huang, Xu & Yu (2015), section 4.2.4 and figure 8."""
+"""Features connected directly to the tag scores: Huang, Xu & Yu (2015), section 4.2.4 and figure 8."""
 
 import torch
 from jaxtyping import Float, Int
@@ -8,11 +8,11 @@ from ner_experiments.modules.checks import check_sizes
 
 
 class SparseScores(nn.Module):
-    """Scores of the tags: the sum of the weights of a row's features. All weights start at 0.
+    """Tag scores of a row: the sum of the weights of its features. All weights start at 0.
 
-    Features are numbered from 1; 0 is no feature. With `sparse` the gradient holds the rows of the batch's
-    features only, so that a step of SGD does not go through all weights. It comes to the same, but neither
-    Adam nor weight decay nor gradient clipping takes such gradients (torch 2.13).
+    Features are numbered from 1; 0 is no feature. With `sparse` the gradient has rows for the features of the batch
+    only, so that a step of SGD does not visit all weights. The result is the same, but Adam, weight decay and gradient
+    clipping do not support such gradients (torch 2.13).
     """
 
     def __init__(self, *, num_features: int, num_tags: int, sparse: bool = False):

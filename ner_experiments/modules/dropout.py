@@ -1,4 +1,4 @@
-"""Dropout: of each number by itself, and with a mask that the time steps of a sentence share."""
+"""Dropout: with independent elements, and with one mask for all time steps of a sentence."""
 
 import torch
 from jaxtyping import Float, Int
@@ -10,25 +10,25 @@ RESOLUTION = 1 << 16
 
 
 class Dropout(nn.Dropout):
-    """`nn.Dropout`, four times as fast on a CPU: there p is rounded to a multiple of 2^-16."""
+    """`nn.Dropout`, four times as fast on a CPU, where p is rounded to a multiple of 2^-16."""
 
     def forward(self, input: Float[Tensor, "*any"]) -> Float[Tensor, "*any"]:
         dropped = round(self.p * RESOLUTION)
         if not self.training or not input.is_cpu or dropped in (0, RESOLUTION):
             return super().forward(input)
-        kept = random_shorts(input.numel()).view(input.shape) >= dropped - RESOLUTION // 2
-        return input * kept.to(input.dtype).mul_(RESOLUTION / (RESOLUTION - dropped))
+        mask = random_shorts(input.numel()).view(input.shape) >= dropped - RESOLUTION // 2
+        return input * mask.to(input.dtype).mul_(RESOLUTION / (RESOLUTION - dropped))
 
 
 def random_shorts(number: int) -> Int[Tensor, " number"]:
-    """All 2^16 equally likely. A generator's step makes four of them."""
+    """Uniform random int16 numbers; one 64-bit step of the generator yields four."""
     return torch.empty(-(-number // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)[:number]
 
 
 class VariationalDropout(nn.Module):
     """Dropout with one mask per sentence, shared by its time steps (Gal & Ghahramani 2016).
 
-    What is kept is divided by 1 - p, so that the mean is that of evaluation, where nothing is dropped.
+    Elements that are not dropped are divided by 1 - p, so that their mean equals that in evaluation mode.
     """
 
     def __init__(self, p: float):

@@ -14,12 +14,12 @@ PADDING = 0
 class TypedCharCNN(nn.Module):
     """Convolutions over [character ; type], no bias, no non-linearity, and the maximum over all positions.
 
-    Row i of `types` is the one-hot type of character i, all False if it has none. As released, words are
-    padded to `length` characters, and padding is a character like others: its vector is trained, and its
-    windows take part in the maximum. A window of width w begins at one of length - w + 1 positions.
-    `num_filters` is per width; the vector joins the widths in their order.
+    Row i of `types` is the one-hot type of character i, all False if it has none. As in the released code, words are
+    padded to `length` characters and padding is an ordinary character: its vector is trained, and its windows count in
+    the maximum. A window of width w starts at one of length - w + 1 positions. `num_filters` is per width; the vector
+    concatenates the widths in order.
 
-    Weights start Glorot-uniform, the character vectors normal with deviation 0.1, as released.
+    Weights are Glorot-uniform and character vectors normal with standard deviation 0.1, as in the released code.
     """
 
     types: Tensor
@@ -48,7 +48,7 @@ class TypedCharCNN(nn.Module):
             nn.init.xavier_uniform_(layer.weight)
             self.convolutions.append(layer)
 
-    def forward(self, ids: Int[Tensor, "forms given"]) -> Float[Tensor, "forms size"]:
+    def forward(self, ids: Int[Tensor, "forms chars"]) -> Float[Tensor, "forms size"]:
         missing = self.length - ids.shape[1]
         assert missing >= 0, "the input cuts words at `length` characters"
         ids = nn.functional.pad(ids, (0, missing), value=PADDING)
@@ -58,9 +58,9 @@ class TypedCharCNN(nn.Module):
 
 
 class KnownWords(nn.Module):
-    """The rows of `vectors` as they are, and a trained one for word 0, the unknown word; row 0 is not used.
+    """Frozen rows of `vectors`, and one trained vector for word 0, the unknown word; row 0 is not used.
 
-    The trained vector starts normal with deviation 0.1, as released.
+    The trained vector is initialized from a normal distribution with standard deviation 0.1, as in the released code.
     """
 
     vectors: Tensor

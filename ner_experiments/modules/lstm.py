@@ -1,8 +1,7 @@
-"""LSTMs that run side by side: K units in one or both directions, with or without peepholes.
+"""Parallel LSTM units in one or both directions, with or without peepholes: `lstm_states`.
 
-On a CPU they are compiled kernels over sentences without padding (`lstm_steps`), or oneDNN's fused loop where
-that is faster; on a GPU small units are Triton kernels (`lstm_cuda`); otherwise all take a time step in one
-batched product. All compute the same, to rounding.
+On a CPU, numba kernels over sentences without padding, or oneDNN's fused loop where that is faster; on a GPU, Triton
+kernels for small units; otherwise one batched product per time step. All are equal up to rounding.
 """
 
 from typing import NamedTuple
@@ -15,42 +14,20 @@ from ner_experiments.modules.kernels import cpu, cuda
 from ner_experiments.modules.kernels.cpu import Tokens
 
 
-class Bounds(NamedTuple):
-    """From where on oneDNN's kernels are faster than ours, as measured with AVX-512."""
-
-    share: float
-    """Of real tokens in a batch: theirs work on padding too."""
-    size: int
-    """Of a unit: they take one unit at a time, ours take all."""
-
-
-TRAINING, DECODING = Bounds(0.9, 256), Bounds(0.8, 64)
-
-
 class Weights(NamedTuple):
-    """i, f, o = sigmoid(W h_{t-1} + U x_t + b), g = tanh(W h_{t-1} + U x_t + b); in the order i f g o."""
+    """U (input), W (recurrent), b: i, f, o = sigmoid(W h_{t-1} + U x_t + b), g = tanh(W h_{t-1} + U x_t + b).
+
+    Rows are the gates in PyTorch's order, i f g o.
+    """
 
     input: Float[Tensor, "directions units gates in"]
     recurrent: Float[Tensor, "directions units gates size"]
     biases: Float[Tensor, "directions units gates"]
     peepholes: Float[Tensor, "directions units 3 size"] | None = None
-    """From c_{t-1} to i and f, and from c_t to o."""
+    """Diagonal weights from c_{t-1} to i and f, and from c_t to o."""
 
 
-def reverse(
-    x: Float[Tensor, "batch time size"], lengths: Int[Tensor, " batch"]
-) -> Float[Tensor, "batch time size"]:
-    """Each sentence back to front, its padding where it was; its own inverse."""
-    batch, time, size = x.shape
-    position = torch.arange(time, device=x.device)
-    mirrored = lengths[:, None] - 1 - position
-    position = torch.where(mirrored < 0, position, mirrored)
-    row = position + time * torch.arange(batch, device=x.device)[:, None]
-    # whole rows: torch.gather reads one number at a time, five times slower on a CPU
-    return x.reshape(batch * time, size).index_select(0, row.flatten()).view_as(x)
-
-
-def read(
+def lstm_states(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
@@ -58,52 +35,63 @@ def read(
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None = None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    """The states h from h_0 = c_0 = 0; W reads h_{t-1} times the mask.
+    """States h, with h_0 = c_0 = 0 and h_{t-1} multiplied by the mask wherever W reads it.
 
-    There is one x for each direction, or one for all of them. A direction that reads backwards begins with a
-    sentence's last token; its states stand where the tokens are that they belong to. At padding they are
-    finite and mean nothing.
+    x is one per direction or shared by all. A backward direction starts at each sentence's last token; its states are
+    at the positions of their tokens. States at padding are finite and undefined.
     """
-    if masks is None and stock_is_faster(x, lengths, weights):
-        return stock_read(x, lengths, weights, backwards)
-    if cpu.lstm_serves(x):
-        return compiled_read(x, lengths, weights, backwards, masks)
-    return padded_read(x, lengths, weights, backwards, masks)
+    if masks is None and onednn_is_faster(x, lengths, weights):
+        return onednn_states(x, lengths, weights, backwards)
+    if cpu.supports_lstm(x):
+        return numba_states(x, lengths, weights, backwards, masks)
+    return padded_states(x, lengths, weights, backwards, masks)
 
 
-def stock_is_faster(
+class Bounds(NamedTuple):
+    """Thresholds above which oneDNN is faster than the numba kernels, measured with AVX-512."""
+
+    token_share: float
+    """Share of real tokens in the batch: oneDNN computes padding too."""
+    size: int
+    """Size of a unit: oneDNN runs units one after another, the kernels run them together."""
+
+
+TRAINING, DECODING = Bounds(0.9, 256), Bounds(0.8, 64)
+
+
+def onednn_is_faster(
     x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], weights: Weights
 ) -> bool:
-    """Whether oneDNN's LSTM can compute this, in the weights' precision, and sooner than the kernels here."""
+    """Whether oneDNN's LSTM can compute this in the weights' precision, and faster than the numba kernels."""
     if weights.peepholes is not None or weights.recurrent.shape[-1] < bounds().size:
         return False
-    return cpu.lstm_serves(x) and not torch.is_autocast_enabled("cpu") and mostly_tokens(x, lengths)
+    return cpu.supports_lstm(x) and not torch.is_autocast_enabled("cpu") and has_little_padding(x, lengths)
 
 
-def mostly_tokens(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
-    return bool(lengths.sum() > bounds().share * x.shape[-3] * x.shape[-2])
+def has_little_padding(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
+    return bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
 
 
 def bounds() -> Bounds:
     return TRAINING if torch.is_grad_enabled() else DECODING
 
 
-def stock_read(
+def onednn_states(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
     backwards: tuple[bool, ...],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """By the function behind `nn.LSTM`, which has two biases for a gate."""
+    """States by the function behind `nn.LSTM`, which has two biases per gate."""
     directions, units, rows, size = weights.recurrent.shape
-    x = turned(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
+    x = reverse_directions(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
     no_bias, start = weights.biases.new_zeros(rows), x.new_zeros(1, len(lengths), size)
-    # unbind: the gradient of weights[d, k] would be as large as weights, for each unit
-    of_units = [*zip(*(part.flatten(0, 1).unbind() for part in weights[:3]), strict=True)]
+    # unbind: the gradient of weights[d, k] would have the size of weights, for each unit
+    unit_weights = [*zip(*(part.flatten(0, 1).unbind() for part in weights[:3]), strict=True)]
     states = []
     for unit in range(units):
         for direction, back in enumerate(backwards):
-            parts = (*of_units[direction * units + unit], no_bias)
+            parts = (*unit_weights[direction * units + unit], no_bias)
             train = torch.is_grad_enabled()
             h, _, _ = torch.lstm(x[direction], (start, start), parts, True, 1, 0.0, train, False, True)
             states.append(reverse(h, lengths) if back else h)
@@ -111,7 +99,7 @@ def stock_read(
     return together.view(*together.shape[:2], units, directions, size).movedim(3, 0)
 
 
-def compiled_read(
+def numba_states(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
@@ -121,62 +109,92 @@ def compiled_read(
     _, units, _, size = weights.recurrent.shape
     tokens = Tokens(lengths, x.shape[2], backwards)
     blocks = cpu.num_blocks(units, size)
-    into, biases = (in_blocks(part, blocks) for part in (weights.input, weights.biases[..., None]))
+    input_weights, biases = (in_blocks(part, blocks) for part in (weights.input, weights.biases[..., None]))
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
-    states = cpu.steps(
-        tokens.of(x).to(dtype),
-        into.to(dtype),
+    states = cpu.lstm_states(
+        tokens.pack(x).to(dtype),
+        input_weights.to(dtype),
         biases[..., 0].to(dtype),
         weights.recurrent,
         tokens,
         peepholes=None if weights.peepholes is None else weights.peepholes.transpose(1, 2).flatten(2),
         masks=None if masks is None else masks.transpose(1, 2).flatten(2),
     )
-    padded = tokens.padded(states)
+    padded = tokens.pad(states)
     return padded.view(*padded.shape[:3], units, -1)
 
 
 def in_blocks(
     weights: Float[Tensor, "directions units gates in"], blocks: int
 ) -> Float[Tensor, "blocks gates_of_block in"]:
-    """Gate by gate, all units of a block in each."""
+    """Rows arranged by block of units: gates i f g o, each of all units of the block."""
     directions, units, rows, size = weights.shape
     gates = weights.view(directions, blocks, units // blocks, 4, rows // 4, size).transpose(2, 3)
     return gates.reshape(directions * blocks, -1, size)
 
 
-def padded_read(
+def padded_states(
     x: Float[Tensor, "inputs batch time in"],
     lengths: Int[Tensor, " batch"],
     weights: Weights,
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    gates = gates_of(x, weights)
-    if not cuda.lstm_serves(gates, weights.recurrent):
-        turn, carry = backwards, plain_carry
-    else:  # whose second direction is always the other way
-        turn, carry = backwards if len(gates) == 1 else (False, False), cuda_carry
+    """States from padded sentences, by Triton kernels on a GPU if the units fit, else by `recurrence`."""
+    gates = input_gates(x, weights)
+    triton = cuda.supports_lstm(gates, weights.recurrent)
+    # the kernels read a second direction backward themselves
+    reversed_before = (False, False) if triton and len(gates) == 2 else backwards
+    gates = reverse_directions(gates, lengths, reversed_before)
     with torch.autocast(x.device.type, enabled=False):  # it would round the states at every step
-        states = carry(turned(gates, lengths, turn), weights, masks, lengths)
-    return turned(states, lengths, turn)
+        if triton:
+            states = cuda.lstm_states(gates, weights.recurrent, weights.peepholes, masks, lengths)
+        else:
+            states = recurrence(gates, weights, masks)
+    return reverse_directions(states, lengths, reversed_before)
 
 
-def gates_of(
+def input_gates(
     x: Float[Tensor, "inputs batch time in"], weights: Weights
 ) -> Float[Tensor, "directions batch time units gates"]:
-    """What x gives the gates, U x_t + b, in the precision of the states."""
+    """Input part of the gates, U x_t + b, in the precision of the states."""
     directions, units, rows, _ = weights.input.shape
     x = x.expand(directions, -1, -1, -1)
     gates = torch.baddbmm(weights.biases.flatten(1)[:, None], x.flatten(1, 2), weights.input.flatten(1, 2).mT)
     return gates.view(*x.shape[:3], units, rows).to(weights.recurrent.dtype)
 
 
-def turned(
+def recurrence(
+    gates: Float[Tensor, "directions batch time units gates"],
+    weights: Weights,
+    masks: Float[Tensor, "directions units batch size"] | None,
+) -> Float[Tensor, "directions batch time units size"]:
+    """States of all units from left to right, padding included: one batched product per time step."""
+    directions, batch, _, units, _ = gates.shape
+    matrices = weights.recurrent.flatten(0, 1).mT
+    peepholes = gates.new_zeros(3, 1, 1, 1)
+    if weights.peepholes is not None:
+        peepholes = weights.peepholes.flatten(0, 1).transpose(0, 1)[:, :, None]
+    h = c = gates.new_zeros(directions * units, batch, matrices.shape[1])
+    mask = torch.ones_like(h) if masks is None else masks.flatten(0, 1)
+    states = []
+    # unbind: the gradient of gates[:, :, t] would have the size of gates, at each step
+    for now in gates.unbind(2):
+        sums = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, matrices)
+        i, f, g, o = sums.chunk(4, dim=-1)
+        i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
+        c = f * c + i * g.tanh()
+        h = (o + peepholes[2] * c).sigmoid() * c.tanh()
+        states.append(h.view(directions, units, batch, -1).transpose(1, 2))
+    return torch.stack(states, dim=2)
+
+
+def reverse_directions(
     x: Float[Tensor, "directions batch time units size"],
     lengths: Int[Tensor, " batch"],
     backwards: tuple[bool, ...],
 ) -> Float[Tensor, "directions batch time units size"]:
+    """x with the sentences of backward directions reversed."""
     if not any(backwards):
         return x
     sentences = (
@@ -186,36 +204,14 @@ def turned(
     return torch.stack(list(sentences))
 
 
-def cuda_carry(
-    gates: Float[Tensor, "directions batch time units gates"],
-    weights: Weights,
-    masks: Float[Tensor, "directions units batch size"] | None,
-    lengths: Int[Tensor, " batch"],
-) -> Float[Tensor, "directions batch time units size"]:
-    return cuda.steps(gates, weights.recurrent, weights.peepholes, masks, lengths)
-
-
-def plain_carry(
-    gates: Float[Tensor, "directions batch time units gates"],
-    weights: Weights,
-    masks: Float[Tensor, "directions units batch size"] | None,
-    lengths: Int[Tensor, " batch"],
-) -> Float[Tensor, "directions batch time units size"]:
-    """All from left to right, padding and all."""
-    directions, batch, _, units, _ = gates.shape
-    matrices = weights.recurrent.flatten(0, 1).mT
-    peepholes = gates.new_zeros(3, 1, 1, 1)
-    if weights.peepholes is not None:
-        peepholes = weights.peepholes.flatten(0, 1).transpose(0, 1)[:, :, None]
-    h = c = gates.new_zeros(directions * units, batch, matrices.shape[1])
-    mask = torch.ones_like(h) if masks is None else masks.flatten(0, 1)
-    states = []
-    # unbind: the gradient of gates[:, :, t] would be as large as gates, at each step
-    for now in gates.unbind(2):
-        sums = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, matrices)
-        i, f, g, o = sums.chunk(4, dim=-1)
-        i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
-        c = f * c + i * g.tanh()
-        h = (o + peepholes[2] * c).sigmoid() * c.tanh()
-        states.append(h.view(directions, units, batch, -1).transpose(1, 2))
-    return torch.stack(states, dim=2)
+def reverse(
+    x: Float[Tensor, "batch time size"], lengths: Int[Tensor, " batch"]
+) -> Float[Tensor, "batch time size"]:
+    """Each sentence reversed, with padding left in place; its own inverse."""
+    batch, time, size = x.shape
+    position = torch.arange(time, device=x.device)
+    mirrored = lengths[:, None] - 1 - position
+    position = torch.where(mirrored < 0, position, mirrored)
+    row = position + time * torch.arange(batch, device=x.device)[:, None]
+    # index_select copies rows; torch.gather copies single numbers, five times slower on a CPU
+    return x.reshape(batch * time, size).index_select(0, row.flatten()).view_as(x)

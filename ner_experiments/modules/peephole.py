@@ -1,4 +1,4 @@
-"""The LSTM with peepholes of Huang, Xu & Yu (2015), to be chosen wherever `nn.LSTM` is."""
+"""The LSTM with peepholes of Huang, Xu & Yu (2015), a `recurrent.Cell` like `nn.LSTM`."""
 
 from typing import Literal
 
@@ -7,11 +7,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
-from ner_experiments.modules.lstm import Weights, read
+from ner_experiments.modules.lstm import Weights, lstm_states
 
 
 class PeepholeLSTM(nn.Module):
-    """Layers of `PeepholeLayer`, built as `nn.LSTM(..., batch_first=True)` is."""
+    """Layers of `PeepholeLayer`, with the constructor of `nn.LSTM(..., batch_first=True)`."""
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, *, batch_first: Literal[True] = True
@@ -26,18 +26,17 @@ class PeepholeLSTM(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"], *, backwards: bool = False
     ) -> Float[Tensor, "batch time out"]:
-        """The states of the last layer."""
+        """States of the last layer."""
         for layer in self.layers:
             x = layer(x, lengths, backwards=backwards)
         return x
 
 
 class PeepholeLayer(nn.Module):
-    """An LSTM whose gates see the cell: i and f see c_{t-1}, o sees c_t, each unit its own (eq. 3).
+    """An LSTM with peepholes: i and f read c_{t-1}, o reads c_t, through diagonal weights (eq. 3).
 
-    `peepholes` holds the diagonals of W_ci, W_cf and W_co. Gates stand in PyTorch's order: input, forget,
-    cell, output. Weights start as those of `nn.LSTM`, uniform within 1 / sqrt(hidden_size); the paper does
-    not say.
+    `peepholes` holds the diagonals of W_ci, W_cf and W_co. Gates are in PyTorch's order: input, forget, cell, output.
+    Weights are initialized as in `nn.LSTM`, uniformly within 1 / sqrt(hidden_size); the paper does not specify it.
     """
 
     def __init__(self, *, input_size: int, hidden_size: int):
@@ -52,9 +51,9 @@ class PeepholeLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"], *, backwards: bool = False
     ) -> Float[Tensor, "batch time out"]:
-        return read(x[None], lengths, self.weights(), backwards=(backwards,))[0, :, :, 0]
+        return lstm_states(x[None], lengths, self.weights(), backwards=(backwards,))[0, :, :, 0]
 
     def weights(self) -> Weights:
-        """As of one unit in one direction."""
+        """The weights as one unit in one direction."""
         parts = (self.input_weight, self.state_weight, self.bias, self.peepholes)
         return Weights(*(part[None, None] for part in parts))

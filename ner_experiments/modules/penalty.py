@@ -1,4 +1,4 @@
-"""Terms that are added to the loss and look at the model's weights only."""
+"""Regularization terms: functions of the model's weights that are added to the loss."""
 
 from typing import Protocol, cast
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class HasParallelUnits(Protocol):
-    """What the penalty needs of a model; `ParallelBiLSTM` has it."""
+    """Interface that the penalty needs of a model, such as `ParallelBiLSTM`."""
 
     def recurrent_candidates(self) -> Float[Tensor, "directions units size"]: ...
 
@@ -16,11 +16,11 @@ class HasParallelUnits(Protocol):
 class OrthogonalityPenalty:
     """weight * sum over both directions of || Phi Phi^T - I ||_F^2, where row k of Phi is unit k's vec(W_c).
 
-    Zukov-Gregoric et al. (2018), eq. 1; W_c leads from the hidden state to the candidate of the cell update.
-    The paper does not say over what its sum runs: reading, over the directions, each with its own Phi.
+    Zukov-Gregoric et al. (2018), eq. 1; W_c are the weights from the hidden state to the candidate of the cell update.
+    The paper does not say what its sum ranges over. Reading: the directions, each with its own Phi.
 
-    The diagonal counts, so that each vec(W_c) is also drawn to norm 1. Glorot's start gives units of size n a
-    squared norm near n, hence K units a penalty near weight * 2 K (n - 1)^2: some 1,270 for 16 x 64 and 0.01.
+    The diagonal is included, so each vec(W_c) is also pulled toward norm 1. Glorot initialization gives units of size n
+    a squared norm near n, hence K units an initial penalty near weight * 2 K (n - 1)^2: 1,270 for 16 x 64 and 0.01.
     """
 
     def __init__(self, *, weight: float):
@@ -29,13 +29,13 @@ class OrthogonalityPenalty:
         self.weight = weight
 
     def __call__(self, model: nn.Module) -> Float[Tensor, ""]:
-        """Of the weights as they are now, differentiable; ValueError if the model has no parallel units."""
+        """Penalty of the current weights, differentiable; raises ValueError if the model has no parallel units."""
         try:
             candidates = cast(HasParallelUnits, model).recurrent_candidates
         except AttributeError:
             name = type(model).__name__
             raise ValueError(f"OrthogonalityPenalty needs parallel units, {name} has none") from None
         phi = candidates()
-        with torch.autocast(phi.device.type, enabled=False):  # in bfloat16, products near 1 are noise
+        with torch.autocast(phi.device.type, enabled=False):  # bfloat16 cannot resolve products near 1
             gram = phi @ phi.mT
         return self.weight * (gram - torch.eye(len(gram[0])).to(gram)).square().sum()

@@ -1,9 +1,9 @@
 """Recurrent layers over padded sentences: one direction, both directions, and stacks of either.
 
-A layer maps `(x, lengths)` to `"batch time out"` and has `output_size`. Padding stands after the sentence, so
-a layer that reads from left to right meets it only when the sentence is over; for the other direction the
-sentence is reversed and its padding left where it is. What the layers give at padded positions is finite and
-means nothing. Weights start as PyTorch's cells start them, uniform within 1 / sqrt(hidden_size).
+A layer maps `(x, lengths)` to `"batch time out"` and has `output_size`. Padding follows the sentence, so a forward
+layer meets it only after the last token; for the backward direction sentences are reversed and padding stays in place.
+Outputs at padding are finite and undefined. Weights are initialized as in PyTorch, uniformly within
+1 / sqrt(hidden_size).
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def run(
     *,
     backwards: bool,
 ) -> Float[Tensor, "batch time out"]:
-    """The states of a cell, which reads from a sentence's last token to its first if told so."""
+    """States of a cell, which reads each sentence from its last token to its first if `backwards`."""
     states, _ = cell(reverse(x, lengths) if backwards else x)
     return reverse(states, lengths) if backwards else states
 
@@ -43,23 +43,23 @@ def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Flo
 
 @run.register
 def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
-    """By oneDNN's or cuDNN's fused loop, or on a CPU, and where there is much padding, without padding."""
-    if not cpu.lstm_serves(x) or lstm.mostly_tokens(x, lengths):
+    """States by oneDNN's or cuDNN's fused loop; on a CPU and with much padding, by the numba kernels."""
+    if not cpu.supports_lstm(x) or lstm.has_little_padding(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
     for weights in weights_of(cell):
-        x = lstm.read(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
+        x = lstm.lstm_states(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
     return x
 
 
 def weights_of(cell: nn.LSTM) -> Iterator[lstm.Weights]:
-    """Of each layer, as of one unit in one direction."""
+    """Weights of each layer, as one unit in one direction."""
     for input_weight, state_weight, input_bias, state_bias in cell.all_weights:
         parts = (input_weight, state_weight, input_bias + state_bias)
         yield lstm.Weights(*(part[None, None] for part in parts))
 
 
 class UniRNN(nn.Module):
-    """Recurrent layers from left to right, or if told so from right to left."""
+    """Recurrent layers from left to right, or from right to left if called with `backwards`."""
 
     def __init__(self, *, input_size: int, hidden_size: int, num_layers: int = 1, cell: Cell = nn.LSTM):
         super().__init__()
@@ -76,8 +76,8 @@ class UniRNN(nn.Module):
 class BiRNN(nn.Module):
     """[h_fwd ; h_bwd] of a recurrent layer in each direction, `hidden_size` per direction.
 
-    Equal, to rounding, to a stock bidirectional layer over packed sequences, which on a CPU would leave
-    oneDNN's fused kernel.
+    Equal, up to rounding, to PyTorch's bidirectional layer over packed sequences, for which a CPU cannot use oneDNN's
+    fused kernel.
     """
 
     def __init__(self, *, input_size: int, hidden_size: int, cell: Cell = nn.LSTM):
@@ -89,12 +89,12 @@ class BiRNN(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        ahead = self.left_to_right(x, lengths)
-        return torch.cat([ahead, self.right_to_left(x, lengths, backwards=True)], dim=-1)
+        forward = self.left_to_right(x, lengths)
+        return torch.cat([forward, self.right_to_left(x, lengths, backwards=True)], dim=-1)
 
 
 class Block(nn.Module):
-    """`rnn(before(x))`: a recurrent layer and what its input passes through first, token by token."""
+    """`rnn(before(x))`: a recurrent layer behind a token-wise module."""
 
     def __init__(self, *, before: nn.Module, rnn: UniRNN | BiRNN):
         super().__init__()
@@ -111,7 +111,7 @@ class Block(nn.Module):
 def stack(
     rnn: type[UniRNN] | type[BiRNN], *, input_size: int, num_layers: int, hidden_size: int, dropout: float
 ) -> nn.ModuleList:
-    """Layers of which each fits on the one below, with dropout on the input of each."""
+    """Recurrent layers on top of each other, with dropout on the input of each."""
     check_sizes(num_layers=num_layers, hidden_size=hidden_size)
     check_rates(dropout=dropout)
     blocks = nn.ModuleList()

@@ -1,35 +1,39 @@
-"""The softmax decoder: each token's tag on its own, with or without a tag scheme's hard constraints."""
+"""The softmax decoder: independent tags given the scores, with or without the hard constraints of a tag scheme."""
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
 from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
+    Mask,
+    Scores,
+    Spans,
+    Tags,
     Transitions,
     at_least_float32,
-    centred,
+    center,
     check_inputs,
     viterbi,
 )
-from ner_experiments.modules.forward_backward import product
+from ner_experiments.modules.forward_backward import span_product
 
 REDUCTIONS = ("sentence", "token", "sum")
 
 
 class Softmax(nn.Module):
-    """p(y | x) = product over the tokens of softmax(scores of the token)[y_i].
+    """p(y | x) = prod_i softmax(scores[i])[y_i].
 
-    `reduction` says what the cross-entropy, summed over the tokens of the batch, is divided by: its sentences
-    ("sentence", the unit of the CRF's loss), its tokens ("token", Li et al. 2020) or nothing ("sum",
+    The loss is the cross-entropy summed over the tokens of the batch. `reduction` sets its divisor: the number of
+    sentences ("sentence", as in the CRF's loss), the number of tokens ("token", Li et al. 2020), or 1 ("sum",
     Zukov-Gregoric et al. 2018).
 
-    With `constrained`, decoding finds the most probable of the tag sequences that `allowed` permits; loss and
-    marginals stay those of single tokens.
+    With `constrained`, decoding returns the most probable of the tag sequences that `allowed` permits. Loss and
+    marginals remain those of independent tokens.
 
-    A `tagger.Decoder`. Computes in float32 at least, under autocast too.
+    Implements `decoding.Decoder`.
     """
 
     def __init__(
@@ -48,58 +52,44 @@ class Softmax(nn.Module):
         self.reduction = reduction
         self.constraints = HardConstraints(num_tags=num_tags, allowed=allowed) if constrained else None
 
-    def loss(
-        self,
-        scores: Float[Tensor, "batch time tags"],
-        tags: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"],
-    ) -> Float[Tensor, ""]:
-        """-log p(tags | scores), summed over the tokens and divided as `reduction` says."""
+    def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
+        """-log p(tags | scores), summed over the tokens and divided according to `reduction`."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
-        log_probabilities = centred(scores, mask).log_softmax(2)
+        log_probabilities = center(scores, mask).log_softmax(2)
         gold = log_probabilities.gather(2, tags.masked_fill(~mask, 0).unsqueeze(2)).squeeze(2)
         total = -gold.masked_fill(~mask, 0).sum()
         if self.reduction == "sentence":
             return total / len(scores)
         return total / mask.sum() if self.reduction == "token" else total
 
-    def decode(
-        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-    ) -> Int[Tensor, "batch time"]:
-        """The most probable tags, 0 where mask is False; of equals, the lowest (see `viterbi`)."""
+    def decode(self, scores: Scores, mask: Mask) -> Tags:
+        """Most probable tags, 0 at padding; ties go to the lowest tag (see `viterbi`)."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
-        transitions = self.scored(scores.dtype)
+        transitions = self.constrained_transitions(scores.dtype)
         if transitions is None:
             return scores.argmax(2).masked_fill(~mask, 0)
-        # what is centred differs from the log-probabilities by a constant for each token only
-        return viterbi(centred(scores, mask), mask, transitions)
+        # Centered scores differ from log-probabilities by a constant per token, which changes no argmax.
+        return viterbi(center(scores, mask), mask, transitions)
 
-    def scored(self, dtype: torch.dtype) -> Transitions | None:
-        """The transitions as they count in decoding, in float32 at least: 0 or forbidden; None without."""
-        if self.constraints is None:
-            return None
-        none = at_least_float32(torch.zeros(self.num_tags, dtype=dtype, device=self.constraints.start.device))
-        return self.constraints(Transitions(none, torch.diag(none), none))
-
-    def marginals(
-        self, scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"]
-    ) -> Float[Tensor, "batch time tags"]:
-        """The softmax of each token, 0 where mask is False; differentiable."""
+    def marginals(self, scores: Scores, mask: Mask) -> Scores:
+        """Softmax of each token, 0 at padding; differentiable."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask)
-        return centred(scores, mask).softmax(2) * mask.unsqueeze(2)
+        return center(scores, mask).softmax(2) * mask.unsqueeze(2)
 
     @torch.no_grad()
     def span_probabilities(
-        self,
-        scores: Float[Tensor, "batch time tags"],
-        tags: Int[Tensor, "batch time"],
-        mask: Bool[Tensor, "batch time"],
-        spans: Int[Tensor, "spans 3"],
+        self, scores: Scores, tags: Tags, mask: Mask, spans: Spans
     ) -> Float[Tensor, " spans"]:
-        """p(y_i = tags_i of all i from start to end - 1 | scores) of each span (sentence, start, end).
-
-        The product of its tokens' probabilities, since the tags are independent given the scores.
-        """
+        """Product of the tokens' probabilities over each span: tags are independent given the scores."""
         check_inputs(scores, num_tags=self.num_tags, mask=mask, tags=tags)
         chosen = tags.masked_fill(~mask, 0).unsqueeze(2)
-        return product(centred(scores, mask).log_softmax(2).gather(2, chosen).squeeze(2), spans)
+        return span_product(center(scores, mask).log_softmax(2).gather(2, chosen).squeeze(2), spans)
+
+    def constrained_transitions(self, dtype: torch.dtype) -> Transitions | None:
+        """Transition scores in decoding, in at least float32: 0 or `FORBIDDEN`; None without constraints."""
+        if self.constraints is None:
+            return None
+        zeros = at_least_float32(
+            torch.zeros(self.num_tags, dtype=dtype, device=self.constraints.start.device)
+        )
+        return self.constraints(Transitions(zeros, torch.diag(zeros), zeros))

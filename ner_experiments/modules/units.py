@@ -1,4 +1,4 @@
-"""K recurrent units that read one input and know nothing of each other, run together."""
+"""K independent recurrent units over one input, computed together."""
 
 from collections.abc import Callable
 
@@ -7,33 +7,33 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
-from ner_experiments.modules.lstm import Weights, read
+from ner_experiments.modules.lstm import Weights, lstm_states
 
 Init = Callable[[Float[Tensor, "size in"]], object]
-"""Fills one matrix in place."""
+"""Initializes one matrix in place."""
 
 
 def lstm_uniform_(matrix: Float[Tensor, "size in"]) -> None:
-    """As PyTorch starts its LSTM: uniform within 1 / sqrt(size), whatever the matrix reads."""
+    """PyTorch's initialization of LSTMs: uniform within 1 / sqrt(size), for input and recurrent weights alike."""
     bound = len(matrix) ** -0.5
     nn.init.uniform_(matrix, -bound, bound)
 
 
 class BiLSTMUnits(nn.Module):
-    """[h_fwd ; h_bwd] of K BiLSTMs of `unit_size` n per direction, with no weights from one to another.
+    """[h_fwd ; h_bwd] of K BiLSTMs with `unit_size` n per direction and no weights between them.
 
     Zukov-Gregoric et al. (2018), sections 2.1 and 3. In each unit and direction, with x of size m,
     i, f, o = sigmoid(W h_{t-1} + U x_t + b) and g = tanh(W h_{t-1} + U x_t + b), each with its own W, U, b;
-    c_t = f c_{t-1} + i g, h_t = o tanh(c_t). The weights' rows are the gates in PyTorch's order, i f g o.
-    A gate has one bias; PyTorch's LSTM has two, of which only the sum counts.
+    c_t = f c_{t-1} + i g, h_t = o tanh(c_t). The rows of the weights are the gates in PyTorch's order, i f g o.
+    A gate has one bias; PyTorch's LSTM has two, of which only the sum matters.
 
-    `init` fills the n x n and n x m matrix of each gate; fan in is what it reads (n or m), fan out is n.
-    Readings: the paper speaks of a layer's parameters, not of which matrices; biases, of which it does not
-    speak, start at 0, that of the forget gate too.
+    `init` initializes the n x n and the n x m matrix of each gate separately; fan-in is n or m, fan-out is n.
+    Readings: the paper speaks of a layer's parameters without naming the matrices; it does not mention biases, which
+    start at 0 here, that of the forget gate included.
 
-    `dropout` is variational (Gal & Ghahramani 2016): W reads h_{t-1} times a mask that is drawn once for each
-    sentence, unit and direction, and is the same at all time steps and for all four gates. Reading of
-    "between the hidden states"; neither x, nor c, nor the output is masked.
+    `dropout` is variational (Gal & Ghahramani 2016): where W reads h_{t-1}, it is multiplied by a mask that is drawn
+    once per sentence, unit and direction and shared by all time steps and gates. Reading of "between the hidden
+    states"; x, c and the output are not masked.
 
     Under autocast the states stay in the weights' precision.
     """
@@ -60,7 +60,7 @@ class BiLSTMUnits(nn.Module):
                     init(matrix)
 
     def recurrent_candidates(self) -> Float[Tensor, "directions units size"]:
-        """vec(W_c) of each unit: the weights from h_{t-1} to the candidate g of the cell update."""
+        """vec(W_c) of each unit: the weights from h_{t-1} to the candidate g."""
         _, _, candidate, _ = self.recurrent_weights.chunk(4, dim=2)
         return candidate.flatten(2)
 
@@ -75,11 +75,11 @@ class BiLSTMUnits(nn.Module):
     def states(
         self, x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "directions batch time units size"]:
-        """Ahead and back, from one x for both directions or one for each."""
+        """States of the forward and the backward direction, from one x for both or one for each."""
         weights = self.weights()
         directions, units, _, size = weights.recurrent.shape
         masks = None
         if self.training and self.dropout.p > 0:
             masks = self.dropout(weights.recurrent.new_ones(directions * units, len(lengths), size))
             masks = masks.view(directions, units, len(lengths), size)
-        return read(x, lengths, weights, backwards=(False, True), masks=masks)
+        return lstm_states(x, lengths, weights, backwards=(False, True), masks=masks)

@@ -1,4 +1,4 @@
-"""The LSTM layer of Li, Fu & Ma (2020): both directions at once, with variational dropout."""
+"""The LSTM layer of Li, Fu & Ma (2020): both directions, with variational dropout."""
 
 from functools import partial
 
@@ -11,11 +11,11 @@ from ner_experiments.modules.units import BiLSTMUnits
 
 
 class VariationalLSTMs(nn.Module):
-    """Two LSTMs, each of which reads its own vectors: `x[0]` from left to right, `x[1]` from right to left.
+    """Two LSTMs over two inputs: `x[0]` from left to right, `x[1]` from right to left.
 
-    Dropout (Gal & Ghahramani 2016) is on what an LSTM reads and on the h that it carries over, not on c nor
-    on what it gives, as released. Each has a mask for every sentence; the released code has one for a batch.
-    All weights of an LSTM start Glorot-uniform as one matrix, and its forget gate with bias 1, as released.
+    Dropout (Gal & Ghahramani 2016) is on the input and on the recurrent h, not on c or the output, as in the released
+    code. Masks are drawn per sentence; the released code draws one per batch. All weights of an LSTM are
+    Glorot-uniform as one matrix, and the bias of the forget gate starts at 1, as in the released code.
     """
 
     def __init__(self, *, input_size: int, hidden_size: int, dropout: float):
@@ -37,6 +37,6 @@ class VariationalLSTMs(nn.Module):
     def forward(
         self, x: Float[Tensor, "directions batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "directions batch time out"]:
-        """The hidden states; what follows a sentence does not change those of its tokens."""
-        read = self.dropout(x.flatten(0, 1)).view_as(x)
-        return self.units.states(read, lengths).squeeze(3)
+        """Hidden states of both directions; padding does not affect those of tokens."""
+        dropped = self.dropout(x.flatten(0, 1)).view_as(x)
+        return self.units.states(dropped, lengths).squeeze(3)

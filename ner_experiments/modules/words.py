@@ -1,4 +1,4 @@
-"""Word vectors, one per distinct form of a batch: from scratch or from a file. Id 0 is the unknown word."""
+"""Word vectors, one per distinct form of a batch, random or pretrained. Id 0 is the unknown word."""
 
 import math
 
@@ -10,9 +10,9 @@ from ner_experiments.modules.checks import check_sizes
 
 
 def uniform_vectors(num: int, dim: int, bound: float | None = None) -> Float[Tensor, "{num} {dim}"]:
-    """Initial embeddings, uniform in +-bound.
+    """Initial embeddings, uniform in [-bound, bound].
 
-    Without a bound, in +-sqrt(3 / dim): variance 1 / dim, norm near 1 (Ma & Hovy 2016, 3.1).
+    The default bound is sqrt(3 / dim): variance 1 / dim, norm near 1 (Ma & Hovy 2016, section 3.1).
     """
     check_sizes(dim=dim)
     if bound is None:
@@ -23,10 +23,10 @@ def uniform_vectors(num: int, dim: int, bound: float | None = None) -> Float[Ten
 
 
 class SingletonReplacement(nn.Module):
-    """In training, turns words seen once in train into the unknown word, so that its vector is trained too.
+    """Replaces singletons of train by the unknown word during training, so that its vector is trained.
 
-    Lample et al. (2016), section 4.1, with probability 0.5. One draw per form of the batch, for all its
-    tokens there; as a singleton is one token of train, that is a draw per token and epoch.
+    Lample et al. (2016), section 4.1, with probability 0.5. Drawn once per form of the batch. Since a singleton has one
+    token in train, that is one draw per token and epoch.
     """
 
     singletons: Tensor
@@ -49,7 +49,7 @@ class SingletonReplacement(nn.Module):
 
 
 class RandomEmbedding(nn.Module):
-    """Vectors trained from scratch, from `uniform_vectors`; the unknown word's by `SingletonReplacement`."""
+    """Vectors trained from `uniform_vectors`; that of the unknown word is trained by `SingletonReplacement`."""
 
     def __init__(
         self,
@@ -70,12 +70,12 @@ class RandomEmbedding(nn.Module):
 
 
 class PretrainedEmbedding(nn.Module):
-    """Vectors read from a file, and one trained vector for the unknown word.
+    """Pretrained vectors, and one trained vector for the unknown word.
 
-    `found` says which rows of `vectors` come from the file; row 0 never does, and the other rows' numbers are
-    not used. Trainable: every word has a vector of its own and all are tuned; those not found start from
-    `uniform_vectors`. Frozen: the file's vectors stay as they are, saved with the weights, and all words not
-    found share the unknown word's vector.
+    `found` marks the rows of `vectors` that come from the file; row 0 never does, and other rows are ignored.
+    Trainable: every word has its own vector, all are tuned, and words not in the file start from `uniform_vectors`.
+    Frozen: the vectors of the file are constant but saved with the weights, and all words not in the file share the
+    vector of the unknown word.
     """
 
     vectors: Tensor

@@ -28,9 +28,9 @@ from ner_experiments.config.compose import CONFIG_NAME, hydra_context
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.modules.decoding import Decoder
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.provenance import commit, machine
-from ner_experiments.tagger import Decoder
 from ner_experiments.xor.certificate import Certificate, letters, titles, to_json
 from ner_experiments.xor.measurement import Pair, Token, crossed_scores, interaction
 from ner_experiments.xor.results import DECODERS, ROUNDING, ModelResult, TrialResult, XorResults

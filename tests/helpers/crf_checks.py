@@ -1,11 +1,11 @@
-"""What holds for every kind of the CRF's kernels."""
+"""Checks shared by the numba and the Triton kernels of the CRF."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ner_experiments.modules.decoding import Transitions, centred, plain_viterbi, viterbi
+from ner_experiments.modules.decoding import Transitions, center, plain_viterbi, viterbi
 from ner_experiments.modules.forward_backward import (
     marginals,
     negative_log_likelihood,
@@ -15,7 +15,7 @@ from ner_experiments.modules.forward_backward import (
 
 
 def make_transitions(num_tags: int, scale: float, forbidden: float = 0.0) -> Transitions:
-    """About half of the transitions may be forbidden, but none from and to the first tag."""
+    """Random transitions; about half get the score `forbidden` if given, but none from and to the first tag."""
     pairs = scale * torch.randn(num_tags, num_tags)
     start, end = scale * torch.randn(num_tags), scale * torch.randn(num_tags)
     if forbidden:
@@ -45,14 +45,14 @@ def check_against_plain(tensors: list[Tensor], mask: Tensor) -> None:
         scores, *transitions = (x.to(dtype) for x in tensors)
         found = marginals(scores, mask, Transitions(*transitions))
         double = Transitions(*(x.double() for x in transitions))
-        expected = posterior(centred(scores.double(), mask), mask, double).marginals
+        expected = posterior(center(scores.double(), mask), mask, double).marginals
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=tolerance)
         best = plain_viterbi(scores, mask, Transitions(*transitions))
         assert torch.equal(viterbi(scores, mask, Transitions(*transitions)), best)
 
 
 def check_backward_again(scores: Tensor, gold: Tensor, mask: Tensor) -> None:
-    """The gradient is the same when taken again, scales, and can be derived in turn."""
+    """The gradient can be computed again, scales, and is differentiable."""
     # All transitions are made of the same numbers: each way to these must count once.
     scores.requires_grad_()
     pairs = torch.randn(5, 5, requires_grad=True)

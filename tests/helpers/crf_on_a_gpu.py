@@ -1,4 +1,4 @@
-"""The CRF's Triton kernels in place of all others: on a GPU, or else in Triton's interpreter."""
+"""Run the CRF by its Triton kernels: on a GPU if there is one, else in Triton's interpreter."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ LENGTHS = torch.tensor([5, 1, 3])
 
 
 @contextmanager
-def kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The CPU's tensors too, where the interpreter stands for a GPU. What is made is made on the device."""
+def use_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Context in which tensors are created on the device; with the interpreter, CPU tensors use the kernels too."""
     if DEVICE == "cpu":
-        monkeypatch.setattr(cpu, "numba_serves", lambda scores: False)
-        monkeypatch.setattr(cuda, "crf_serves", lambda scores: scores.shape[2] <= cuda.MOST_TAGS)
+        monkeypatch.setattr(cpu, "supports_crf", lambda scores: False)
+        monkeypatch.setattr(cuda, "supports_crf", lambda scores: scores.shape[2] <= cuda.MOST_TAGS)
     with torch.device(DEVICE):
         yield

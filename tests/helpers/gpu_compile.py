@@ -2,7 +2,7 @@
 
     python tests/helpers/gpu_compile.py MODULE KERNEL SIZE TYPES OPTIONS
 
-prints, as JSON, what it takes of the GPU. A process of its own, since the tests' has Triton interpret.
+prints the resources that it needs as JSON. Runs in its own process, since tests run Triton's interpreter.
 """
 
 import json
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Taken(NamedTuple):
+class Resources(NamedTuple):
     spilled: int
     """Bytes that did not fit in the registers."""
     shared: int
@@ -24,7 +24,7 @@ class Taken(NamedTuple):
 
 def compile_for_gpu(
     module: str, kernel: str, size: int, types: dict[str, str], options: dict[str, int], *, cache: Path
-) -> Taken:
+) -> Resources:
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     arguments = [module, kernel, str(size), json.dumps(types), json.dumps(options)]
     done = subprocess.run(
@@ -34,7 +34,7 @@ def compile_for_gpu(
         env=environment | {"TRITON_CACHE_DIR": str(cache)},
     )
     assert done.returncode == 0, done.stderr
-    return Taken(**json.loads(done.stdout))
+    return Resources(**json.loads(done.stdout))
 
 
 def main(module: str, name: str, size: int, types: dict[str, str], options: dict[str, int]) -> None:
@@ -45,7 +45,7 @@ def main(module: str, name: str, size: int, types: dict[str, str], options: dict
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    kernel = getattr(import_module(f"ner_experiments.modules.{module}"), name)
+    kernel = getattr(import_module(f"ner_experiments.modules.kernels.{module}"), name)
     constants = {"size": size, "width": max(16, triton.next_power_of_2(size))}
     kinds = {arg: "constexpr" if arg in constants else types.get(arg, "*fp32") for arg in kernel.arg_names}
     aligned = {(i,): [["tt.divisibility", 16]] for i, arg in enumerate(kinds) if kinds[arg][0] == "*"}
@@ -56,8 +56,8 @@ def main(module: str, name: str, size: int, types: dict[str, str], options: dict
         file.write(compiled.asm["ptx"])
         file.flush()
         ptxas = [triton.knobs.nvidia.ptxas.path, "-v", "--gpu-name=sm_90a", "-o", "/dev/null", file.name]
-        told = subprocess.run(ptxas, capture_output=True, text=True, check=True).stderr
-    spills = re.search(r"(\d+) bytes spill stores", told)
+        report = subprocess.run(ptxas, capture_output=True, text=True, check=True).stderr
+    spills = re.search(r"(\d+) bytes spill stores", report)
     assert spills is not None
     print(json.dumps({"spilled": int(spills[1]), "shared": compiled.metadata.shared}))
 

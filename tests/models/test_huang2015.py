@@ -30,7 +30,7 @@ def sentences(dtype: torch.dtype = torch.float64) -> list[Tensor]:
 
 
 def large_weights(module: nn.Module) -> None:
-    """So that every gate is far from 1/2, and the peepholes matter."""
+    """Large weights, so that gates are far from 1/2 and peepholes matter."""
     for parameter in module.parameters():
         nn.init.normal_(parameter)
 
@@ -85,7 +85,7 @@ def test_without_peepholes_it_is_the_stock_lstm():
     torch.testing.assert_close(states, stock(x[None])[0], rtol=0, atol=1e-12)
 
 
-def test_under_autocast_only_what_enters_is_rounded():
+def test_under_autocast_only_the_input_is_rounded():
     layer = PeepholeLayer(input_size=20, hidden_size=5)
     with torch.no_grad():  # numbers that bfloat16 has, and a projection that changes none of them
         layer.input_weight.copy_(torch.eye(20))
@@ -112,7 +112,7 @@ def test_a_wrong_size_of_the_cell_is_named(sizes: tuple[int, ...], name: str):
 
 
 def rows_of_features() -> Tensor:
-    """Of 9 features, in int32 as inputs give them; one row has none, one a feature twice."""
+    """Rows of 9 features, in int32 as from inputs; one row is empty, one repeats a feature."""
     return torch.tensor([[3, 1, 9], [0, 0, 0], [5, 0, 0], [7, 7, 2], [3, 8, 0]], dtype=torch.int32)
 
 

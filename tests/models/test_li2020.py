@@ -17,7 +17,7 @@ from ner_experiments.modules.variational import VariationalLSTMs
 
 @contextmanager
 def masks_of(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    """What each dropout multiplied with, [LSTMs and sentences, size], filled in by a run of the model."""
+    """Factors of each dropout, [LSTMs and sentences, size], recorded in a run of the model."""
     found: dict[str, Tensor] = {}
 
     def noting(name: str):
@@ -83,7 +83,7 @@ def test_attention_of_each_head_and_token_is_that_of_the_equations():
     assert not weights.masked_select(~REAL[:, None, None]).any()
 
 
-def test_the_contexts_of_long_sentences_come_a_few_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_attention_of_long_sentences_is_computed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(2)
     model = AttBiLSTM(input_size=5, num_layers=1, hidden_size=4, num_heads=HEADS, head_size=HEAD, dropout=0.0)
     x, lengths = torch.randn(3, 40, 5), torch.tensor([40, 31, 1])
@@ -120,7 +120,7 @@ def test_no_weights_of_baseline_can_tag_an_xor_of_past_and_future(layers: int):
 
 
 @pytest.mark.parametrize("name", ["cross", "attention"])
-def test_cross_and_attention_are_no_sum_over_past_and_future(name: str):
+def test_cross_and_attention_are_not_sums_over_past_and_future(name: str):
     assert second_difference(name, 2) > 1e-3
 
 
@@ -137,7 +137,7 @@ def test_each_sentence_and_each_lstm_draws_masks_of_its_own(name: str):
         assert rows.mean().item() == pytest.approx(1, abs=5 * deviation)
 
 
-def test_each_direction_reads_from_its_own_end():
+def test_the_backward_direction_starts_at_the_last_token():
     model, x = build_small("baseline"), batch()
     changed = x.clone()
     changed[0, 2] += 1  # the third of four tokens

@@ -35,7 +35,7 @@ def test_a_part_alone_scores_as_if_the_others_were_zero():
     torch.testing.assert_close(scores, whole, rtol=0, atol=1e-12)
 
 
-def test_the_model_is_whole_again_after_a_part_alone():
+def test_the_full_output_is_restored_after_a_part_alone():
     model, x = build_small("attention"), batch()
     before, names = model(x, LENGTHS), [*model.state_dict()]
     with only("C1", of=model):
@@ -46,7 +46,7 @@ def test_the_model_is_whole_again_after_a_part_alone():
     assert torch.equal(model(x, LENGTHS), before)
 
 
-def test_a_part_that_is_none_is_named():
+def test_an_unknown_part_is_named():
     model = build_small("attention")
     with (
         pytest.raises(ValueError, match=r"^part must be one of H, C, C1, C2, got 'C3'$"),
@@ -55,7 +55,7 @@ def test_a_part_that_is_none_is_named():
         pass
 
 
-def test_the_figures_of_an_attention_map_come_by_a_hook():
+def test_a_hook_receives_the_attention_weights():
     model, x = build_small("attention"), batch()
     seen: list[Tensor] = []
     assert isinstance(model, AttBiLSTM)

@@ -1,4 +1,4 @@
-"""What is true of every architecture: each file of conf/model/ is built and tried, in float64."""
+"""Properties of every architecture: each file of conf/model/ is built and tested in float64."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def sentences() -> list[Tensor]:
 
 
 def padded(batch: Sequence[Tensor], value: float, more: int) -> tuple[Tensor, Tensor]:
-    """The batch and its lengths, with `value` after each sentence, `more` of it than the longest needs."""
+    """The batch and its lengths, padded with `value` to `more` than the longest sentence."""
     x = pad_sequence([*batch], batch_first=True, padding_value=value)
     return nn.functional.pad(x, (0, 0, 0, more), value=value), torch.tensor([len(s) for s in batch])
 
@@ -54,7 +54,7 @@ def unpadded(states: Tensor, lengths: Tensor) -> Tensor:
 
 
 def gradients(model: nn.Module, x: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
-    """Of a fixed random sum of the tokens' outputs, by the input and by every parameter."""
+    """Gradients of a fixed random sum of the tokens' outputs by the input and every parameter."""
     x = x.clone().requires_grad_()
     states = unpadded(model(x, lengths), lengths)
     torch.manual_seed(2)

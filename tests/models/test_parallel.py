@@ -29,7 +29,7 @@ def build(*overrides: str, input_size: int = INPUT) -> ParallelBiLSTM:
 
 
 def build_small(*overrides: str) -> ParallelBiLSTM:
-    """In float64, every parameter random: biases of 0 would not show."""
+    """float64 model with random parameters: an error in biases of 0 would go unnoticed."""
     model = build(*SMALL, *overrides).double()
     for parameter in model.parameters():
         nn.init.uniform_(parameter, -0.9, 0.9)
@@ -114,7 +114,7 @@ def test_masks_differ_between_directions_units_sentences_and_calls():
     assert 0.08 < (masks == 0).double().mean() < 0.12
 
 
-def test_is_k_of_pytorchs_lstms_over_packed_sequences():
+def test_equals_k_pytorch_lstms_over_packed_sequences():
     model, x = build_small().eval(), batch()
     packed = pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
     expected = []

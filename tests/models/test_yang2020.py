@@ -47,7 +47,7 @@ def build(name: str, *overrides: str) -> nn.Module:
 
 
 def build_small(name: str, *overrides: str) -> nn.Module:
-    """In float64, every parameter random: as PyTorch starts them, those of a norm would not show."""
+    """float64 model with random parameters: errors in the initial values of a norm would go unnoticed."""
     size = [f"model.dense_size={DENSE}"] if name in {"residual", "residual_c"} else []
     model = build(name, *SMALL, *size, *overrides).double().eval()
     torch.manual_seed(0)
@@ -89,7 +89,7 @@ def test_gradients_are_those_of_the_equations(model: str):
 
 
 def shapes(dense: bool = True, norm: bool = True, cell: str = "lstm", **_: str) -> dict[str, tuple[int, ...]]:
-    """What a row of table 13 trains, by name."""
+    """Names of the parameters that a row of table 13 trains."""
     found: dict[str, tuple[int, ...]] = {}
     for layer, size in enumerate([INPUT] + (LAYERS - 1) * [2 * HIDDEN]):
         width, gates = DENSE if dense else size, (3 if cell == "gru" else 4) * HIDDEN
@@ -141,7 +141,7 @@ class Constant(nn.Module):
         ("stacked", [1, 2, 4], 8),
     ],
 )
-def test_which_layers_a_sum_holds(name: str, read: list[int], output: int):
+def test_which_layers_are_summed(name: str, read: list[int], output: int):
     model, x = build_small(name), batch()
     model.blocks = nn.ModuleList(Constant(value) for value in (1, 2, 4, 8))
     assert model(x, LENGTHS).unique().tolist() == [output]

@@ -55,7 +55,7 @@ def by_loop(folder: Path, made: list[list[int]], longest: int, overlap: int) -> 
     return torch.stack(rows)
 
 
-def test_a_token_is_its_first_piece_as_the_tokenizer_cuts_the_word_alone(folder: Path) -> None:
+def test_a_token_is_the_first_piece_of_its_word(folder: Path) -> None:
     text = random_text(7, 1, 12, 9)
     together = batch(fitted(pieces(folder), text), text)
     ids, mask = together.inputs["words"]
@@ -112,14 +112,14 @@ def test_special_pieces_in_the_text_and_what_the_folder_says_of_length_are_ignor
     assert mask.sum(1).tolist() == [15, 3]
 
 
-def test_many_windows_are_read_a_few_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_windows_are_processed_in_parts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = random_text(1, 50, 4, 17)
     input = fitted(pieces(folder, 16, 4), text)
     module, together = Bert(**input.sizes()).eval(), batch(input, text)
     expected = vectors(module, together)
     calls: list[object] = []
     module.bert.register_forward_hook(lambda *call: calls.append(call))
-    monkeypatch.setattr(bert_module, "MOST", 40)
+    monkeypatch.setattr(bert_module, "MAX_PIECES", 40)
     torch.testing.assert_close(vectors(module, together), expected, rtol=0, atol=1e-5)
     assert len(calls) > 2
 

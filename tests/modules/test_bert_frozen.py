@@ -1,4 +1,4 @@
-"""A frozen BERT's vectors: computed once, kept whole, and where they are asked for."""
+"""Cached vectors of a frozen BERT: computed once, verified, and on the right device."""
 
 import json
 from pathlib import Path
@@ -123,8 +123,8 @@ def test_a_long_sentence_is_read_a_few_windows_at_a_time(
     assert max(calls) <= 40
 
 
-def test_bert_runs_where_the_batches_are_to_be(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here they are asked for on the CPU, as by runtime.accelerator=cpu, on what says it has a GPU."""
+def test_bert_runs_on_the_device_of_the_batches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors for the CPU, as with runtime.accelerator=cpu, on a machine that reports a GPU."""
     text = random_text(9)
     input = fitted(frozen(folder, None), text)
     expected = batch(input, text).inputs["words"]

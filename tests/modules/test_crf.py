@@ -9,7 +9,7 @@ from crf_oracle import BIOES, EVERYTHING, GOLD, MASK, RAGGED, Allowed, enumerate
 from torch import Tensor
 
 from ner_experiments.modules.crf import CRF
-from ner_experiments.modules.decoding import Transitions, centred
+from ner_experiments.modules.decoding import Transitions, center
 from ner_experiments.modules.forward_backward import log_partition
 
 
@@ -86,7 +86,7 @@ def test_marginals_are_the_gradient_of_the_log_partition_and_sum_to_one() -> Non
     crf = make_crf(BIOES, dtype=torch.float32)
     scores = torch.randn(4, 4, 5, requires_grad=True)
     (gradient,) = torch.autograd.grad(
-        log_partition(centred(scores, MASK), MASK, transitions_of(crf)).sum(), scores
+        log_partition(center(scores, MASK), MASK, transitions_of(crf)).sum(), scores
     )
     with torch.inference_mode():
         marginals = crf.marginals(scores, MASK)
@@ -150,7 +150,7 @@ def test_constrained_decoding_and_marginals_stay_within_the_scheme(scale: float)
     assert not lasts[:, [1, 2]].any()
 
 
-def test_gold_tags_that_are_not_permitted_show_in_the_loss() -> None:
+def test_forbidden_gold_tags_give_a_huge_loss() -> None:
     crf = CRF(num_tags=5, allowed=BIOES, constrained=True)
     tags = torch.tensor([[0, 2, 0]])
     assert crf.loss(torch.zeros(1, 3, 5), tags, torch.ones(1, 3, dtype=torch.bool)) > 1e29

@@ -1,4 +1,4 @@
-"""The CRF as it is made: how its parameters begin, and which arguments, scores, masks and tags it refuses."""
+"""The CRF's initial parameters, and the arguments, scores, masks and tags that it rejects."""
 
 import math
 

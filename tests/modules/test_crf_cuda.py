@@ -1,4 +1,4 @@
-"""The CRF where CUDA kernels serve it: padding, layouts, precision, and where they do not serve."""
+"""The CRF with its Triton kernels: padding, layouts, precision, and the conditions for using them."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from crf_checks import make_transitions
-from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
+from crf_on_a_gpu import DEVICE, LENGTHS, use_kernels
 from gpu_compile import compile_for_gpu
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -25,14 +25,14 @@ from ner_experiments.modules.kernels import cuda as crf_cuda
 pytest.importorskip("triton")
 
 MASK = torch.arange(5) < LENGTHS.unsqueeze(1)
-serve = crf_cuda.crf_serves
+supports_crf = crf_cuda.supports_crf
 on_gpu = pytest.mark.skipif(DEVICE == "cpu", reason="needs a GPU")
 
 
 @pytest.fixture(autouse=True)
-def _kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _use_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys.modules[__name__], "MASK", MASK.to(DEVICE))
-    with kernels_serve(monkeypatch):
+    with use_kernels(monkeypatch):
         yield
 
 
@@ -84,10 +84,10 @@ def test_autocast_and_bfloat16_scores_are_computed_in_float32() -> None:
             assert torch.equal(found, right)
 
 
-def test_more_tags_than_the_registers_hold_take_the_plain_version() -> None:
+def test_more_tags_than_fit_in_registers_run_the_plain_version() -> None:
     scores, transitions = torch.randn(3, 5, 129), make_transitions(129, 1.0)
     gold = torch.randint(129, (3, 5))
-    assert not crf_cuda.crf_serves(scores)
+    assert not crf_cuda.supports_crf(scores)
     assert torch.equal(
         negative_log_likelihood(scores, gold, MASK, transitions),
         plain_likelihood(scores, gold, MASK, transitions),
@@ -101,9 +101,9 @@ def everything(crf: CRF, scores: Tensor, gold: Tensor, mask: Tensor) -> list[Ten
         return [loss, *gradients, crf.marginals(scores, mask), crf.decode(scores, mask)]
 
 
-def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_synchronizes_with_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     # A tensor without numbers gives none away.
-    monkeypatch.setattr(crf_cuda, "crf_serves", lambda scores: True)
+    monkeypatch.setattr(crf_cuda, "supports_crf", lambda scores: True)
     monkeypatch.setattr(crf_cuda, "launch_crf", lambda *args: None)
     with torch.device("meta"):
         scores, mask = torch.randn(3, 5, 4, requires_grad=True), torch.ones(3, 5, dtype=torch.bool)
@@ -120,20 +120,20 @@ def _no_triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_no_triton")
-def test_without_triton_nothing_is_served_and_that_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    assert not serve(torch.zeros(1, 1, 2, device="cpu"))
+def test_without_triton_the_plain_version_runs_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert not supports_crf(torch.zeros(1, 1, 2, device="cpu"))
     assert not caplog.records
     with FakeTensorMode():
         scores = torch.zeros(1, 1, 2, device="cuda")
-    assert not serve(scores)
-    assert not serve(scores)
-    assert [record.getMessage()[:44] for record in caplog.records] == [
-        "the CRF and the LSTM units do without CUDA k"
+    assert not supports_crf(scores)
+    assert not supports_crf(scores)
+    assert [record.getMessage()[:45] for record in caplog.records] == [
+        "the CRF and the LSTM units run without CUDA k"
     ]
 
 
 @on_gpu
-def test_a_gpu_gives_what_a_cpu_gives_the_same_bits_again_and_is_not_waited_for() -> None:
+def test_a_gpu_equals_a_cpu_deterministically_without_sync() -> None:
     crf, scores = CRF(num_tags=9), torch.randn(64, 50, 9, requires_grad=True)
     mask, gold = torch.arange(50) < torch.randint(1, 51, (64, 1)), torch.randint(9, (64, 50))
     first = everything(crf, scores, gold, mask)

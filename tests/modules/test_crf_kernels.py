@@ -1,4 +1,4 @@
-"""The CRF's compiled kernels against the plain PyTorch version in float64."""
+"""The numba kernels of the CRF against the PyTorch version in float64."""
 
 import concurrent.futures
 import sys
@@ -23,7 +23,7 @@ MASK = torch.arange(20) < LENGTHS.unsqueeze(1)
 
 
 def run_in_threads(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the kernels only, however little there is to do."""
+    """Run kernels, and only kernels, in this many threads for any amount of work."""
     monkeypatch.setattr(cpu, "CRF_GRAIN", 1)
     monkeypatch.setattr(cpu, "CHUNKS_PER_THREAD", 1)
     monkeypatch.setattr(torch, "get_num_threads", lambda: number)
@@ -42,22 +42,22 @@ def test_kernels_equal_the_plain_version(num_tags: int, scale: float, forbidden:
     check_against_plain(tensors, MASK)
 
 
-def test_products_serve_what_models_give_and_refuse_what_they_would_get_wrong(
+def test_products_handle_typical_scores_and_report_underflow(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     refused = []
 
     def run(share: Any, chunks: int, *args: Any) -> list[bool]:
         share(0, chunks, chunks, *args)
-        refused.append(int(args[-1].refused.sum()))
+        refused.append(int(args[-1].underflowed.sum()))
         return [False]
 
-    monkeypatch.setattr(cpu, "run", run)
+    monkeypatch.setattr(cpu, "run_chunks", run)
     scores, free = torch.randn(6, 20, 9), make_transitions(9, 1.0)
     constrained = make_transitions(9, 1.0, FORBIDDEN)
     for scale in (0.3, 1.0, 3.0, 10.0, 1e4):
         for transitions in (free, constrained):
-            cpu.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, derive=False)
+            cpu.likelihood(scale * scores, None, MASK, *transitions, weight=1.0, gradient=False)
     assert refused[:-1] == [0] * 9  # of 1e4 too, where one tag has it all, as long as any may follow it
     assert refused[-1] > 0
 
@@ -71,7 +71,7 @@ def test_ties_go_to_the_same_tag(num_tags: int) -> None:
         assert torch.equal(viterbi(scores, MASK, transitions), plain_viterbi(scores, MASK, transitions))
 
 
-def test_the_same_bits_again_and_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_deterministic_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     mask = torch.arange(30) < torch.randint(1, 31, (50, 1))
     scores, gold = torch.randn(50, 30, 9), torch.randint(9, (50, 30))
     scores[::7] *= 1e4  # some refused
@@ -163,12 +163,12 @@ def _no_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_no_numba")
-def test_without_numba_the_plain_version_serves_and_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_numba_the_plain_version_runs_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     crf, scores, gold = CRF(num_tags=5), torch.randn(6, 20, 5), torch.zeros(6, 20, dtype=torch.long)
     plain = plain_likelihood(scores, gold, MASK, Transitions(crf.start, crf.transitions, crf.end))
     assert torch.equal(crf.loss(scores, gold, MASK), plain)
     crf.decode(scores, MASK)
     (record,) = caplog.records
     assert record.getMessage().startswith(
-        "CRF and LSTMs do without their compiled kernels, and are many times"
+        "CRF and LSTMs run without their compiled kernels, and are many times"
     )

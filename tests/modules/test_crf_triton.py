@@ -1,4 +1,4 @@
-"""The CRF's Triton kernels against the plain version in float64, as `crf_on_a_gpu` has them serve."""
+"""The Triton kernels of the CRF, run as in `crf_on_a_gpu`, against the PyTorch version in float64."""
 
 import itertools
 import math
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 import torch
 from crf_checks import check_against_plain, check_backward_again, derive, make_transitions
-from crf_on_a_gpu import DEVICE, LENGTHS, kernels_serve
+from crf_on_a_gpu import DEVICE, LENGTHS, use_kernels
 
 from ner_experiments.modules.decoding import (
     FORBIDDEN,
     Transitions,
-    centred,
+    center,
     plain_viterbi,
     viterbi,
 )
@@ -30,9 +30,9 @@ MASK = torch.arange(5) < LENGTHS.unsqueeze(1)
 
 
 @pytest.fixture(autouse=True)
-def _kernels_serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _use_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(sys.modules[__name__], "MASK", MASK.to(DEVICE))
-    with kernels_serve(monkeypatch):
+    with use_kernels(monkeypatch):
         yield
 
 
@@ -81,7 +81,7 @@ def test_many_tokens_stay_exact() -> None:
     loss = negative_log_likelihood(scores, gold, mask, transitions)
     right = plain_likelihood(scores.double(), gold, mask, double)
     assert loss.item() == pytest.approx(right.item(), rel=3e-7)
-    expected = posterior(centred(scores.double(), mask), mask, double).marginals
+    expected = posterior(center(scores.double(), mask), mask, double).marginals
     found = marginals(scores, mask, transitions)
     torch.testing.assert_close(found.double(), expected, rtol=0, atol=3e-6)
     torch.testing.assert_close(found.sum(2), torch.ones(1, 60), rtol=0, atol=1e-5)
@@ -156,7 +156,7 @@ def test_nan_stays_nan_and_its_gradient_with_its_sentence() -> None:
 
 
 @pytest.mark.parametrize("tag", [5, -1, 2**40])
-def test_no_tag_and_no_token_make_the_loss_nan(tag: int) -> None:
+def test_invalid_tags_and_empty_sentences_make_the_loss_nan(tag: int) -> None:
     scores, transitions = torch.randn(3, 5, 5, requires_grad=True), make_transitions(5, 1.0)
     gold, mask = torch.zeros(3, 5, dtype=torch.long), MASK.clone()
     gold[0, 3] = tag

@@ -1,4 +1,4 @@
-"""Our dropout against what it promises: shares, scale, gradients, and when it does nothing."""
+"""Dropout: rates, scale, gradients, and evaluation mode."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Compiling kernels: when it happens, where it is kept, and what a forked process has of it."""
+"""Compilation of kernels: when it happens, where it is cached, and threads after a fork."""
 
 import itertools
 import logging
@@ -37,19 +37,19 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     ).split() == ["7"]
 
 
-def test_where_nothing_can_be_cached_kernels_are_compiled_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_compile_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     from numba.core.caching import CacheImpl
 
-    from ner_experiments.modules.kernels.numba_ops import called
+    from ner_experiments.modules.kernels.numba_ops import compiled
 
     def one() -> int:
         return 1
 
     monkeypatch.setattr(CacheImpl, "_locator_classes", [])
-    assert called(one)() == 1
+    assert compiled(one)() == 1
 
 
-def test_long_compilation_is_logged_with_the_place_where_it_is_kept(
+def test_long_compilation_is_logged_with_the_cache_folder(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Kernel:
@@ -69,7 +69,7 @@ def test_long_compilation_is_logged_with_the_place_where_it_is_kept(
         cpu.call(kernel)
         cpu.call(kernel)
     assert [record.getMessage() for record in caplog.records] == [
-        "compiling kernels took 6 seconds; kept in /somewhere",
-        "compiling kernels took 6 seconds; kept in no folder: neither this package's nor NUMBA_CACHE_DIR"
+        "compiling kernels took 6 seconds; cached in /somewhere",
+        "compiling kernels took 6 seconds; cached in nowhere: neither this package's folder nor NUMBA_CACHE_DIR"
         " is writable",
     ]

@@ -1,4 +1,4 @@
-"""The compiled time loop of LSTMs against the plain one, which other tests hold against equations."""
+"""The numba recurrence of LSTMs against the PyTorch one, which other tests compare with equations."""
 
 import itertools
 
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.kernels import cpu
 from ner_experiments.modules.kernels.cpu import Tokens
-from ner_experiments.modules.lstm import Weights, compiled_read, padded_read, stock_is_faster, stock_read
+from ner_experiments.modules.lstm import Weights, numba_states, onednn_is_faster, onednn_states, padded_states
 from ner_experiments.modules.recurrent import BiRNN
 
 BATCHES = {
@@ -22,7 +22,7 @@ BATCHES = {
 def problem(
     directions: int, units: int, size: int, lengths: list[int], *, peepholes: bool, scale: float = 1.0
 ) -> tuple[Tensor, Tensor, Weights, Tensor]:
-    """x for each direction, lengths, weights, and masks; all of which want a gradient but the masks."""
+    """x per direction, lengths, weights and masks; all but the masks and lengths require a gradient."""
     torch.manual_seed(0)
 
     def random(*shape: int) -> Tensor:
@@ -62,17 +62,17 @@ def test_states_and_gradients_are_those_of_the_plain_loop(
     for used in (None, masks):
         found, expected = (
             derived(read(x, numbers, weights, (False, True), used), numbers, inputs)
-            for read in (compiled_read, padded_read)
+            for read in (numba_states, padded_states)
         )
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_one_direction_may_read_either_way(backwards: bool) -> None:
+def test_a_single_direction_reads_forward_or_backward(backwards: bool) -> None:
     x, lengths, weights, _ = problem(1, 2, 5, BATCHES["ragged"], peepholes=False)
     found, expected = (
         derived(read(x, lengths, weights, (backwards,), None), lengths, [x])
-        for read in (compiled_read, padded_read)
+        for read in (numba_states, padded_states)
     )
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
@@ -81,8 +81,8 @@ def test_one_direction_may_read_either_way(backwards: bool) -> None:
 def test_in_float32_too_and_where_gates_are_saturated(scale: float) -> None:
     x, lengths, weights, masks = problem(2, 3, 20, BATCHES["ragged"], peepholes=False, scale=scale)
     halves = [part.detach().float().requires_grad_() for part in (x, *weights[:3])]
-    expected = padded_read(x.float().double(), lengths, weights, (False, True), masks)
-    found = compiled_read(halves[0], lengths, Weights(*halves[1:]), (False, True), masks.float())
+    expected = padded_states(x.float().double(), lengths, weights, (False, True), masks)
+    found = numba_states(halves[0], lengths, Weights(*halves[1:]), (False, True), masks.float())
     real = torch.arange(x.shape[2]) < lengths[:, None]
     if scale == 0.5:  # beyond, a rounding error upstream may turn a gate over
         torch.testing.assert_close(found[:, real].double(), expected[:, real], rtol=0, atol=2e-6)
@@ -101,16 +101,17 @@ def test_saturated_gates_are_those_of_the_plain_loop_in_float32() -> None:
         biases = torch.tensor([i, 0.0, g, i])[None, None]
         parts = Weights(weights.input.float(), weights.recurrent.float(), biases)
         found, expected = (
-            read(x.float(), lengths, parts, (False,), None)[:, :, :1] for read in (compiled_read, padded_read)
+            read(x.float(), lengths, parts, (False,), None)[:, :, :1]
+            for read in (numba_states, padded_states)
         )
         torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-7)
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_propagates() -> None:
     x, lengths, weights, _ = problem(2, 2, 5, [4, 4], peepholes=False)
     with torch.no_grad():
         x[:, 0, 2] = torch.nan
-    states = compiled_read(x, lengths, weights, (False, True), None)
+    states = numba_states(x, lengths, weights, (False, True), None)
     nan = states.isnan().flatten(3).all(3)
     assert nan[0].tolist() == [[False, False, True, True, False], 5 * [False]]
     assert nan[1].tolist() == [[True, True, True, False, False], 5 * [False]]
@@ -121,7 +122,7 @@ def test_padding_is_zero_and_is_not_read() -> None:
     padding = torch.arange(x.shape[2]) >= lengths[:, None]
     with torch.no_grad():
         x[:, padding] = torch.inf
-    states = compiled_read(x, lengths, weights, (False, True), None)
+    states = numba_states(x, lengths, weights, (False, True), None)
     assert (states[:, padding] == 0).all()
     assert states.isfinite().all()
     gradient = derived(states, lengths, [x])[1]
@@ -129,24 +130,26 @@ def test_padding_is_zero_and_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(("units", "size"), [(16, 20), (1, 60)])
-def test_threads_change_no_bit(units: int, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(
+    units: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(cpu, "LSTM_GRAIN", 1)
     torch.manual_seed(0)
     lengths = torch.tensor(4 * BATCHES["more than a group"])
     width, tokens = units * size, Tokens(lengths, int(lengths.max()), (False, True))
     blocks = 2 * cpu.num_blocks(units, size)
     x, into = (
-        torch.randn(*tokens.places.shape, 7, requires_grad=True),
+        torch.randn(*tokens.positions.shape, 7, requires_grad=True),
         torch.randn(blocks, 8 * width // blocks, 7),
     )
     peepholes = torch.randn(2, 3, width, requires_grad=True)
     recurrent, biases = torch.randn(2, units, 4 * size, size), torch.randn(into.shape[:2])
-    masks, by_states = torch.rand(2, len(lengths), width), torch.randn(*tokens.places.shape, width)
+    masks, by_states = torch.rand(2, len(lengths), width), torch.randn(*tokens.positions.shape, width)
     results, threads = [], torch.get_num_threads()
     try:
         for number in (1, 4):
             torch.set_num_threads(number)
-            states = cpu.steps(x, into, biases, recurrent, tokens, peepholes=peepholes, masks=masks)
+            states = cpu.lstm_states(x, into, biases, recurrent, tokens, peepholes=peepholes, masks=masks)
             results.append([states, *torch.autograd.grad((states * by_states).sum(), [x, peepholes])])
     finally:
         torch.set_num_threads(threads)
@@ -155,9 +158,9 @@ def test_threads_change_no_bit(units: int, size: int, monkeypatch: pytest.Monkey
 
 def test_a_sentence_alone_is_what_it_is_in_a_batch() -> None:
     x, lengths, weights, _ = problem(2, 3, 30, BATCHES["more than a group"], peepholes=True)
-    together = compiled_read(x, lengths, weights, (False, True), None)
+    together = numba_states(x, lengths, weights, (False, True), None)
     for number, length in enumerate(lengths.tolist()):
-        alone = compiled_read(
+        alone = numba_states(
             x[:, number : number + 1, :length], lengths[number, None], weights, (False, True), None
         )
         torch.testing.assert_close(alone[:, 0], together[:, number, :length], rtol=0, atol=1e-13)
@@ -165,17 +168,15 @@ def test_a_sentence_alone_is_what_it_is_in_a_batch() -> None:
 
 @pytest.mark.parametrize("lengths", BATCHES.values(), ids=list(BATCHES))
 @pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)], ids=str)
-def test_the_stock_loop_gives_the_same_states_and_gradients(
-    lengths: list[int], backwards: tuple[bool, ...]
-) -> None:
+def test_onednn_gives_the_same_states_and_gradients(lengths: list[int], backwards: tuple[bool, ...]) -> None:
     x, numbers, weights, _ = problem(len(backwards), 3, 5, lengths, peepholes=False)
     for inputs in (x, x[:1]):  # one for each direction, or one for all
         wanted = [inputs, *weights[:3]]
         found, expected = (
             derived(states, numbers, wanted)
             for states in (
-                stock_read(inputs, numbers, weights, backwards),
-                padded_read(inputs, numbers, weights, backwards, None),
+                onednn_states(inputs, numbers, weights, backwards),
+                padded_states(inputs, numbers, weights, backwards, None),
             )
         )
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
@@ -194,20 +195,20 @@ def test_the_stock_loop_gives_the_same_states_and_gradients(
     ],
     ids=["even", "93% are tokens", "89%", "medium", "78%", "small", "peepholes"],
 )
-def test_the_stock_loop_is_for_large_units_and_little_padding(
+def test_onednn_runs_large_units_with_little_padding(
     size: int, lengths: list[int], peepholes: bool, trains: bool, decodes: bool
 ) -> None:
     x, numbers, weights, _ = problem(1, 1, size, lengths, peepholes=peepholes)
     x = x[:, :, :9].float()
-    assert stock_is_faster(x, numbers, weights) == trains
+    assert onednn_is_faster(x, numbers, weights) == trains
     with torch.no_grad():
-        assert stock_is_faster(x, numbers, weights) == decodes
+        assert onednn_is_faster(x, numbers, weights) == decodes
         with torch.autocast("cpu", torch.bfloat16):  # it would round the states at every step
-            assert not stock_is_faster(x, numbers, weights)
+            assert not onednn_is_faster(x, numbers, weights)
 
 
 @pytest.mark.parametrize("lengths", [[9, 9, 9], [9, 1, 2]], ids=["stock", "compiled"])
-def test_a_stock_lstm_gives_the_same_by_either_way(lengths: list[int]) -> None:
+def test_a_stock_lstm_is_equal_by_onednn_and_by_kernels(lengths: list[int]) -> None:
     torch.manual_seed(0)
     rnn = BiRNN(input_size=3, hidden_size=4, cell=nn.LSTM).double()
     x = torch.randn(3, 9, 3, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""In which order compiled LSTMs have tokens and weights in memory."""
+"""Order of tokens and weights in memory for the LSTM kernels."""
 
 import numpy as np
 import pytest
@@ -8,17 +8,17 @@ from ner_experiments.modules.kernels import cpu
 from ner_experiments.modules.kernels.cpu import Tokens
 
 
-def test_tokens_stand_step_by_step_the_longest_sentence_first() -> None:
+def test_tokens_are_ordered_by_step_then_by_decreasing_length() -> None:
     tokens = Tokens(torch.tensor([2, 3, 1]), 4, (False, True))
     x = torch.arange(12.0).view(1, 3, 4, 1)
     places = [[4, 0, 8, 5, 1, 6], [6, 1, 8, 5, 0, 4]]
-    assert tokens.of(x).flatten(1).tolist() == places
+    assert tokens.pack(x).flatten(1).tolist() == places
     both = torch.cat([x, 12 + x])
-    assert tokens.of(both).flatten(1).tolist() == [places[0], [12 + place for place in places[1]]]
-    assert tokens.padded(tokens.of(both))[0].flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
+    assert tokens.pack(both).flatten(1).tolist() == [places[0], [12 + place for place in places[1]]]
+    assert tokens.pad(tokens.pack(both))[0].flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
     for each in (x, both):
         wanting = each.double().requires_grad_()
-        torch.autograd.gradcheck(lambda x: tokens.padded(tokens.of(x) * 3), wanting)
+        torch.autograd.gradcheck(lambda x: tokens.pad(tokens.pack(x) * 3), wanting)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -30,7 +30,7 @@ def test_matrices_are_packed_as_the_products_read_them(size: int, dtype: type) -
     wide = -(-size // lanes) * lanes
     columns = np.pad(matrices.swapaxes(2, 3), ((0, 0), (0, 0), (0, 0), (0, wide - size)))
     ahead = [columns[:, :, :, a : a + lanes].swapaxes(1, 2).reshape(2, -1) for a in range(0, wide, lanes)]
-    assert np.array_equal(kernels.pack_ahead(matrices), np.concatenate(ahead, axis=1).reshape(-1))
+    assert np.array_equal(kernels.pack_forward(matrices), np.concatenate(ahead, axis=1).reshape(-1))
     padded = np.pad(matrices, ((0, 0), (0, 0), (0, 0), (0, wide - size)))
     back = [padded[..., a : a + 2 * lanes].reshape(2, -1) for a in range(0, wide, 2 * lanes)]
-    assert np.array_equal(kernels.pack_back(matrices), np.concatenate(back, axis=1).reshape(-1))
+    assert np.array_equal(kernels.pack_backward(matrices), np.concatenate(back, axis=1).reshape(-1))

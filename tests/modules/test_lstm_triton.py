@@ -13,7 +13,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from ner_experiments.modules.kernels import cuda
-from ner_experiments.modules.lstm import Weights, padded_read
+from ner_experiments.modules.lstm import Weights, padded_states
 from ner_experiments.modules.units import BiLSTMUnits
 
 pytest.importorskip("triton")
@@ -85,7 +85,7 @@ def test_states_and_gradients_equal_a_loop(
     for dtype, tolerance in ((torch.float32, 2e-6), (torch.float64, 1e-12)):
         inputs = [None if x is None else x.to(dtype, copy=True).requires_grad_() for x in tensors[:3]]
         kept = None if tensors[3] is None else tensors[3].to(dtype)
-        found = cuda.steps(*inputs, kept, tensors[4])
+        found = cuda.lstm_states(*inputs, kept, tensors[4])
         assert found.dtype == dtype
         torch.testing.assert_close(found.double(), right, rtol=0, atol=tolerance)
         gradients = torch.autograd.grad(found, [x for x in inputs if x is not None], upstream.to(dtype))
@@ -99,7 +99,7 @@ def test_parallel_units_by_kernels() -> None:
     torch.nn.init.normal_(units.biases)
     x, lengths = torch.randn(3, 4, 6), torch.tensor(LENGTHS)
     gates = torch.einsum("bti,dugi->dbtug", x, units.input_weights) + units.biases[:, None, None]
-    ahead, back = cuda.steps(gates, units.recurrent_weights, None, None, lengths)
+    ahead, back = cuda.lstm_states(gates, units.recurrent_weights, None, None, lengths)
     found, right = torch.cat([ahead, back], dim=-1), units(x, lengths)
     real = torch.arange(4) < lengths[:, None]
     torch.testing.assert_close(found[real], right[real])
@@ -114,7 +114,7 @@ def test_parallel_units_by_kernels() -> None:
 
 
 @pytest.mark.parametrize("backwards", [(False,), (True,), (False, True)])
-def test_lstms_are_run_by_the_kernels_either_way(
+def test_kernels_read_forward_and_backward(
     backwards: tuple[bool, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directions = len(backwards)
@@ -126,8 +126,8 @@ def test_lstms_are_run_by_the_kernels_either_way(
     upstream = torch.randn(directions, 3, 4, 2, 5) * real[:, :, None, None]
     results = []
     for kernels in (True, False):
-        monkeypatch.setattr(cuda, "lstm_serves", lambda *_, kernels=kernels: kernels)
-        states = padded_read(x, lengths, weights, backwards, masks)
+        monkeypatch.setattr(cuda, "supports_lstm", lambda *_, kernels=kernels: kernels)
+        states = padded_states(x, lengths, weights, backwards, masks)
         results.append([states[:, real], *torch.autograd.grad(states, list(weights), upstream)])
     torch.testing.assert_close(*results, rtol=1e-4, atol=1e-5)
 
@@ -135,22 +135,22 @@ def test_lstms_are_run_by_the_kernels_either_way(
 def test_bfloat16_gates_of_any_layout_are_computed_in_the_weights_type() -> None:
     gates, weights, _, _, lengths = make(5, 2, False, False, LENGTHS)
     low = gates.bfloat16().transpose(1, 2).contiguous().transpose(1, 2)
-    found = cuda.steps(low, weights, None, None, lengths)
-    assert torch.equal(found, cuda.steps(low.float().contiguous(), weights, None, None, lengths))
+    found = cuda.lstm_states(low, weights, None, None, lengths)
+    assert torch.equal(found, cuda.lstm_states(low.float().contiguous(), weights, None, None, lengths))
 
 
-def test_nobody_waits_for_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_synchronizes_with_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     # A tensor without numbers gives none away.
     monkeypatch.setattr(cuda, "launch_lstm", lambda *args: None)
     with torch.device("meta"):
         gates, weights, peepholes, mask, lengths = make(5, 2, True, True, LENGTHS)
-        found = cuda.steps(gates, weights.requires_grad_(), peepholes, mask, lengths)
+        found = cuda.lstm_states(gates, weights.requires_grad_(), peepholes, mask, lengths)
         found.sum().backward()
     assert weights.grad is not None
 
 
 @pytest.mark.parametrize(("there", "most"), [(99 * 1024, 32), (163 * 1024, 64), (227 * 1024, 64)])
-def test_units_are_served_that_fit_in_the_shared_memory(
+def test_kernels_support_units_that_fit_in_shared_memory(
     there: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cuda, "have_triton", lambda: True)
@@ -159,8 +159,8 @@ def test_units_are_served_that_fit_in_the_shared_memory(
         gates = torch.zeros(1, device="cuda")
         for size in (1, 20, most, most + 1):
             weights = torch.zeros(2, 1, 4 * size, size, device="cuda")
-            assert cuda.lstm_serves(gates, weights) == (size <= most)
-    assert not cuda.lstm_serves(torch.zeros(1, device="cpu"), torch.zeros(2, 1, 4, 1))
+            assert cuda.supports_lstm(gates, weights) == (size <= most)
+    assert not cuda.supports_lstm(torch.zeros(1, device="cpu"), torch.zeros(2, 1, 4, 1))
 
 
 def test_kernels_compile_for_a_gpu_and_fit_in_its_memory(tmp_path: Path) -> None:
@@ -169,4 +169,4 @@ def test_kernels_compile_for_a_gpu_and_fit_in_its_memory(tmp_path: Path) -> None
         options = {"num_warps": 8, "num_stages": 1}
         found = compile_for_gpu("lstm_triton", name, 64, types, options, cache=tmp_path)
         assert found.spilled == 0
-        assert found.shared <= cuda.needed(64, torch.float32)
+        assert found.shared <= cuda.shared_memory_needed(64, torch.float32)

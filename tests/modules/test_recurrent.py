@@ -15,7 +15,7 @@ LENGTHS = torch.tensor([5, 1, 3, 7])
 
 
 def ragged_batch(size: int) -> tuple[Tensor, Tensor]:
-    """Vectors of four sentences padded to 8, and which of them are tokens."""
+    """Vectors of four sentences padded to 8, and their mask."""
     torch.manual_seed(0)
     return torch.randn(4, 8, size, dtype=torch.float64), torch.arange(8) < LENGTHS[:, None]
 

@@ -44,7 +44,7 @@ def test_a_crf_gives_the_sum_over_all_sequences_with_these_tags(allowed: Allowed
             assert probability == pytest.approx(expected, abs=1e-10)
 
 
-def test_that_is_not_the_product_of_the_marginals() -> None:
+def test_a_span_probability_is_not_the_product_of_marginals() -> None:
     torch.manual_seed(1)
     crf, scores, tags = make_crf(), torch.randn(4, 4, 5, dtype=torch.float64), next(sampled_tags())
     span = torch.tensor([[0, 0, 4]])
@@ -53,7 +53,7 @@ def test_that_is_not_the_product_of_the_marginals() -> None:
     assert abs(found.item() - by_token.item()) > 0.1 * found.item()
 
 
-def test_in_float32_the_probability_of_3000_tokens_is_what_the_loss_says_in_float64() -> None:
+def test_the_float32_probability_of_3000_tokens_equals_the_float64_loss() -> None:
     torch.manual_seed(2)
     crf = make_crf(dtype=torch.float32)
     scores, mask = 100 * torch.randn(1, 3000, 5), torch.ones(1, 3000, dtype=torch.bool)

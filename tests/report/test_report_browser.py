@@ -180,7 +180,7 @@ def test_each_number_of_close_rows_leads_to_as_many_sentences_as_it_says(
 ) -> None:
     with browser.page(close_rows.page(tmp_path)) as (page, _):
         every = page.locator(".case").count()
-        assert f"PageTable: {every} of these" in (page.locator("main").text_content() or "")
+        assert f"Shown: {every} of these" in (page.locator("main").text_content() or "")
         numbers = page.locator("td:has(a)")
         assert numbers.count() == 6
         for cell in numbers.all():

@@ -103,7 +103,7 @@ def test_of_each_pair_those_sentences_are_shown_that_count_most() -> None:
     assert len(unions[-1]) > len(unions[each]) > 0.9 * pair_page.MAX_SENTENCES
     text = " ".join(found["texts"])
     assert f" {len(unions[-1])} are tagged correctly by some of the rows' runs and wrong by others." in text
-    assert f"PageTable: {len(unions[each])} of these, at least {each} for each pair of rows" in text
+    assert f"Shown: {len(unions[each])} of these, at least {each} for each pair of rows" in text
 
 
 def test_each_number_leads_to_sentences_and_says_how_many() -> None:

@@ -1,5 +1,5 @@
-"""Kernels of the CRF and the LSTMs: compiled by numba on CPUs (`cpu`), by Triton on GPUs (`cuda`).
+"""Kernels of the CRF and of LSTM recurrences: numba on CPUs, Triton on GPUs. See docs/kernels.md.
 
-`cpu` and `cuda` say when kernels serve and call them; `crf_numba`, `lstm_numba`, `numba_ops`, `crf_triton` and
-`lstm_triton` hold the kernels. Without numba or Triton, PyTorch does the same, more slowly.
+`cpu` and `cuda` decide when kernels apply and call them; `crf_numba`, `lstm_numba`, `numba_ops`, `crf_triton` and
+`lstm_triton` contain them. Without numba or Triton, PyTorch computes the same, more slowly.
 """

@@ -1,9 +1,9 @@
-"""Runs compiled kernels on CPU tensors: those of the CRF, and the time loop of LSTMs over sentences without padding.
+"""Calls the numba kernels on CPU tensors: CRF likelihood and Viterbi, and the recurrence of LSTMs without padding.
 
 numba is imported, and the kernels are compiled, on first use. Threads are Python's own, as many as PyTorch is set to:
-numba's layers either spin between two calls or must not be entered twice, and their code would be compiled a second
-time. A batch is cut into chunks by its shape alone, so that results do not depend on the number of threads; a thread
-takes the next chunk when it is free, since threads that PyTorch leaves spinning may hold it up.
+numba's threading layers either spin between calls or cannot be entered concurrently, and parallel code would be
+compiled a second time. A batch is split into chunks by its shape alone, so results do not depend on the number of
+threads. A thread takes the next chunk when it is free, because threads that PyTorch leaves spinning may delay it.
 """
 
 import functools
@@ -23,36 +23,20 @@ from torch.autograd.function import once_differentiable
 log = logging.getLogger(__name__)
 
 CRF_GRAIN = 4_000_000
-"""Work of a chunk, about 0.6 ms, in the unit of `crf_chunks`."""
-MOST_CHUNKS = 16
+"""Cost of a chunk, about 0.6 ms, in the unit of `crf_chunks`."""
+LSTM_GRAIN = 8_000_000
+"""Cost of a chunk, about 0.6 ms, in the unit of `lstm_chunks`."""
+LARGE = 20_000_000
+"""Cost of a chunk that justifies a thread of its own."""
+MAX_CHUNKS = 16
 CHUNKS_PER_THREAD = 4
-"""At least. Less gains nothing after PyTorch's own threads, which spin for milliseconds."""
+"""Minimum. Fewer gain nothing after PyTorch's own threads, which spin for milliseconds."""
+BLOCK = 128
+"""States of the units that are processed together: enough for full vectors, few enough for the cache."""
 NO_TAGS = torch.empty(0, 0, dtype=torch.long)
 
 
-class Kernels(NamedTuple):
-    crf: Any
-    lstm: Any
-    ops: Any
-
-
-@functools.cache
-def have_numba() -> bool:
-    try:
-        importlib.import_module("numba")
-    except ImportError as error:
-        log.warning("CRF and LSTMs do without their compiled kernels, and are many times slower: %s", error)
-        return False
-    return True
-
-
-@functools.cache
-def kernels() -> Kernels:
-    names = ("crf_numba", "lstm_numba", "numba_ops")  # imported here, as numba takes seconds
-    return Kernels(*(importlib.import_module(f"ner_experiments.modules.kernels.{name}") for name in names))
-
-
-def numba_serves(scores: Tensor) -> bool:
+def supports_crf(scores: Tensor) -> bool:
     return scores.is_cpu and have_numba()
 
 
@@ -62,11 +46,11 @@ def likelihood(
     mask: Bool[Tensor, "batch time"],
     *transitions: Tensor,
     weight: float,
-    derive: bool,
+    gradient: bool,
 ) -> list[Tensor]:
-    """The sum of the sentences' log Z, each less the score of its tags, times the weight.
+    """weight * sum over sentences of (log Z - score of the tags), and its gradient if asked for.
 
-    After it, if told to derive, its gradient by scores, start, pairs and end.
+    Returns the loss and its gradients by scores, start, pairs and end. Without tags, the loss is weight * log Z.
     """
     sentences, time, size = scores.shape
     chunks = crf_chunks(scores, grain=CRF_GRAIN)
@@ -75,77 +59,49 @@ def likelihood(
     dtype = arrays[2].dtype
     result = kernels().crf.Result(
         losses=np.empty(sentences, dtype),
-        refused=np.empty(sentences, np.bool_),
-        by_scores=np.empty((derive * sentences, time, size), dtype),
-        by_transitions=np.empty((chunks, size + 2, size), dtype),
+        underflowed=np.empty(sentences, np.bool_),
+        grad_scores=np.empty((gradient * sentences, time, size), dtype),
+        grad_transitions=np.empty((chunks, size + 2, size), dtype),
         loss=np.empty((), dtype),
-        by_start=np.empty(size, dtype),
-        by_pairs=np.empty((size, size), dtype),
-        by_end=np.empty(size, dtype),
+        grad_start=np.empty(size, dtype),
+        grad_pairs=np.empty((size, size), dtype),
+        grad_end=np.empty(size, dtype),
     )
-    refused = run(kernels().crf.likelihood_share, chunks, *arrays, weight, result)
-    if any(refused):
-        run(kernels().crf.share_in_logs, chunks, *arrays, weight, result)
-    if any(refused) or len(refused) > 1:
-        call(kernels().crf.sum_up, weight, result)
-    found = (result.loss, result.by_scores, result.by_start, result.by_pairs, result.by_end)
-    return [torch.from_numpy(x) for x in found]
+    underflowed = run_chunks(kernels().crf.likelihood_chunks, chunks, *arrays, weight, result)
+    if any(underflowed):
+        run_chunks(kernels().crf.log_space_chunks, chunks, *arrays, weight, result)
+    if any(underflowed) or len(underflowed) > 1:
+        call(kernels().crf.reduce_chunks, weight, result)
+    outputs = (result.loss, result.grad_scores, result.grad_start, result.grad_pairs, result.grad_end)
+    return [torch.from_numpy(x) for x in outputs]
 
 
 def viterbi(
     scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], *transitions: Tensor
 ) -> Int[Tensor, "batch time"]:
+    """Best tags, 0 at padding."""
     arrays = [array(x) for x in (mask, scores, *transitions)]
     tags = np.empty(arrays[0].shape, np.int64)
-    chunks = crf_chunks(scores, grain=3 * CRF_GRAIN)  # a third of the work of a loss with its gradient
-    run(kernels().crf.viterbi_share, chunks, *arrays, tags)
+    chunks = crf_chunks(scores, grain=3 * CRF_GRAIN)  # a third of the cost of a loss with its gradient
+    run_chunks(kernels().crf.viterbi_chunks, chunks, *arrays, tags)
     return torch.from_numpy(tags)
 
 
 def crf_chunks(scores: Tensor, *, grain: int) -> int:
-    """A token takes about as long as (tags + 16)^2."""
+    """Number of chunks of a batch; the cost of a token is about (tags + 16)^2."""
     sentences, time, size = scores.shape
-    return max(1, min(MOST_CHUNKS, sentences, sentences * time * (size + 16) ** 2 // grain))
+    return max(1, min(MAX_CHUNKS, sentences, sentences * time * (size + 16) ** 2 // grain))
 
 
-def array(tensor: Tensor) -> np.ndarray:
-    return np.ascontiguousarray(tensor.numpy(force=True))
-
-
-def run(share: Any, chunks: int, *args: Any, per_thread: int = CHUNKS_PER_THREAD) -> list[Any]:
-    """Runs the share of each chunk, or one of all; what they return."""
-    threads = min(torch.get_num_threads(), chunks // per_thread)
-    if threads <= 1:
-        return [call(share, 0, chunks, chunks, *args)]
-    numbers = iter(range(chunks))
-
-    def work() -> list[Any]:
-        return [call(share, number, number + 1, chunks, *args) for number in numbers]
-
-    others = [pool(os.getpid()).submit(work) for _ in range(1, threads)]
-    found = work()
-    return found + [x for other in others if not other.cancel() for x in other.result()]
-
-
-def call(kernel: Any, *args: Any) -> Any:
-    """Says so when compiling it, which numba does once, took above a second."""
-    known, start = len(kernel.overloads), time.perf_counter()
-    result = kernel(*args)
-    seconds = time.perf_counter() - start
-    if len(kernel.overloads) > known and seconds > 1:
-        kept = kernel.stats.cache_path or "no folder: neither this package's nor NUMBA_CACHE_DIR is writable"
-        log.info("compiling %s took %.0f seconds; kept in %s", kernel.__module__, seconds, kept)
-    return result
-
-
-@functools.cache
-def pool(process: int) -> ThreadPoolExecutor:
-    """One for each process: threads do not survive a fork."""
-    return ThreadPoolExecutor(thread_name_prefix="crf")
+def supports_lstm(x: Tensor) -> bool:
+    return supports_crf(x) and x.dtype in (torch.float32, torch.float64)
 
 
 class Tokens:
-    """Where they are for each direction, one of which may read backwards; see `lstm_kernels_batch`."""
+    """Layout of a batch without padding, for directions that each read forward or backward.
+
+    Tokens are ordered as the recurrence visits them: see `lstm_numba`.
+    """
 
     def __init__(self, lengths: Int[Tensor, " batch"], time: int, backwards: tuple[bool, ...]):
         lstm = kernels().lstm
@@ -154,84 +110,28 @@ class Tokens:
         ends = np.append(0, numbers[order].cumsum())
         self.batch: Any = lstm.Batch(order, numbers[order], ends[: -1 : lstm.GROUP].copy())
         self.shape = (len(lengths), time)
-        self.places = torch.empty(len(backwards), int(ends[-1]), dtype=torch.long)
-        for places, back in zip(self.places.numpy(), backwards, strict=True):
-            call(lstm.place, self.batch, back, time, places)
+        self.positions = torch.empty(len(backwards), int(ends[-1]), dtype=torch.long)
+        for positions, backward in zip(self.positions.numpy(), backwards, strict=True):
+            call(lstm.fill_positions, self.batch, backward, time, positions)
 
-    def of(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "directions tokens size"]:
-        """From one x for each direction, or one for all."""
-        return Gather.apply(x, self.places)  # type: ignore[no-untyped-call]
+    def pack(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "directions tokens size"]:
+        """Vectors of the tokens, from one x per direction or one x for all."""
+        return Gather.apply(x, self.positions)  # type: ignore[no-untyped-call]
 
-    def padded(
-        self, x: Float[Tensor, "directions tokens size"]
-    ) -> Float[Tensor, "directions batch time size"]:
-        """Padding is 0."""
-        return Scatter.apply(x, self.places, *self.shape)  # type: ignore[no-untyped-call]
-
-
-class Gather(torch.autograd.Function):
-    """x.flatten(1, 2)[:, places], whose gradient needs no addition since no place comes twice."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.inputs, ctx.batch, ctx.time = x.shape[:3]
-        return gather(x, places)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, by_tokens: Tensor) -> tuple[Tensor, None]:
-        by_x = scatter(by_tokens, ctx.saved_tensors[0], ctx.batch, ctx.time)
-        return by_x if len(by_x) == ctx.inputs else by_x.sum(0, keepdim=True), None
-
-
-class Scatter(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, places: Tensor, batch: int, time: int) -> Tensor:
-        ctx.save_for_backward(places)
-        return scatter(x, places, batch, time)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, by_padded: Tensor) -> tuple[Tensor, None, None, None]:
-        return gather(by_padded, ctx.saved_tensors[0]), None, None, None
-
-
-def gather(x: Tensor, places: Tensor) -> Tensor:
-    tokens = x.new_empty(*places.shape, x.shape[-1])
-    for out, each, where in zip(tokens, x.expand(len(places), -1, -1, -1), places, strict=True):
-        torch.index_select(each.reshape(-1, x.shape[-1]), 0, where, out=out)
-    return tokens
-
-
-def scatter(x: Tensor, places: Tensor, batch: int, time: int) -> Tensor:
-    padded = x.new_zeros(len(x), batch * time, x.shape[-1])
-    for out, each, where in zip(padded, x, places, strict=True):
-        out.index_copy_(0, where, each)
-    return padded.view(len(x), batch, time, -1)
-
-
-LSTM_GRAIN = 8_000_000
-"""Work of a chunk, about 0.6 ms, in the unit of `lstm_chunks`."""
-LARGE = 20_000_000
-"""Work of a chunk that is worth a thread by itself."""
-BLOCK = 128
-"""States of the units that are taken together: enough for whole vectors, and little enough for the cache."""
-
-
-def lstm_serves(x: Tensor) -> bool:
-    return numba_serves(x) and x.dtype in (torch.float32, torch.float64)
+    def pad(self, x: Float[Tensor, "directions tokens size"]) -> Float[Tensor, "directions batch time size"]:
+        """Inverse of `pack`, with zeros at padding."""
+        return Scatter.apply(x, self.positions, *self.shape)  # type: ignore[no-untyped-call]
 
 
 def num_blocks(units: int, size: int) -> int:
-    """How many the units of a direction are cut into, each with as many."""
+    """Number of equal blocks that the units of a direction are split into, each of at most `BLOCK` states."""
     most = max(1, BLOCK // size)
     return next(blocks for blocks in range(-(-units // most), units + 1) if units % blocks == 0)
 
 
-def steps(
+def lstm_states(
     x: Float[Tensor, "directions tokens in"],
-    into: Float[Tensor, "blocks gates_of_block in"],
+    input_weights: Float[Tensor, "blocks gates_of_block in"],
     biases: Float[Tensor, "blocks gates_of_block"],
     recurrent: Float[Tensor, "directions units gates size"],
     tokens: Tokens,
@@ -239,21 +139,22 @@ def steps(
     peepholes: Float[Tensor, "directions 3 width"] | None,
     masks: Float[Tensor, "directions batch width"] | None,
 ) -> Float[Tensor, "directions tokens width"]:
-    """The states of `lstms.read`; `width` is all units' states.
+    """States h of `lstm.lstm_states`; `width` is the total size of a direction's units.
 
-    What x is multiplied by, and the biases, are those of the directions' blocks of units: each has the gates
-    i f g o of all its units.
+    Input weights and biases are arranged by block of units (`lstm.in_blocks`): gates i f g o of all units of a block.
     """
-    parts = (x, into, biases, recurrent, peepholes, masks, tokens.batch)
-    return Steps.apply(*parts)  # type: ignore[no-untyped-call]
+    parts = (x, input_weights, biases, recurrent, peepholes, masks, tokens.batch)
+    return Recurrence.apply(*parts)  # type: ignore[no-untyped-call]
 
 
-class Steps(torch.autograd.Function):
+class Recurrence(torch.autograd.Function):
+    """`lstm_states` and its gradient."""
+
     @staticmethod
     def forward(
         ctx: Any,
         x: Tensor,
-        into: Tensor,
+        input_weights: Tensor,
         biases: Tensor,
         recurrent: Tensor,
         peepholes: Tensor | None,
@@ -261,82 +162,83 @@ class Steps(torch.autograd.Function):
         batch: Any,
     ) -> Tensor:
         directions, units, _, size = recurrent.shape
-        blocks, tokens, width = len(into), x.shape[1], into.shape[1] // 4
-        gates = products(x, into, biases).to(recurrent.dtype).view(blocks, tokens, 4, width)
-        layer = make_layer(recurrent, blocks, peepholes, masks, batch, ahead=True)
-        kept = tokens if any(ctx.needs_input_grad) else 0
+        blocks, tokens, width = len(input_weights), x.shape[1], input_weights.shape[1] // 4
+        gates = project(x, input_weights, biases).to(recurrent.dtype).view(blocks, tokens, 4, width)
+        layer = make_layer(recurrent, blocks, peepholes, masks, batch, backward=False)
+        saved = tokens if any(ctx.needs_input_grad) else 0
         states = gates.new_empty(directions, tokens, units * size)
-        trace = [gates, *(gates.new_empty(blocks, kept, width) for _ in range(2))]
+        trace = [gates, *(gates.new_empty(blocks, saved, width) for _ in range(2))]
         arrays = kernels().lstm.Trace(*map(array, trace))
         chunks, per_thread = lstm_chunks(gates, size, layer)
-        ahead = kernels().lstm.ahead
-        run(ahead, chunks, batch, layer, size, states.numpy(), arrays, per_thread=per_thread)
-        ctx.save_for_backward(x, into, recurrent, peepholes, masks, *trace)
+        kernel = kernels().lstm.forward
+        run_chunks(kernel, chunks, batch, layer, size, states.numpy(), arrays, per_thread=per_thread)
+        ctx.save_for_backward(x, input_weights, recurrent, peepholes, masks, *trace)
         ctx.batch = batch
         return states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_states: Tensor) -> tuple[Tensor | None, ...]:
-        x, into, recurrent, peepholes, masks, *trace = ctx.saved_tensors
+    def backward(ctx: Any, grad_states: Tensor) -> tuple[Tensor | None, ...]:
+        x, input_weights, recurrent, peepholes, masks, *trace = ctx.saved_tensors
         directions, units, _, size = recurrent.shape
         numba = kernels()
-        layer = make_layer(recurrent, len(into), peepholes, masks, ctx.batch, ahead=False)
-        by_gates = torch.empty_like(trace[0])
-        by_peepholes = by_states.new_zeros(
-            layer.parts * (peepholes is not None), directions, 3, by_states.shape[2]
+        layer = make_layer(recurrent, len(input_weights), peepholes, masks, ctx.batch, backward=True)
+        grad_gates = torch.empty_like(trace[0])
+        grad_peepholes = grad_states.new_zeros(
+            layer.parts * (peepholes is not None), directions, 3, grad_states.shape[2]
         )
-        lanes = numba.ops.VECTOR // by_states.element_size()
-        wide = -(-size // lanes) * lanes
-        by_weights = by_states.new_zeros(directions * units * (units > 1), 4 * size, wide)
-        gradient = numba.lstm.Gradient(by_gates.numpy(), by_peepholes.numpy(), by_weights.numpy())
+        lanes = numba.ops.VECTOR // grad_states.element_size()
+        padded_size = -(-size // lanes) * lanes
+        grad_weights = grad_states.new_zeros(directions * units * (units > 1), 4 * size, padded_size)
+        gradient = numba.lstm.Gradient(grad_gates.numpy(), grad_peepholes.numpy(), grad_weights.numpy())
         arrays = numba.lstm.Trace(*map(array, trace))
-        chunks, per_thread = lstm_chunks(by_gates, size, layer)
-        args = ctx.batch, layer, arrays, array(by_states), size, gradient
-        run(numba.lstm.back, chunks, *args, per_thread=per_thread)
+        chunks, per_thread = lstm_chunks(grad_gates, size, layer)
+        args = ctx.batch, layer, arrays, array(grad_states), size, gradient
+        run_chunks(numba.lstm.backward, chunks, *args, per_thread=per_thread)
         if units > 1:
-            by_recurrent = by_weights[..., :size].reshape_as(recurrent)
+            grad_recurrent = grad_weights[..., :size].reshape_as(recurrent)
         else:
-            by_recurrent = (by_gates.flatten(2).mT @ trace[2]).view_as(recurrent)
+            grad_recurrent = (grad_gates.flatten(2).mT @ trace[2]).view_as(recurrent)
+        grad_projection = grad_gates.flatten(2).to(x.dtype)
         return (
-            *by_factors(by_gates.flatten(2).to(x.dtype), x, into, by_input=ctx.needs_input_grad[0]),
-            by_recurrent,
-            by_peepholes.sum(0) if peepholes is not None else None,
+            *project_backward(grad_projection, x, input_weights, input_gradient=ctx.needs_input_grad[0]),
+            grad_recurrent,
+            grad_peepholes.sum(0) if peepholes is not None else None,
             None,
             None,
         )
 
 
-def products(
+def project(
     x: Float[Tensor, "directions tokens in"],
-    into: Float[Tensor, "blocks gates_of_block in"],
+    weights: Float[Tensor, "blocks gates_of_block in"],
     biases: Float[Tensor, "blocks gates_of_block"],
 ) -> Float[Tensor, "blocks tokens gates_of_block"]:
-    sums = x.new_empty(len(into), x.shape[1], into.shape[1])
-    for block, (out, weights, bias) in enumerate(zip(sums, into, biases, strict=True)):
-        torch.addmm(bias, x[block * len(x) // len(into)], weights.T, out=out)
-    return sums
+    """Input part of the gates, U x_t + b, by block of units."""
+    gates = x.new_empty(len(weights), x.shape[1], weights.shape[1])
+    for block, (out, weight, bias) in enumerate(zip(gates, weights, biases, strict=True)):
+        torch.addmm(bias, x[block * len(x) // len(weights)], weight.T, out=out)
+    return gates
 
 
-def by_factors(
-    by_sums: Float[Tensor, "blocks tokens gates_of_block"],
+def project_backward(
+    grad_gates: Float[Tensor, "blocks tokens gates_of_block"],
     x: Float[Tensor, "directions tokens in"],
-    into: Float[Tensor, "blocks gates_of_block in"],
+    weights: Float[Tensor, "blocks gates_of_block in"],
     *,
-    by_input: bool,
+    input_gradient: bool,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """The gradients of `products` by x, if asked for, by weights and by biases.
+    """Gradients of `project` by x (if asked for), weights and biases.
 
-    One product of all blocks would be one of matrices whose rows are powers of two apart, which takes twice
-    as long.
+    One batched product of all blocks would have rows at strides of powers of two, and take twice as long.
     """
-    by_x, by_into = torch.zeros_like(x) if by_input else None, torch.empty_like(into)
-    for block, (by, weights) in enumerate(zip(by_sums, into, strict=True)):
-        direction = block * len(x) // len(into)
-        torch.mm(by.T, x[direction], out=by_into[block])
-        if by_x is not None:
-            by_x[direction].addmm_(by, weights)
-    return by_x, by_into, by_sums.sum(1)
+    grad_x, grad_weights = torch.zeros_like(x) if input_gradient else None, torch.empty_like(weights)
+    for block, (grad_gate, weight) in enumerate(zip(grad_gates, weights, strict=True)):
+        direction = block * len(x) // len(weights)
+        torch.mm(grad_gate.T, x[direction], out=grad_weights[block])
+        if grad_x is not None:
+            grad_x[direction].addmm_(grad_gate, weight)
+    return grad_x, grad_weights, grad_gates.sum(1)
 
 
 def make_layer(
@@ -346,26 +248,134 @@ def make_layer(
     masks: Tensor | None,
     batch: Any,
     *,
-    ahead: bool,
+    backward: bool,
 ) -> Any:
+    """The `lstm_numba.Layer` of these weights, packed for the forward or the backward pass."""
     numba = kernels()
     directions, units, _, size = recurrent.shape
-    pack = numba.lstm.pack_ahead if ahead else numba.lstm.pack_back
+    pack = numba.lstm.pack_backward if backward else numba.lstm.pack_forward
     packed = call(pack, array(recurrent).reshape(directions * units, 4, size, size))
-    nothing = recurrent.new_empty(0, 0, units * size)
+    none = recurrent.new_empty(0, 0, units * size)
     return numba.lstm.Layer(
         packed,
-        array(nothing if peepholes is None else peepholes),
-        array(nothing if masks is None else masks),
+        array(none if peepholes is None else peepholes),
+        array(none if masks is None else masks),
         blocks // directions,
-        1 if units > 1 else len(batch.firsts),
+        1 if units > 1 else len(batch.starts),
     )
 
 
 def lstm_chunks(gates: Tensor, size: int, layer: Any) -> tuple[int, int]:
-    """And how many a thread should have at least. A token takes about as long as width (size + 32)."""
+    """Number of chunks, and the minimum per thread; the cost of a token is about width * (size + 32)."""
     blocks, tokens, _, width = gates.shape
     jobs = blocks * layer.parts
-    work = blocks * tokens * width * (size + 32)
-    chunks = int(max(1, min(MOST_CHUNKS, jobs, work // LSTM_GRAIN)))
-    return chunks, 1 if work > LARGE * chunks else CHUNKS_PER_THREAD
+    cost = blocks * tokens * width * (size + 32)
+    chunks = int(max(1, min(MAX_CHUNKS, jobs, cost // LSTM_GRAIN)))
+    return chunks, 1 if cost > LARGE * chunks else CHUNKS_PER_THREAD
+
+
+class Gather(torch.autograd.Function):
+    """x.flatten(1, 2)[:, positions]. Positions are distinct, so the gradient is a plain scatter."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:
+        ctx.save_for_backward(positions)
+        ctx.inputs, ctx.batch, ctx.time = x.shape[:3]
+        return gather(x, positions)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_tokens: Tensor) -> tuple[Tensor, None]:
+        grad_x = scatter(grad_tokens, ctx.saved_tensors[0], ctx.batch, ctx.time)
+        return grad_x if len(grad_x) == ctx.inputs else grad_x.sum(0, keepdim=True), None
+
+
+class Scatter(torch.autograd.Function):
+    """Inverse of `Gather`, with zeros elsewhere."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, positions: Tensor, batch: int, time: int) -> Tensor:
+        ctx.save_for_backward(positions)
+        return scatter(x, positions, batch, time)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_padded: Tensor) -> tuple[Tensor, None, None, None]:
+        return gather(grad_padded, ctx.saved_tensors[0]), None, None, None
+
+
+def gather(x: Tensor, positions: Tensor) -> Tensor:
+    tokens = x.new_empty(*positions.shape, x.shape[-1])
+    for out, each, index in zip(tokens, x.expand(len(positions), -1, -1, -1), positions, strict=True):
+        torch.index_select(each.reshape(-1, x.shape[-1]), 0, index, out=out)
+    return tokens
+
+
+def scatter(x: Tensor, positions: Tensor, batch: int, time: int) -> Tensor:
+    padded = x.new_zeros(len(x), batch * time, x.shape[-1])
+    for out, each, index in zip(padded, x, positions, strict=True):
+        out.index_copy_(0, index, each)
+    return padded.view(len(x), batch, time, -1)
+
+
+@functools.cache
+def have_numba() -> bool:
+    try:
+        importlib.import_module("numba")
+    except ImportError as error:
+        log.warning("CRF and LSTMs run without their compiled kernels, and are many times slower: %s", error)
+        return False
+    return True
+
+
+class Kernels(NamedTuple):
+    """The modules of the kernels."""
+
+    crf: Any
+    lstm: Any
+    ops: Any
+
+
+@functools.cache
+def kernels() -> Kernels:
+    names = ("crf_numba", "lstm_numba", "numba_ops")  # imported here, as numba takes seconds
+    return Kernels(*(importlib.import_module(f"ner_experiments.modules.kernels.{name}") for name in names))
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    return np.ascontiguousarray(tensor.numpy(force=True))
+
+
+def run_chunks(kernel: Any, chunks: int, *args: Any, per_thread: int = CHUNKS_PER_THREAD) -> list[Any]:
+    """Results of `kernel(first, last, chunks, *args)` over all chunks, in one call or in one call per chunk."""
+    threads = min(torch.get_num_threads(), chunks // per_thread)
+    if threads <= 1:
+        return [call(kernel, 0, chunks, chunks, *args)]
+    numbers = iter(range(chunks))
+
+    def work() -> list[Any]:
+        return [call(kernel, number, number + 1, chunks, *args) for number in numbers]
+
+    futures = [pool(os.getpid()).submit(work) for _ in range(1, threads)]
+    results = work()
+    return results + [x for future in futures if not future.cancel() for x in future.result()]
+
+
+def call(kernel: Any, *args: Any) -> Any:
+    """Call the kernel, and log if compiling it, which numba does once, took more than a second."""
+    compiled, start = len(kernel.overloads), time.perf_counter()
+    result = kernel(*args)
+    seconds = time.perf_counter() - start
+    if len(kernel.overloads) > compiled and seconds > 1:
+        cache = (
+            kernel.stats.cache_path
+            or "nowhere: neither this package's folder nor NUMBA_CACHE_DIR is writable"
+        )
+        log.info("compiling %s took %.0f seconds; cached in %s", kernel.__module__, seconds, cache)
+    return result
+
+
+@functools.cache
+def pool(process: int) -> ThreadPoolExecutor:
+    """Thread pool of a process: threads do not survive a fork."""
+    return ThreadPoolExecutor(thread_name_prefix="kernels")

@@ -1,9 +1,8 @@
-"""Runs Triton kernels on CUDA tensors: those of the CRF, and of the LSTMs' units.
+"""Launches the Triton kernels on CUDA tensors: CRF likelihood and Viterbi, and the recurrence of small LSTM units.
 
-Triton, which PyTorch brings along where it runs on CUDA, is imported, and the kernels are compiled, on first use.
-Nothing here waits for the device, which must not be asked what tags and masks hold. What the CPU kernels refuse with
-an error gives NaN here: the loss of tags that do not exist, or of a sentence without tokens. Nothing is read or
-written out of bounds.
+Triton, a dependency of PyTorch's CUDA builds, is imported, and the kernels are compiled, on first use. Nothing here
+synchronizes with the device, so values of tags and masks cannot be checked. Where the CPU kernels raise an error, the
+loss is NaN here: for tags out of range and for sentences without tokens. Nothing is read or written out of bounds.
 """
 
 import functools
@@ -20,36 +19,15 @@ from torch.autograd.function import once_differentiable
 log = logging.getLogger(__name__)
 
 
-@functools.cache
-def have_triton() -> bool:
-    """Triton compiles what starts its kernels with the system's C compiler, when the driver is first used."""
-    try:
-        importlib.import_module("triton").runtime.driver.active.get_current_device()
-    except (ImportError, OSError, RuntimeError, subprocess.CalledProcessError) as error:
-        log.warning(
-            "the CRF and the LSTM units do without CUDA kernels, and are many times slower: %s", error
-        )
-        return False
-    return True
-
-
-@functools.cache
-def shared_memory(device: int) -> int:
-    """How many bytes of it a program may have."""
-    driver = importlib.import_module("triton").runtime.driver.active
-    return int(driver.utils.get_device_properties(device)["max_shared_mem"])
-
-
 MOST_TAGS = 128
-"""The square of it, twice, is what fits in a program's registers."""
+"""Two matrices of this size fit in a program's registers."""
 
 
-@functools.cache
-def crf_kernels() -> Any:
-    return importlib.import_module("ner_experiments.modules.kernels.crf_triton")
+BLOCK = 16
+"""`BLOCK` of `lstm_triton`."""
 
 
-def crf_serves(scores: Tensor) -> bool:
+def supports_crf(scores: Tensor) -> bool:
     return scores.is_cuda and scores.shape[2] <= MOST_TAGS and have_triton()
 
 
@@ -58,12 +36,12 @@ def forward(
     tags: Int[Tensor, "batch time"] | None,
     mask: Bool[Tensor, "batch time"],
     *transitions: Tensor,
-    keep: bool,
+    save: bool,
 ) -> tuple[Float[Tensor, " batch"], Float[Tensor, "batch time 3 tags"] | None]:
-    """Each sentence's log Z, less the score of its tags, in float64; and what `backward` needs, if kept."""
+    """log Z minus the score of the tags by sentence, in float64, and the steps for `backward`, if saved."""
     batch, time, size = scores.shape
     losses = scores.new_empty(batch, dtype=torch.float64)
-    steps = scores.new_empty(batch, time, 3, size) if keep else None
+    steps = scores.new_empty(batch, time, 3, size) if save else None
     inputs = (scores.contiguous(), contiguous(tags), lengths(mask), stacked(*transitions))
     launch_crf(crf_kernels().forward, scores, *inputs, losses, steps)
     return losses, steps
@@ -76,22 +54,22 @@ def backward(
     steps: Float[Tensor, "batch time 3 tags"],
     *transitions: Tensor,
 ) -> list[Tensor]:
-    """The gradient of the weighted sum of the losses by scores, start, pairs and end."""
+    """Gradients of weight * sum of the losses by scores, start, pairs and end."""
     batch, time, _, size = steps.shape
     start, pairs, end = transitions
-    by_scores = steps.new_zeros(batch, time, size)
-    by_transitions = steps.new_empty(batch, size + 2, size)
+    grad_scores = steps.new_zeros(batch, time, size)
+    grad_transitions = steps.new_empty(batch, size + 2, size)
     inputs = (weight, contiguous(tags), lengths(mask), stacked(start, pairs.t(), end), steps)
-    launch_crf(crf_kernels().backward, by_scores, *inputs, by_scores, by_transitions)
-    found = by_transitions.sum(0)
-    return [by_scores, found[size], found[:size].t(), found[size + 1]]
+    launch_crf(crf_kernels().backward, grad_scores, *inputs, grad_scores, grad_transitions)
+    total = grad_transitions.sum(0)
+    return [grad_scores, total[size], total[:size].t(), total[size + 1]]
 
 
 def marginals(
     scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], *transitions: Tensor
 ) -> Float[Tensor, "batch time tags"]:
     """p(y_i = tag), 0 at padding: the gradient of log Z."""
-    _, steps = forward(scores, None, mask, *transitions, keep=True)
+    _, steps = forward(scores, None, mask, *transitions, save=True)
     assert steps is not None
     return backward(scores.new_ones(()), None, mask, steps, *transitions)[0]
 
@@ -99,6 +77,7 @@ def marginals(
 def viterbi(
     scores: Float[Tensor, "batch time tags"], mask: Bool[Tensor, "batch time"], *transitions: Tensor
 ) -> Int[Tensor, "batch time"]:
+    """Best tags, 0 at padding."""
     tags = torch.empty(mask.shape, dtype=torch.long, device=mask.device)
     inputs = (scores.contiguous(), lengths(mask), stacked(*transitions))
     launch_crf(crf_kernels().viterbi, scores, *inputs, torch.empty_like(inputs[0]), tags)
@@ -116,34 +95,27 @@ def contiguous(tags: Tensor | None) -> Tensor | None:
 def stacked(
     start: Float[Tensor, " tags"], pairs: Float[Tensor, "tags tags"], end: Float[Tensor, " tags"]
 ) -> Float[Tensor, "rows tags"]:
+    """All transitions in one matrix, in the layout that the kernels read: pairs, start, end."""
     return torch.cat([pairs, start[None], end[None]])
 
 
 def launch_crf(kernel: Any, like: Float[Tensor, "batch time tags"], *args: Tensor | None) -> None:
-    """A program for each sentence, with a thread for each 32 pairs of tags."""
+    """Launch one program per sentence, with one thread per 32 pairs of tags."""
     batch, time, size = like.shape
     width = max(16, 1 << (size - 1).bit_length())
     with torch.cuda.device(like.get_device()):
         kernel[(batch,)](*args, time, size=size, width=width, num_warps=max(1, width**2 // 1024))
 
 
-BLOCK = 16
-
-
-@functools.cache
-def lstm_kernels() -> Any:
-    return importlib.import_module("ner_experiments.modules.kernels.lstm_triton")
-
-
-def lstm_serves(gates: Tensor, weights: Tensor) -> bool:
-    """Units up to size 64 on a GPU of a data centre, in float32 at least, and up to 32 on any."""
+def supports_lstm(gates: Tensor, weights: Tensor) -> bool:
+    """Whether a unit fits in shared memory: size 64 in float32 on data-center GPUs, size 32 on any GPU."""
     if not gates.is_cuda or not have_triton():
         return False
-    return needed(padded(weights.shape[-1]), weights.dtype) <= shared_memory(gates.get_device())
+    return shared_memory_needed(padded(weights.shape[-1]), weights.dtype) <= shared_memory(gates.get_device())
 
 
-def needed(width: int, dtype: torch.dtype) -> int:
-    """Bytes of shared memory, at most: four matrices, in two parts each, and the state."""
+def shared_memory_needed(width: int, dtype: torch.dtype) -> int:
+    """Upper bound in bytes: four matrices in two parts each, and the state."""
     return width**2 * (36 if dtype == torch.float32 else 53)
 
 
@@ -151,18 +123,18 @@ def padded(size: int) -> int:
     return max(16, 1 << (size - 1).bit_length())
 
 
-def steps(
+def lstm_states(
     gates: Float[Tensor, "directions batch time units gates"],
     weights: Float[Tensor, "directions units gates size"],
     peepholes: Float[Tensor, "directions units 3 size"] | None,
     mask: Float[Tensor, "directions units batch size"] | None,
     lengths: Int[Tensor, " batch"],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """The states h of LSTMs from what their input gives the gates; 0 at padding.
+    """States h of LSTMs from the input part of their gates; 0 at padding.
 
-    Direction 0 reads from left to right, direction 1 from each sentence's last token to its first. The
-    weights read h_{t-1} * mask. Of the peepholes, the input and the forget gate's see c_{t-1}, the output
-    gate's sees c_t. The gates' columns, and the weights' rows, are i f g o. Computes in the weights' type.
+    Direction 0 reads from left to right, direction 1 from each sentence's last token to its first. The weights read
+    h_{t-1} * mask. Peepholes of i and f read c_{t-1}, that of o reads c_t. The columns of the gates and the rows of
+    the weights are i f g o. Computes in the type of the weights.
     """
     directions, units, _, size = weights.shape
     if peepholes is None:
@@ -173,11 +145,11 @@ def steps(
     if mask is None:
         mask = weights.new_ones(directions, units, len(lengths), size)
     inputs = (gates.to(weights.dtype), weights, diagonals, mask, lengths)
-    return cast(Tensor, _Steps.apply(*(x.contiguous() for x in inputs)))  # type: ignore[no-untyped-call]
+    return cast(Tensor, _Recurrence.apply(*(x.contiguous() for x in inputs)))  # type: ignore[no-untyped-call]
 
 
-class _Steps(torch.autograd.Function):
-    """Its backward pass finds the gates' gradients step by step, and all others as sums over all tokens."""
+class _Recurrence(torch.autograd.Function):
+    """The backward kernel computes gate gradients step by step; all others are sums over tokens, in PyTorch."""
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, weights: Tensor, *others: Tensor) -> Tensor:
@@ -189,31 +161,31 @@ class _Steps(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_states: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad_states: Tensor) -> tuple[Tensor | None, ...]:
         weights, peepholes, mask, lengths, h, acts = ctx.saved_tensors
-        by_gates = h.new_zeros(*h.shape[:4], 4, h.shape[4])
-        inputs = (by_states.contiguous(), weights, peepholes, mask, lengths, acts, by_gates)
+        grad_gates = h.new_zeros(*h.shape[:4], 4, h.shape[4])
+        inputs = (grad_states.contiguous(), weights, peepholes, mask, lengths, acts, grad_gates)
         launch_lstm(lstm_kernels().backward, *inputs)
         c = acts[..., 4, :]
-        seen = torch.stack([before(c), before(c), torch.zeros_like(c), c], dim=4)
-        by_peepholes = (by_gates * seen).sum((1, 2))
-        read = before(h) * mask.transpose(1, 2).unsqueeze(2)
-        by_weights = torch.einsum("dbtugo,dbtui->dugoi", by_gates, read)
-        return by_gates.flatten(4), by_weights.flatten(2, 3), by_peepholes, None, None
+        peephole_inputs = torch.stack([previous(c), previous(c), torch.zeros_like(c), c], dim=4)
+        grad_peepholes = (grad_gates * peephole_inputs).sum((1, 2))
+        recurrent_input = previous(h) * mask.transpose(1, 2).unsqueeze(2)
+        grad_weights = torch.einsum("dbtugo,dbtui->dugoi", grad_gates, recurrent_input)
+        return grad_gates.flatten(4), grad_weights.flatten(2, 3), grad_peepholes, None, None
 
 
-def before(
+def previous(
     x: Float[Tensor, "directions batch time units size"],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """What each direction had at the token that it read before; 0 at its first, as x is at padding."""
-    found = torch.zeros_like(x)
-    found[:1, :, 1:] = x[:1, :, :-1]
-    found[1:, :, :-1] = x[1:, :, 1:]
-    return found
+    """x at the token that each direction read before; 0 at its first token, because x is 0 at padding."""
+    shifted = torch.zeros_like(x)
+    shifted[:1, :, 1:] = x[:1, :, :-1]
+    shifted[1:, :, :-1] = x[1:, :, 1:]
+    return shifted
 
 
 def launch_lstm(kernel: Any, states: Tensor, weights: Tensor, *args: Tensor) -> None:
-    """A program for each unit of each direction and `BLOCK` sentences; `states` tells how many there are."""
+    """Launch one program per unit, direction and `BLOCK` sentences, as many as `states` has."""
     directions, batch, time, units = states.shape[:4]
     size = weights.shape[3]
     width = padded(size)
@@ -231,3 +203,33 @@ def launch_lstm(kernel: Any, states: Tensor, weights: Tensor, *args: Tensor) -> 
             num_warps=width // 8,
             num_stages=1,
         )
+
+
+@functools.cache
+def have_triton() -> bool:
+    """Whether kernels can be launched: Triton compiles its launcher with the system's C compiler on first use."""
+    try:
+        importlib.import_module("triton").runtime.driver.active.get_current_device()
+    except (ImportError, OSError, RuntimeError, subprocess.CalledProcessError) as error:
+        log.warning(
+            "the CRF and the LSTM units run without CUDA kernels, and are many times slower: %s", error
+        )
+        return False
+    return True
+
+
+@functools.cache
+def shared_memory(device: int) -> int:
+    """Bytes of shared memory available to a program."""
+    driver = importlib.import_module("triton").runtime.driver.active
+    return int(driver.utils.get_device_properties(device)["max_shared_mem"])
+
+
+@functools.cache
+def crf_kernels() -> Any:
+    return importlib.import_module("ner_experiments.modules.kernels.crf_triton")
+
+
+@functools.cache
+def lstm_kernels() -> Any:
+    return importlib.import_module("ner_experiments.modules.kernels.lstm_triton")

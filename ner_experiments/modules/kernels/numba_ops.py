@@ -1,7 +1,8 @@
-"""What the compiled kernels share: numba's options, exponentials, and products of a few rows with a matrix.
+"""Shared by the numba kernels: compilation, exponentials, and products of a few rows with a matrix.
 
-The products keep their sums in vector registers of 64 bytes, and run at the speed of products of many rows. Arrays are
-flat, and bounds are not checked.
+The products are written in LLVM IR, because numba cannot keep sums of several rows in vector registers: each step over
+k then loads a vector of the matrix once for all rows. Vectors have 64 bytes; processors with narrower registers use
+several. Arrays are flat and bounds are not checked.
 """
 
 import hashlib
@@ -16,17 +17,17 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 FAST = {
-    "error_model": "numpy",  # 1 / 0 is inf; looking for it would keep loops from being vectorised
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # all but nnan and ninf: NaN is to come through
+    "error_model": "numpy",  # 1 / 0 is inf; a check would prevent vectorization
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # all but nnan and ninf: NaN must propagate
 }
 IN_ORDER = {**FAST, "fastmath": {"contract"}}
 
 
-def called(function: Any, options: dict[str, Any] = FAST) -> Any:
-    """Compiles what Python calls, with all that it calls, and keeps it in numba's cache.
+def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
+    """Compile a kernel that Python calls, with everything that it calls, and cache it on disk.
 
-    numba looks at a function's own file for changes, and names its cache's files after the function: hence
-    the digest of all files in the name. Where no folder may be written to, there is no cache.
+    numba checks only the function's own file for changes, and names cache files after the function; hence the digest of
+    all kernel files in the name. Without a writable folder there is no cache.
     """
     files = sorted(Path(__file__).parent.glob("*numba*.py"))
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
@@ -37,31 +38,34 @@ def called(function: Any, options: dict[str, Any] = FAST) -> Any:
         return njit(nogil=True, **options)(function)
 
 
-single = np.float32
-_, C1, C2, C3, C4, C5, C6, C7 = (single(1 / math.factorial(k)) for k in range(8))
-BOUND, LOG2_E, ROUNDING = single(87), single(1.4426950408889634), single(1.5 * 2**23)
-LN2, LN2_REST = single(0.693359375), single(-2.12194440e-4)
+float32 = np.float32
+_, C1, C2, C3, C4, C5, C6, C7 = (float32(1 / math.factorial(k)) for k in range(8))
+BOUND, LOG2_E, ROUNDING = float32(87), float32(1.4426950408889634), float32(1.5 * 2**23)
+LN2, LN2_REST = float32(0.693359375), float32(-2.12194440e-4)
 
 
-def power(x: Any) -> Any:
-    """e^x, for callers IN_ORDER; in float32 for |x| <= 87 to 2e-7, beyond as at that bound; NaN stays NaN."""
+def clamped_exp(x: Any) -> Any:
+    """e^x for callers compiled IN_ORDER; NaN stays NaN.
+
+    In float32 accurate to 2e-7 for |x| <= 87 and constant beyond.
+    """
     raise NotImplementedError("compiled code only")
 
 
-@overload(power)
+@overload(clamped_exp)
 @no_type_check
-def compile_power(x):
-    return single_power if x == types.float32 else math_power
+def overload_clamped_exp(x):
+    return clamped_exp_float32 if x == types.float32 else clamped_exp_float64
 
 
 @no_type_check
-def math_power(x):
+def clamped_exp_float64(x):
     return np.exp(x)
 
 
 @no_type_check
-def single_power(x):
-    """x = n ln 2 + r, e^r by its Taylor series, and 2^n by its bits; adding 1.5 * 2^23 rounds to n."""
+def clamped_exp_float32(x):
+    """2^n e^r for x = n ln 2 + r: 2^n by its bits, e^r by a Taylor series. Adding 1.5 * 2^23 rounds x / ln 2 to n."""
     x = -BOUND if x < -BOUND else x
     x = BOUND if x > BOUND else x
     shifted = x * LOG2_E + ROUNDING
@@ -82,28 +86,28 @@ def single_power(x):
 @njit(**IN_ORDER)
 @no_type_check
 def exp(x):
-    """e^x for x <= 0, and 0 below -87; unlike math.exp, it is vectorised, and never subnormal."""
-    return falling(x)
+    """e^x for x <= 0, and 0 below -87. Unlike math.exp it is vectorized, and never subnormal."""
+    return nonpositive_exp(x)
 
 
-def falling(x: Any) -> Any:
+def nonpositive_exp(x: Any) -> Any:
     raise NotImplementedError("compiled code only")
 
 
-@overload(falling)
+@overload(nonpositive_exp)
 @no_type_check
-def compile_falling(x):
-    return single_exp if x == types.float32 else double_exp
-
-
-@no_type_check
-def single_exp(x):
-    return single(0) if x < -BOUND else power(x)
+def overload_nonpositive_exp(x):
+    return exp_float32 if x == types.float32 else exp_float64
 
 
 @no_type_check
-def double_exp(x):
-    """As `single_power`, to 1e-16."""
+def exp_float32(x):
+    return float32(0) if x < -BOUND else clamped_exp(x)
+
+
+@no_type_check
+def exp_float64(x):
+    """As in `clamped_exp_float32`, accurate to 1e-16."""
     shifted = x * 1.4426950408889634 + 6755399441055744.0
     n = shifted - 6755399441055744.0
     r = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10
@@ -125,34 +129,49 @@ def double_exp(x):
 
 
 VECTOR = 64
-"""Bytes. A processor with narrower registers takes several for one."""
+"""Bytes of a vector."""
 FUSED = ("contract",)
-ITEMS = {ir.FloatType(): 4, ir.DoubleType(): 8}
-"""Bytes of a number."""
+ITEM_SIZES = {ir.FloatType(): 4, ir.DoubleType(): 8}
+"""Bytes per number."""
 
 
 def make_product(vectors: int, most: int) -> Any:
-    """A sum of products, whose sums stay in registers, those of so many vectors and at most so many rows.
+    """Product of up to `most` rows at a time with `vectors` vectors of columns, accumulated in registers.
 
-    out[at[r] + to + v across + j] += sum over m < planes and k < depth of
-    x[starts[r] + begin + m plane + k step] y[start + (m depth + k) stride + v lanes + j],
-    where r goes over rows, v over vectors, and j over the lanes of one.
+    out[out_rows[r] + out_column + v out_stride + j] += sum over m < planes and k < depth of
+    x[x_rows[r] + x_column + m x_plane + k x_step] y[y_start + (m depth + k) y_stride + v lanes + j]
+    for all rows r, vectors v, and lanes j of a vector.
     """
 
     @intrinsic
     @no_type_check
     def product(
-        context, out, at, to, across, x, starts, begin, step, plane, y, start, stride, depth, planes, rows
+        context,
+        out,
+        out_rows,
+        out_column,
+        out_stride,
+        x,
+        x_rows,
+        x_column,
+        x_step,
+        x_plane,
+        y,
+        y_start,
+        y_stride,
+        depth,
+        planes,
+        rows,
     ):
         number = types.intp
-        parts = (out, at, number, number, x, starts, *[number] * 3, y, *[number] * 5)
+        parts = (out, out_rows, number, number, x, x_rows, *[number] * 3, y, *[number] * 5)
         return types.void(*parts), Product(vectors, most).emit
 
     return product
 
 
 class Product:
-    """Writes its code: a loop over k, with all rows and vectors unrolled, for each number of rows."""
+    """Emit the code of `make_product`: full tiles of `most` rows, then one tile for the remaining rows."""
 
     def __init__(self, vectors: int, most: int):
         self.vectors, self.most = vectors, most
@@ -184,47 +203,51 @@ class Product:
 
 
 class Tile(NamedTuple):
-    """The arguments of a product, as values of LLVM."""
+    """Arguments of a product as LLVM values; `emit` writes a loop over k with all rows and vectors unrolled."""
 
     out: Any
-    at: Any
-    to: Any
-    across: Any
+    out_rows: Any
+    out_column: Any
+    out_stride: Any
     x: Any
-    starts: Any
-    begin: Any
-    step: Any
-    plane: Any
+    x_rows: Any
+    x_column: Any
+    x_step: Any
+    x_plane: Any
     y: Any
-    start: Any
-    stride: Any
+    y_start: Any
+    y_stride: Any
     depth: Any
     planes: Any
 
     @no_type_check
     def emit(self, builder, rows, vectors, first):
-        item = ITEMS[self.out.type.pointee]
+        item = ITEM_SIZES[self.out.type.pointee]
         vector = ir.VectorType(self.out.type.pointee, VECTOR // item)
         outs = [
             [
-                place(builder, vector, self.out, builder.add(row, builder.mul(self.across, row.type(v))))
+                vector_at(
+                    builder, vector, self.out, builder.add(row, builder.mul(self.out_stride, row.type(v)))
+                )
                 for v in range(vectors)
             ]
-            for row in offsets(builder, self.at, self.to, first, rows)
+            for row in offsets(builder, self.out_rows, self.out_column, first, rows)
         ]
         sums = [
             [cgutils.alloca_once_value(builder, builder.load(p, align=item)) for p in row] for row in outs
         ]
-        starts = offsets(builder, self.starts, self.begin, first, rows)
+        starts = offsets(builder, self.x_rows, self.x_column, first, rows)
         with cgutils.for_range(builder, self.planes, intp=self.depth.type) as planes:
-            plane, before = (builder.mul(planes.index, each) for each in (self.plane, self.depth))
+            plane, before = (builder.mul(planes.index, each) for each in (self.x_plane, self.depth))
             with cgutils.for_range(builder, self.depth, intp=self.depth.type) as loop:
-                line = builder.add(self.start, builder.mul(builder.add(before, loop.index), self.stride))
-                parts = [builder.load(p, align=item) for p in places(builder, vector, self.y, line, vectors)]
-                along = builder.add(plane, builder.mul(loop.index, self.step))
+                line = builder.add(self.y_start, builder.mul(builder.add(before, loop.index), self.y_stride))
+                parts = [
+                    builder.load(p, align=item) for p in vectors_at(builder, vector, self.y, line, vectors)
+                ]
+                along = builder.add(plane, builder.mul(loop.index, self.x_step))
                 for row, offset in zip(sums, starts, strict=True):
                     factor = builder.load(builder.gep(self.x, [builder.add(offset, along)]))
-                    factors = spread(builder, vector, factor)
+                    factors = broadcast(builder, vector, factor)
                     for total, part in zip(row, parts, strict=True):
                         product = builder.fmul(factors, part, flags=FUSED)
                         builder.store(builder.fadd(builder.load(total), product, flags=FUSED), total)
@@ -234,26 +257,26 @@ class Tile(NamedTuple):
 
 
 @no_type_check
-def offsets(builder, of_rows, further, first, rows):
+def offsets(builder, row_offsets, offset, first, rows):
     numbers = [builder.add(first, first.type(r)) for r in range(rows)]
-    return [builder.add(builder.load(builder.gep(of_rows, [number])), further) for number in numbers]
+    return [builder.add(builder.load(builder.gep(row_offsets, [number])), offset) for number in numbers]
 
 
 @no_type_check
-def place(builder, vector, pointer, offset):
+def vector_at(builder, vector, pointer, offset):
     return builder.bitcast(builder.gep(pointer, [offset]), vector.as_pointer())
 
 
 @no_type_check
-def places(builder, vector, pointer, offset, vectors):
-    """Of vectors one after another."""
+def vectors_at(builder, vector, pointer, offset, vectors):
+    """Pointers to consecutive vectors."""
     numbers = [builder.add(offset, offset.type(v * vector.count)) for v in range(vectors)]
-    return [place(builder, vector, pointer, number) for number in numbers]
+    return [vector_at(builder, vector, pointer, number) for number in numbers]
 
 
 @no_type_check
-def spread(builder, vector, value):
-    """A vector of one value."""
+def broadcast(builder, vector, value):
+    """A vector with all lanes equal to the value."""
     number = ir.IntType(32)
     one = builder.insert_element(ir.Constant(vector, ir.Undefined), value, number(0))
     zeros = ir.Constant(ir.VectorType(number, vector.count), [0] * vector.count)
@@ -266,27 +289,63 @@ add_narrow, add_wide, add_four = (make_product(*shape) for shape in ((1, 8), (2,
 @njit(**FAST)
 @no_type_check
 def lanes_of(array):
+    """Numbers per vector."""
     return VECTOR // array.itemsize
 
 
 @njit(**FAST)
 @no_type_check
 def whole_vectors(columns, array):
+    """Number of columns, rounded up to full vectors."""
     lanes = lanes_of(array)
     return (columns + lanes - 1) // lanes * lanes
 
 
 @njit(**FAST)
 @no_type_check
-def add_outer(out, at, to, x, starts, begin, step, y, start, stride, columns, depth, rows):
-    """out[at[r] + to + j] += sum over k < depth of x[starts[r] + begin + k step] y[start + k stride + j].
+def add_outer(
+    out, out_rows, out_column, x, x_rows, x_column, x_step, y, y_start, y_stride, columns, depth, rows
+):
+    """out += x^T y, for `rows` rows and `columns` columns of out; arguments as in `make_product`.
 
-    What follows the columns, to whole vectors, is filled with numbers of no meaning.
+    Columns beyond these, up to full vectors, receive undefined numbers.
     """
     lanes, wide = lanes_of(y), whole_vectors(columns, y)
     j = 0
     while j + 2 * lanes <= wide:
-        add_wide(out, at, to + j, lanes, x, starts, begin, step, 0, y, start + j, stride, depth, 1, rows)
+        add_wide(
+            out,
+            out_rows,
+            out_column + j,
+            lanes,
+            x,
+            x_rows,
+            x_column,
+            x_step,
+            0,
+            y,
+            y_start + j,
+            y_stride,
+            depth,
+            1,
+            rows,
+        )
         j += 2 * lanes
     if j < wide:
-        add_narrow(out, at, to + j, lanes, x, starts, begin, step, 0, y, start + j, stride, depth, 1, rows)
+        add_narrow(
+            out,
+            out_rows,
+            out_column + j,
+            lanes,
+            x,
+            x_rows,
+            x_column,
+            x_step,
+            0,
+            y,
+            y_start + j,
+            y_stride,
+            depth,
+            1,
+            rows,
+        )
