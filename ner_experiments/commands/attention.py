@@ -1,4 +1,4 @@
-"""`ner-experiments attention`: the heat maps of a run of Att, as PNG and JSON."""
+"""`ner-experiments attention`: attention maps of a run of Att, as PNG and JSON."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    text = (
-        "How much each token attends to each other, head by head: in sentences of test and dev with mentions."
-    )
+    text = "Draw how much each token attends to each other one, by head, for sentences of test and dev with mentions."
     parser.description = text
     parser.add_argument(
         "run", type=Path, metavar="RUN", help="the folder of a finished run of model=attention"
     )
-    parser.add_argument("--sentences", type=int, default=5, metavar="N", help="the first N of them (5)")
+    parser.add_argument("--sentences", type=int, default=5, metavar="N", help="number of sentences (5)")
     parser.add_argument(
-        "--containing", default="", metavar="TEXT", help='of those with this text, such as "the White house"'
+        "--containing",
+        default="",
+        metavar="TEXT",
+        help='only sentences with this text, such as "the White house"',
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="(RUN/attention)")
 

@@ -1,4 +1,4 @@
-"""`ner-experiments cases`: the test sentences that some runs tag right and others wrong."""
+"""`ner-experiments cases`: the test sentences that some runs tag correctly and others do not."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ner_experiments.analysis.disagreements import Case, bracketed, of_runs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    text = "The test sentences that at least one run tags right and one wrong, the shortest first."
+    text = "List the test sentences that at least one run tags correctly and one does not, shortest first."
     parser.description = text
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
-    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="those it is held against")
+    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="runs to compare it with")
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
 
 
@@ -30,18 +30,18 @@ def run(arguments: argparse.Namespace) -> int:
 def markdown(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
     runs = [f"{number}. `{folder}`" for number, folder in enumerate(folders, start=1)]
     parts = [
-        f"# {len(cases):,} of {total:,} test sentences, tagged right by some and wrong by others",
+        f"# {len(cases):,} of {total:,} test sentences, tagged correctly by some runs and wrongly by others",
         "\n".join(runs),
     ]
     return "\n\n".join([*parts, *map(block, cases)]) + "\n"
 
 
 def block(case: Case) -> str:
-    """As code, so that no character of a sentence counts as Markdown."""
-    lines = [f"{'gold':<9}{bracketed(case.words, case.gold)}"]
+    """Code block with the gold and predicted mentions of a sentence, so that Markdown interprets no character."""
+    lines = [f"{'gold':<11}{bracketed(case.words, case.gold)}"]
     for number, (tags, correct) in enumerate(zip(case.predicted, case.correct, strict=True), start=1):
-        verdict = f"{number} {'right' if correct else 'wrong'}"
-        lines.append(f"{verdict:<9}{bracketed(case.words, tags)}")
+        verdict = f"{number} {'correct' if correct else 'wrong'}"
+        lines.append(f"{verdict:<11}{bracketed(case.words, tags)}")
     return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])
 
 

@@ -1,4 +1,4 @@
-"""`ner-experiments data`: count what a corpus holds (check), and download one of open licence (get)."""
+"""`ner-experiments data`: print statistics of a corpus (check), and download one with an open license (get)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ner_experiments.data.tags import Scheme
 Report = dict[str, Any]
 
 _DEFAULT_TAG = {"conll": "-1", "conllu": "xpos"}
-_COLUMNS_ABREAST = 4
+_MAX_COLUMNS = 4
 _ROWS = {
     "sentences": "sentences",
     "sentences_with_docstart": "with DOCSTART lines",
@@ -38,7 +38,7 @@ _ROWS_OF_MENTIONS = {"mentions": "mentions", "illegal_tags": "illegal tags"}
 
 
 def open_source(name: str) -> Source:
-    """The corpus that conf/data/NAME.yaml describes. Raises ValueError for an unknown name."""
+    """The corpus of conf/data/NAME.yaml. Raises ValueError for an unknown name."""
     compose.check([f"data={name}"])
     with compose.hydra_context():
         source: Source = instantiate(hydra.compose(compose.CONFIG_NAME, overrides=[f"data={name}"]).data)
@@ -46,7 +46,7 @@ def open_source(name: str) -> Source:
 
 
 def run(arguments: argparse.Namespace, open_source: Callable[[str], Source] = open_source) -> int:
-    """Run `check` or `get` and return the exit status: 1 for faulty files, with one line on stderr."""
+    """Run `check` or `get` and return the exit status: 1 for invalid files, with one line on stderr."""
     try:
         if arguments.action == "get":
             _get(open_source(arguments.name))
@@ -64,10 +64,10 @@ def run(arguments: argparse.Namespace, open_source: Callable[[str], Source] = op
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command to its parser."""
-    parser.description = "Corpora: what they hold, and downloading them."
+    parser.description = "Check and download corpora."
     parser.set_defaults(usage_error=parser.error)
     actions = parser.add_subparsers(dest="action", required=True)
-    check = actions.add_parser("check", help="count what a corpus or any files hold")
+    check = actions.add_parser("check", help="print statistics of a corpus or of files")
     check.add_argument(
         "names", nargs="+", metavar="NAME|FILE", help="a corpus of conf/data; with --format, files"
     )
@@ -76,21 +76,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument(
         "--tag",
-        help="conll: index of the tag column, from 0, or from the end, from -1; conllu: xpos or upos",
+        help="conll: index of the tag column, from 0, or from -1 at the end; conllu: xpos or upos",
     )
     check.add_argument(
         "--scheme", choices=get_args(Scheme), help="conll: the tags' scheme (default: detected from the tags)"
     )
     check.add_argument(
-        "--empty-tag", metavar="TAG", help="conll: what an empty tag means (default: an error)"
+        "--empty-tag", metavar="TAG", help="conll: the tag that an empty one stands for (default: an error)"
     )
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    get = actions.add_parser("get", help="download a corpus whose licence is open")
+    get = actions.add_parser("get", help="download a corpus with an open license")
     get.add_argument("name", metavar="NAME", help="a corpus of conf/data")
 
 
 def _source(arguments: argparse.Namespace, open_source: Callable[[str], Source]) -> Source:
-    """The corpus to check: NAME in conf/data, or the FILEs described by the options."""
+    """The corpus to check: NAME in conf/data, or the FILEs with the options."""
     options = {name for name in ("tag", "scheme", "empty_tag") if getattr(arguments, name) is not None}
     if arguments.format is None:
         if len(arguments.names) > 1 or options:
@@ -133,14 +133,14 @@ def _get(source: Source) -> None:
 
 
 def corpus_report(source: Source) -> Report:
-    """Statistics of a corpus before `load` holds out or limits anything, JSON-serializable.
+    """Statistics of a corpus as JSON, before `load` holds out a part or limits the number of sentences.
 
-    splits: split -> sentences, tokens, longest_sentence; mentions and mentions_by_type, as conlleval reads
-        them; illegal_tags, which break the scheme; for the task "tags" `tags`, the count of each tag. With
-        DOCSTART lines also sentences_with_docstart, the number that papers counting those report.
-    duplicates: "train/test" -> number of test sentences whose words occur as a train sentence.
+    splits: by split, sentences, tokens, longest_sentence; mentions and mentions_by_type, as conlleval counts
+        them; illegal_tags, which violate the scheme; for the task "tags", `tags` with the count of each tag. With
+        DOCSTART lines also sentences_with_docstart, the number in papers that count those lines.
+    duplicates: "train/test" -> number of test sentences whose words are those of a train sentence.
     checksum: SHA-256 over all files. official: whether they are the published ones; null if unknown.
-    unofficial: the splits whose files are not the published ones.
+    unofficial: splits whose files differ from the published ones.
     """
     splits = source.read()
     mentions = source.task == "mentions"
@@ -188,8 +188,8 @@ def print_report(report: Report, console: Console) -> None:
     splits = list(report["splits"])
     what = "part-of-speech tags" if report["task"] == "tags" else f"mentions, {report['scheme']}"
     console.print(f"{report['name']} ({what})")
-    for start in range(0, len(splits), _COLUMNS_ABREAST):
-        console.print(_table(report, splits[start : start + _COLUMNS_ABREAST]))
+    for start in range(0, len(splits), _MAX_COLUMNS):
+        console.print(_table(report, splits[start : start + _MAX_COLUMNS]))
     for (one, other), count in zip(combinations(splits, 2), report["duplicates"].values(), strict=True):
         if count:
             console.print(f"{count:,} sentences of {other} have the words of one in {one}")

@@ -1,7 +1,4 @@
-"""The errors of rows of runs, as Markdown that can be read in a terminal.
-
-`ner-experiments errors`: what kinds of errors runs make, on which mentions, and which ones differ.
-"""
+"""`ner-experiments errors`: the errors of runs by kind and by group of mentions, and how runs differ, as Markdown."""
 
 from __future__ import annotations
 
@@ -26,99 +23,144 @@ from ner_experiments.utils.text import markdown_table
 Grid = list[list[str]]
 
 
-def page(rows: Sequence[RowErrors], compared: Sequence[Comparison], sentences: int) -> str:
-    """`sentences`: how many to show of each two rows."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    text = (
+        "Errors on test by kind and by group of mentions, with intervals, confusion of types and calibration. "
+        "Runs that differ only in the seed form one row; rows on the same test set are compared pairwise."
+    )
+    parser.description = text
+    text = "the folder of a finished run, or the file of an archived run in results/"
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=text)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    text = "number of sentences shown that one row tags correctly more often than the other (5)"
+    parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status."""
+    print(output(arguments), end="")
+    return 0
+
+
+def output(arguments: argparse.Namespace) -> str:
+    """Markdown, or JSON with --json."""
+    if arguments.sentences < 0:
+        raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
+    from ner_experiments.analysis.seeds import compared, rows
+
+    seed_groups = rows(arguments.runs)
+    pairs = compared(seed_groups)
+    if not arguments.json:
+        return markdown(seed_groups, pairs, arguments.sentences)
+    content = {
+        "rows": [row.record() for row in seed_groups],
+        "pairs": [pair.record(arguments.sentences) for pair in pairs],
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def markdown(rows: Sequence[RowErrors], pairs: Sequence[Comparison], sentences: int) -> str:
+    """The page of all rows and pairs of rows, with up to `sentences` sentences per pair."""
     numbers = {row.identity: number for number, row in enumerate(rows, start=1)}
-    parts = [part for row in rows for part in of_row(row, numbers[row.identity])]
-    for pair in compared:
-        parts += of_pair(pair, numbers[pair.first.identity], numbers[pair.second.identity], sentences)
+    parts = [part for row in rows for part in row_parts(row, numbers[row.identity])]
+    for pair in pairs:
+        parts += pair_parts(pair, numbers[pair.first.identity], numbers[pair.second.identity], sentences)
     return "\n\n".join(parts) + "\n"
 
 
-def of_row(row: RowErrors, number: int) -> list[str]:
+def row_parts(row: RowErrors, number: int) -> list[str]:
+    """Heading, runs and tables of a row."""
     runs = "\n".join(f"- seed {seed}: `{run.folder}`" for seed, run in row.runs.items())
     confusion, calibration = row.confusion(), row.calibration()
-    sections = {"Errors by kind": kinds(row.kinds())}
-    sections |= {f"By {name}": buckets(found) for name, found in row.breakdown().items()}
+    sections = {"Errors by kind": kinds_grid(row.kinds())}
+    sections |= {f"By {name}": groups_grid(groups) for name, groups in row.breakdown().items()}
     if confusion:
-        sections["Gold type (row) and predicted type (column)"] = confused(confusion)
+        sections["Gold type (row) and predicted type (column)"] = confusion_grid(confusion)
     if calibration:
-        sections["Calibration of the probabilities"] = calibrated(calibration)
-    tables = [f"### {title}\n\n{table(grid)}" for title, grid in sections.items() if len(grid) > 1]
+        sections["Calibration of the probabilities"] = calibration_grid(calibration)
+    tables = [f"### {title}\n\n{aligned_table(grid)}" for title, grid in sections.items() if len(grid) > 1]
     scores = ", ".join(f"{run.score:.2f}" for run in row.runs.values())
-    return [f"## {number}. {row.name}", f"{runs}\n\nScores on test: {scores}. {intervals(row)}", *tables]
+    return [f"## {number}. {row.name}", f"{runs}\n\nScores on test: {scores}. {intervals_text(row)}", *tables]
 
 
-def intervals(row: RowErrors) -> str:
+def intervals_text(row: RowErrors) -> str:
     if len(row.runs) > 1:
         return "Means over seeds; brackets are 95 % t-intervals over seeds."
     return "Brackets are 95 % bootstrap intervals over sentences, for this trained model."
 
 
-def kinds(found: dict[str, Mean]) -> Grid:
+def kinds_grid(kinds: dict[str, Mean]) -> Grid:
     head = ["", "% of gold mentions", "95 %"]
-    return [head, *([name, percent(it.value), brackets(it)] for name, it in found.items())]
+    return [head, *([kind, percent(mean.value), brackets(mean)] for kind, mean in kinds.items())]
 
 
-def buckets(found: dict[str, MeanBucket]) -> Grid:
+def groups_grid(groups: dict[str, MeanBucket]) -> Grid:
     return [
         ["", "gold", "precision", "recall", "F1", "95 %"],
         *(
-            [name, f"{it.gold:,}", *map(percent, (it.precision, it.recall, it.f1.value)), brackets(it.f1)]
-            for name, it in found.items()
+            [
+                name,
+                f"{group.gold:,}",
+                percent(group.precision),
+                percent(group.recall),
+                percent(group.f1.value),
+                brackets(group.f1),
+            ]
+            for name, group in groups.items()
         ),
     ]
 
 
-def confused(found: MeanConfusion) -> Grid:
-    rows = zip(found.names, found.counts, strict=True)
-    return [["", *found.names], *([name, *map(count, row)] for name, row in rows)]
+def confusion_grid(confusion: MeanConfusion) -> Grid:
+    rows = zip(confusion.names, confusion.counts, strict=True)
+    return [["", *confusion.names], *([name, *map(count, row)] for name, row in rows)]
 
 
-def calibrated(found: MeanCalibration) -> Grid:
-    bins = [
-        [edges(it), f"{it.count:,}", percent(it.mean), percent(it.correct.value), brackets(it.correct)]
-        for it in found.bins
-    ]
-    error = ["expected error", "", "", percent(found.error.value), brackets(found.error)]
-    return [["probability", "mentions", "mean", "right", "95 %"], *bins, error]
+def calibration_grid(calibration: MeanCalibration) -> Grid:
+    bins = [calibration_line(each) for each in calibration.bins]
+    error = ["expected error", "", "", percent(calibration.error.value), brackets(calibration.error)]
+    return [["probability", "mentions", "mean", "correct", "95 %"], *bins, error]
 
 
-def edges(found: MeanBin) -> str:
-    return f"{found.start:.1f} to {found.end:.1f}"
+def calibration_line(each: MeanBin) -> list[str]:
+    edges, correct = f"{each.start:.1f} to {each.end:.1f}", each.correct
+    return [edges, f"{each.count:,}", percent(each.mean), percent(correct.value), brackets(correct)]
 
 
-def of_pair(pair: Comparison, first: int, second: int, sentences: int) -> list[str]:
-    found = pair.agreements
+def pair_parts(pair: Comparison, first: int, second: int, sentences: int) -> list[str]:
+    """Heading, tables of agreement and sentences of two rows."""
+    agreements = pair.agreements
     head = ["gold mentions found by", "both", f"only {first}", f"only {second}", "neither"]
-    grids = {"": [agreed("all", found.total)]}
-    for dimension, groups in found.groups.items():
-        grids[f"by {dimension}"] = [agreed(name, group) for name, group in groups.items()]
-    tables = [table([[name or head[0], *head[1:]], *grid]) for name, grid in grids.items()]
+    grids = {"": [agreement_line("all", agreements.total)]}
+    for dimension, groups in agreements.groups.items():
+        grids[f"by {dimension}"] = [agreement_line(name, group) for name, group in groups.items()]
+    tables = [aligned_table([[name or head[0], *head[1:]], *grid]) for name, grid in grids.items()]
     title = f"## {first} and {second}, mention by mention"
     return [
         title,
-        f"Means over {found.pairs} {'pair' if found.pairs == 1 else 'pairs'} of runs.",
+        f"Means over {agreements.pairs} {'pair' if agreements.pairs == 1 else 'pairs'} of runs.",
         *tables,
-        *shown(pair, sentences),
+        *sentence_parts(pair, sentences),
     ]
 
 
-def shown(pair: Comparison, sentences: int) -> list[str]:
+def sentence_parts(pair: Comparison, sentences: int) -> list[str]:
     if not pair.cases:
         return []
     runs = [*pair.first.predicted(), *pair.second.predicted()]
     listed = "\n".join(f"{number}. `{folder}`" for number, folder in enumerate(runs, start=1))
-    title = f"### {len(pair.cases):,} sentences that one of them gets right more often"
+    title = f"### {len(pair.cases):,} sentences that one row tags correctly more often"
     return [title, listed, *map(block, pair.cases[:sentences])]
 
 
-def agreed(name: str, found: Agreement) -> list[str]:
-    return [name, count(found.both), count(found.first), count(found.second), count(found.neither)]
+def agreement_line(name: str, agreement: Agreement) -> list[str]:
+    numbers = (agreement.both, agreement.first, agreement.second, agreement.neither)
+    return [name, *map(count, numbers)]
 
 
-def table(grid: Grid) -> str:
-    """The first column to the left, the others to the right."""
+def aligned_table(grid: Grid) -> str:
+    """Markdown table with padded cells: the first column left-aligned, the others right-aligned."""
     first, *others = (max(map(len, column)) for column in zip(*grid, strict=True))
     rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
     lines = [
@@ -132,45 +174,9 @@ def percent(value: float) -> str:
 
 
 def count(value: float) -> str:
-    """Of a mean: to one decimal, where it is not whole."""
+    """A mean count, with one decimal unless it is an integer."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def brackets(figure: Mean) -> str:
-    return f"[{percent(figure.low)}, {percent(figure.high)}]"
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the arguments of the command."""
-    text = (
-        "Errors on test by kind and by group of mention, with intervals, confused types and calibration. "
-        "Runs that differ in nothing but the seed are one row; each two rows of one test set are compared."
-    )
-    parser.description = text
-    where = "the folder of a finished run, or a run's file in results/"
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=where)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
-    text = "how many sentences to show that one row gets right and another does not (5)"
-    parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status."""
-    print(printed(arguments), end="")
-    return 0
-
-
-def printed(arguments: argparse.Namespace) -> str:
-    if arguments.sentences < 0:
-        raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
-    from ner_experiments.analysis.seeds import compared, rows
-
-    found = rows(arguments.runs)
-    pairs = compared(found)
-    if not arguments.json:
-        return page(found, pairs, arguments.sentences)
-    content = {
-        "rows": [row.record() for row in found],
-        "pairs": [pair.record(arguments.sentences) for pair in pairs],
-    }
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+def brackets(mean: Mean) -> str:
+    return f"[{percent(mean.low)}, {percent(mean.high)}]"

@@ -6,29 +6,30 @@ import argparse
 from pathlib import Path
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    text = (
+        "Write a folder of HTML pages that opens from disk: every published table beside our scores, with plots, "
+        "learning curves, cost and errors. For runs in their own folders it also has sentences and attention maps."
+    )
+    parser.description = text
+    help = "a table of sweeps/ (all), or an override of the runs, such as data=weibo"
+    parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
+    parser.add_argument("--output", type=Path, default=Path("report"), metavar="DIR", help="(report)")
+    parser.add_argument(
+        "--results", type=Path, default=Path("results"), metavar="DIR", help="archived runs (results)"
+    )
+    parser.add_argument("--runs", type=Path, metavar="DIR", help="run folders (outputs, if it exists)")
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Returns the exit status. ValueError or OSError for what the user caused."""
+    """Run the command and return the exit status. Raises ValueError or OSError for errors of the user."""
     print(write(arguments))
     return 0
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    text = (
-        "A folder of HTML pages that opens from disk: every published table beside ours, with plots, curves, "
-        "cost and errors. Of runs in their own folders it also shows sentences and attention."
-    )
-    parser.description = text
-    help = "a table of sweeps/ (all), or an override with which runs were made, such as data=weibo"
-    parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
-    parser.add_argument("--output", type=Path, default=Path("report"), metavar="DIR", help="(report)")
-    parser.add_argument(
-        "--results", type=Path, default=Path("results"), metavar="DIR", help="kept runs (results)"
-    )
-    parser.add_argument("--runs", type=Path, metavar="DIR", help="run folders (outputs, if there are any)")
-
-
 def write(arguments: argparse.Namespace) -> Path:
-    """Returns the index."""
+    """Write the report; return the path of its index."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
     from ner_experiments.report import build, entries
@@ -38,6 +39,6 @@ def write(arguments: argparse.Namespace) -> Path:
     outputs = arguments.runs or (Path("outputs") if Path("outputs").is_dir() else None)
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item]
-    found = entries.entries(arguments.results, outputs, names, overrides)
-    own = own_entries(outputs, found) if outputs and not names else []
-    return build.write(found, arguments.results, arguments.output, commit(), own)[0]
+    tables = entries.entries(arguments.results, outputs, names, overrides)
+    own = own_entries(outputs, tables) if outputs and not names else []
+    return build.write(tables, arguments.results, arguments.output, commit(), own)[0]

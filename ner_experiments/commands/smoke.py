@@ -129,12 +129,12 @@ def try_row(table: Table, experiment: Experiment) -> bool:
 
 def run_trials(table: Table, output: Path) -> None:
     """Run `ner-experiments xor` with one seed, for the architectures of the table."""
-    from ner_experiments.xor.experiment import trials
+    from ner_experiments.xor.experiment import run_experiment
     from ner_experiments.xor.results import FILE
 
     names = dict.fromkeys(row.trial[0] for row in table.rows if row.trial)
     (output / "xor").mkdir(parents=True, exist_ok=True)
-    write_json(output / "xor" / FILE, trials(list(names), [], num_seeds=1, num_processes=1).content)
+    write_json(output / "xor" / FILE, run_experiment(list(names), [], num_seeds=1, num_processes=1).content)
 
 
 def write_corpus(data: Mapping[str, Any]) -> None:

@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config import compose
-from ner_experiments.config.identity import counted, flat
+from ner_experiments.config.identity import flat
 from ner_experiments.config.overrides import as_value, varying
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.artifacts import read_config
-from ner_experiments.runs.run import ArchivedRun, Run, archived_runs, by_seed, open_run
+from ner_experiments.runs.run import Run, archived_runs, by_seed, open_run
 from ner_experiments.tables import experiments, pages, spec
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
@@ -82,7 +81,7 @@ class Entry:
     @property
     def has_archived_runs(self) -> bool:
         """Whether some runs are archived ones, which have no sentences and no weights."""
-        return any(isinstance(run, ArchivedRun) for run in self.runs)
+        return any(run.archived for run in self.runs)
 
 
 def file_name(override: str) -> str:
@@ -225,7 +224,8 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
         if path.parent.resolve() in in_tables:
             continue
         try:
-            run, settings = open_run(path.parent), counted(read_config(path.parent))
+            run = open_run(path.parent)
+            settings = dict(run.settings())
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue

@@ -12,7 +12,7 @@ import numpy as np
 from ner_experiments.analysis.disagreements import correct_sentences
 from ner_experiments.data.tags import spans
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import ArchivedRun, Run
+from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result
 
 MAX_SENTENCES = 300
@@ -94,12 +94,12 @@ def num_shown(shares: np.ndarray, cases: Sequence[Case]) -> dict[tuple[int, int]
 
 
 def with_sentences(runs: Mapping[int, Run]) -> dict[int, Run]:
-    return {seed: run for seed, run in runs.items() if not isinstance(run, ArchivedRun)}
+    return {seed: run for seed, run in runs.items() if not run.archived}
 
 
 def archived_label(result: Result) -> str:
     """Label of a row with archived runs, and their seeds if others have sentences; empty without archived runs."""
-    seeds = [f"{seed}" for seed, run in result.runs.items() if isinstance(run, ArchivedRun)]
+    seeds = [f"{seed}" for seed, run in result.runs.items() if run.archived]
     suffix = f", seed {', '.join(seeds)}" if 0 < len(seeds) < len(result.runs) else ""
     return f"{result.row.label}{suffix}" if seeds else ""
 

@@ -6,21 +6,18 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ner_experiments.analysis import archive
 from ner_experiments.analysis.errors import num_errors
 from ner_experiments.analysis.statistics import summarize
-from ner_experiments.config.identity import counted
 from ner_experiments.report.pair_page import to_segments, variants, with_sentences
 from ner_experiments.report.plots import Bar, bar_plot, dev_and_loss_curves, line_plot
 from ner_experiments.report.site import PageTable, Section, TaggedSentence
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import ArchivedRun, Run
+from ner_experiments.runs.run import Run
 from ner_experiments.tables.render import Grid, interval
 
 Runs = Mapping[int, Run]
@@ -139,7 +136,7 @@ def gradients_section(runs: Runs) -> Section | None:
     plots = []
     for seed, run in runs.items():
         path = run.folder / artifacts.GRADIENTS
-        if isinstance(run, ArchivedRun) or not path.exists():
+        if run.archived or not path.exists():
             continue
         rows = read_rows(path)
         for number, (title, kind, column) in enumerate(GRADIENTS):
@@ -171,19 +168,13 @@ def settings_section(runs: Runs) -> Section:
     lines = [[name, f"{count:,}"] for name, count in parts.items()] + [
         ["total", f"{first.metrics['parameters']:,}"]
     ]
-    text = json.dumps(settings_of(first), indent=2, ensure_ascii=False)
+    text = json.dumps(first.settings(), indent=2, ensure_ascii=False)
     return Section(
         "settings",
         "Settings",
         grids=[PageTable(Grid(("part", "parameters"), lines), "Trained parameters")],
         folded=[("All settings of the identity", text)],
     )
-
-
-def settings_of(run: Run) -> Mapping[Any, Any]:
-    if isinstance(run, ArchivedRun):
-        return run.content["config"]
-    return counted(read_config(run.folder))
 
 
 def worst_section(runs: Mapping[int, Run]) -> Section | None:

@@ -17,9 +17,8 @@ from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot, inline
 from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates
-from ner_experiments.xor.experiment import HEADINGS, lines
-from ner_experiments.xor.picture import drawn
-from ner_experiments.xor.results import Trials
+from ner_experiments.xor.picture import xor_figure
+from ner_experiments.xor.results import HEADINGS, XorResults, table_lines
 
 Links = Mapping[str, str]
 """Address of a row's page, by its label."""
@@ -200,12 +199,12 @@ def mean_and_sd(mean: float, sd: float | None, digits: int) -> str:
     return f"{mean:,.{digits}f}" + ("" if sd is None else f" ± {sd:,.{digits}f}")
 
 
-def xor_section(trials: Trials) -> Section:
+def xor_section(results: XorResults) -> Section:
     """Picture and certificates of the XOR limit. The certificates are computed anew, and verify themselves."""
-    proofs, found = certificates(), trials.found
+    proofs = certificates()
     title = "The XOR limit: proved, measured and trained"
-    svg = inline(drawn(cases(proofs), found), "xor", title, XOR_DESCRIPTION)
-    plot = Plot(svg, title, Grid(HEADINGS, lines(found)))
+    svg = inline(xor_figure(cases(proofs), results.models), "xor", title, XOR_DESCRIPTION)
+    plot = Plot(svg, title, Grid(HEADINGS, table_lines(results.models)))
     folded = [
         (f"Proof of section {it.program.section}: {it.program.name}", certificate.render(it))
         for it in cases(proofs)

@@ -7,14 +7,15 @@ import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from omegaconf import DictConfig
 
-from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.config.identity import counted, identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
+from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
 
 
@@ -24,6 +25,8 @@ class Run:
 
     Reading any other file raises `DamagedError` if it is not as the run left it.
     """
+
+    archived: ClassVar[bool] = False
 
     folder: Path
     metrics: Mapping[str, Any]
@@ -42,6 +45,10 @@ class Run:
     def primary_metric(self) -> str:
         """Name of the score that dev selects by, as in metrics.json."""
         return PRIMARY_METRIC[self.metrics["task"]][0]
+
+    def settings(self) -> Mapping[Any, Any]:
+        """The settings of the run's identity, without its data files."""
+        return counted(read_config(self.folder))
 
     def counts(self) -> np.ndarray:
         """Counts per test sentence: correct, predicted and gold mentions; or correct tags and all tags."""
@@ -69,14 +76,22 @@ class Run:
 
 @dataclass(frozen=True)
 class ArchivedRun(Run):
-    """A run as `analysis.archive` wrote it into a file of results/, which `folder` is the path of."""
+    """A run as `analysis.archive` wrote it into a file of results/, without sentences and weights.
+
+    `folder` is the path of the file.
+    """
+
+    archived: ClassVar[bool] = True
 
     content: Mapping[str, Any]
 
     @property
     def label(self) -> str:
-        """Of the row that it was kept for."""
+        """Label of the row that it was archived for."""
         return str(self.content["label"])
+
+    def settings(self) -> Mapping[Any, Any]:
+        return dict(self.content["config"])
 
     def counts(self) -> np.ndarray:
         rows = [row.split(",") for row in self.content["counts"].split(" ")]

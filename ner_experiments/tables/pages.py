@@ -22,7 +22,7 @@ from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import Page, Source, collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
-from ner_experiments.xor.results import FILE, PICTURE, Trials
+from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, XorResults, table_lines
 
 TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
 MAX_NAME = 60
@@ -173,20 +173,18 @@ def origin_section(page: Page) -> list[str]:
     return [*lines, ""]
 
 
-def trials_sections(trials: Trials, command: str) -> list[str]:
+def trials_sections(trials: XorResults, command: str) -> list[str]:
     """Results for all architectures (the table lists a subset) and how they were produced."""
-    from ner_experiments.xor.experiment import HEADINGS, lines  # imports torch
-
-    grid = as_markdown(Grid(HEADINGS, lines(trials.found)))
+    grid = as_markdown(Grid(HEADINGS, table_lines(trials.models)))
     origin = ["## How it was made", "", f"`{command}`", "", *(f"- {line}" for line in trials_origin(trials))]
     picture = f"![Proved, measured and trained]({PICTURE})"
     return ["## All architectures", "", picture, "", grid, "", *origin, ""]
 
 
-def trials_origin(trials: Trials) -> list[str]:
+def trials_origin(trials: XorResults) -> list[str]:
     """What the trials cost, and the code they were made with."""
     content = trials.content
-    number = f"{trials.trainings} trainings and {trials.measurements} measurements at random weights"
+    number = f"{trials.num_trainings} trainings and {trials.num_measurements} measurements at random weights"
     time = f"{60 * trials.hours:.1f} minutes by {content['processes']} processes"
     return [
         f"{number}, in {time}, on {device(content)}; torch {content['versions']['torch']}.",
@@ -217,9 +215,9 @@ def device(metrics: Mapping[str, Any]) -> str:
     return f"{metrics['device']} ({threads} {'thread' if threads == 1 else 'threads'})"
 
 
-def cost(runs: Sequence[Run], trials: Trials | None) -> tuple[int, float]:
+def cost(runs: Sequence[Run], trials: XorResults | None) -> tuple[int, float]:
     """The number of trainings, and their hours."""
-    return (trials.trainings, trials.hours) if trials else (len(runs), hours(runs))
+    return (trials.num_trainings, trials.hours) if trials else (len(runs), hours(runs))
 
 
 def hours(runs: Iterable[Run]) -> float:

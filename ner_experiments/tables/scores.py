@@ -24,7 +24,7 @@ from ner_experiments.build import read_corpus
 from ner_experiments.runs.run import ArchivedRun, Run, finished, format_counts
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
-from ner_experiments.xor.results import FILE, Trials, read
+from ner_experiments.xor.results import FILE, XorResults, read
 
 DOMINANT_SHARE = 0.05
 """A sentence with a larger share of all gold mentions (or tags) is dominant."""
@@ -46,7 +46,7 @@ class Page:
     table: Table
     results: tuple[Result, ...]
     deviations: tuple[str, ...] = ()
-    trials: Trials | None = None
+    trials: XorResults | None = None
 
     @property
     def runs(self) -> list[Run]:
@@ -228,7 +228,7 @@ def collect_trials(table: Table, extra_overrides: Sequence[str]) -> Page:
     results = []
     for row in table.rows:
         assert row.trial is not None
-        learned = trials.right(*row.trial) if trials else []
+        learned = trials.num_correct(*row.trial) if trials else []
         results.append(Result(row, dict(enumerate(learned))))
     return Page(table, tuple(results), trials=trials)
 

@@ -1,23 +1,20 @@
-"""What sections 3.3 and 3.4 of Li, Fu & Ma (2020) ask of a tagger's scores, as inequalities.
+"""The XOR limit of Li, Fu & Ma (2020), sections 3.3 and 3.4, proved by exact certificates.
 
-Baseline-BiLSTM-CNN scores a tag by s = →s(tag | past) + ←s(tag | future) + b(tag); the token itself is in
-both contexts. A CRF adds q(tag, next tag) for each transition, start and end included. A context is its
-words, so what two phrases share is one and the same term; a term's printed name is its identity.
+Baseline-BiLSTM-CNN scores a tag by s = →s(tag | past) + ←s(tag | future) + b(tag); the token itself is in both
+contexts. A CRF adds q(tag, next tag) for each transition, start and end included. A context is its words, so phrases
+that share a context share a term; a term's printed name is its identity.
 
-Each phrase must score its wanted tags above every rival: wanted - rival > 0. Terms of both cancel, and so
-does softmax's normaliser, which depends on the phrase alone. A solver may ask for >= 1 instead and lose
-nothing: the inequalities are homogeneous, so any solution, divided by its smallest difference, satisfies it.
+Each phrase must score its target tags above every rival: target - rival > 0. Terms on both sides cancel, and so does
+the softmax normalizer, which depends on the phrase alone. A solver may require >= 1 instead without loss: the
+inequalities are homogeneous, so any solution, divided by its smallest difference, satisfies it.
 
-The XOR limit of Li, Fu & Ma (2020), sections 3.3 and 3.4, proved by exact certificates.
+The terms are free numbers here, which is more than any LSTM can express: if no values satisfy the inequalities, no
+weights do, whatever the number and size of the layers. If some do, summing two directions does not rule it out;
+whether training finds such weights is another question.
 
-The terms of `inequalities` are free numbers here, which is more than any LSTM can make of them: what they
-cannot satisfy, no weights can, whatever the number and size of the layers. What they can satisfy is not
-ruled out by summing two directions; whether training finds it is another question.
-
-Either some values satisfy a program (`Solution`), or non-negative multipliers, not all zero, make the
-inequalities add up to 0 > 0 (`Contradiction`; Gordan's form of Farkas' lemma), which is the paper's 'summing
-the inequalities'. A linear program proposes one or the other. Each checks itself in whole numbers when it is
-made, whoever proposed it.
+Either some values satisfy a program (`Solution`), or non-negative multipliers, not all zero, make the inequalities
+add up to 0 > 0 (`Contradiction`; Gordan's form of Farkas' lemma), which is the paper's 'summing the inequalities'. A
+linear program proposes one or the other. Each verifies itself in integers when it is created, wherever it comes from.
 """
 
 from __future__ import annotations
@@ -38,12 +35,12 @@ Tags = tuple[str, ...]
 TAGS: Tags = ("O", "S", "B", "I", "E")
 
 FOLLOWERS = {"start": "OSB", "O": "OSB", "S": "OSB", "B": "IE", "I": "IE", "E": "OSB"}
-"""Which tags may come next, for mentions of one type; a sequence may end where a mention may start."""
+"""Tags that may come next, for mentions of one type; a sequence may end where a mention may start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """`tags` are the wanted tags of the words from index `first` on; the other words are context only."""
+    """`tags` are the target tags of the words from index `first` on; the other words are context only."""
 
     number: int
     words: tuple[str, ...]
@@ -51,12 +48,12 @@ class Phrase:
     first: int = 0
 
     def __str__(self) -> str:
-        """The words with their wanted tags: Key and/I Peele."""
+        """The words with their target tags: Key and/I Peele."""
         tags = dict(enumerate(self.tags, start=self.first))
         return " ".join(f"{word}/{tags[t]}" if t in tags else word for t, word in enumerate(self.words))
 
     def score(self, tags: Tags, *, transitions: bool) -> Counter[str]:
-        """The terms that add up to the score of `tags`, and how often each occurs."""
+        """Terms that add up to the score of `tags`, with their counts."""
         terms: Counter[str] = Counter()
         for t, tag in enumerate(tags, start=self.first):
             past, future = " ".join(self.words[: t + 1]), " ".join(self.words[t:])
@@ -68,7 +65,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Inequality:
-    """Score of a phrase's wanted tags minus score of `rival` > 0; what is equal on both sides is gone."""
+    """Score of a phrase's target tags minus score of `rival` > 0, without the terms that cancel."""
 
     phrase: Phrase
     rival: Tags
@@ -92,9 +89,9 @@ class Inequality:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """The inequalities that must all hold for every phrase to get its wanted tags.
+    """Inequalities that must all hold for every phrase to get its target tags.
 
-    left_out: the phrase of a case that the program is without.
+    left_out: the phrase that was removed from a case, if any.
     """
 
     name: str
@@ -115,11 +112,11 @@ class Program:
 
 
 def programs() -> list[Program]:
-    """The cases of both sections, the wanted tags against all others unless the name says otherwise.
+    """The cases of both sections: target tags against all others unless the name says otherwise.
 
-    The paper says that Viterbi unties B I E from O O O 'with or without transition probabilities'. Without
-    them this holds where only well-formed sequences compete (O O O is one). Where all do, each token is
-    decided alone, and 'and' is section 3.3 again.
+    The paper says that Viterbi unties B I E from O O O 'with or without transition probabilities'. Without them,
+    this holds if only well-formed sequences compete (O O O is one). If all sequences do, each token is decided
+    alone, and 'and' is section 3.3 again.
     """
     token = _phrases("Key You", "and", "Peele I", ("I",), ("O",), first=1)
     every = list(product(TAGS, repeat=3))
@@ -150,7 +147,7 @@ def well_formed(tags: Tags) -> bool:
 
 
 def write_sum(terms: Mapping[str, int]) -> list[str]:
-    """The terms as text, one string per kind, in the paper's order: →s, ←s, b, q."""
+    """Terms as text, one string per kind, in the paper's order: →s, ←s, b, q."""
     kinds = groupby(sorted(terms.items(), key=lambda item: "→←bq".index(item[0][0])), lambda item: item[0][0])
     return [
         " + ".join(term if count == 1 else f"{count} {term}" for term, count in items) for _, items in kinds
@@ -160,7 +157,7 @@ def write_sum(terms: Mapping[str, int]) -> list[str]:
 def _phrases(
     pasts: str, word: str, futures: str, same: Tags, crossed: Tags, first: int = 0
 ) -> tuple[Phrase, ...]:
-    """In the paper's order: the two pairs that belong together, tagged `same`, then the two crossed ones."""
+    """Phrases in the paper's order: the two matching pairs, tagged `same`, then the two crossed ones."""
     (p1, p2), (f1, f2) = pasts.split(), futures.split()
     pairs = [(p1, f1, same), (p2, f2, same), (p1, f2, crossed), (p2, f1, crossed)]
     return tuple(Phrase(n, (p, word, f), tags, first) for n, (p, f, tags) in enumerate(pairs, start=1))
@@ -205,12 +202,12 @@ class Contradiction:
                 )
 
     def used(self) -> list[tuple[int, Inequality]]:
-        """The inequalities that contradict each other, with their multipliers."""
+        """Inequalities that contradict each other, with their multipliers."""
         pairs = zip(self.multipliers, self.program.inequalities, strict=True)
         return [(multiplier, row) for multiplier, row in pairs if multiplier]
 
     def total(self, side: Literal["left", "right"]) -> Counter[str]:
-        """The weighted sum of one side of the inequalities."""
+        """Weighted sum of one side of the inequalities."""
         total: Counter[str] = Counter()
         for multiplier, row in self.used():
             for term, count in (row.left if side == "left" else row.right).items():
@@ -221,9 +218,9 @@ class Contradiction:
         used = self.used()
         lines = [f"No scores satisfy these {len(used)} inequalities (of {len(self.program.inequalities)}):"]
         for multiplier, row in used:
-            wanted, rival = " ".join(row.phrase.tags), " ".join(row.rival)
+            target, rival = " ".join(row.phrase.tags), " ".join(row.rival)
             lines += [
-                f"  {multiplier} x  phrase {row.phrase.number}, {wanted} over {rival}:",
+                f"  {multiplier} x  phrase {row.phrase.number}, {target} over {rival}:",
                 f"       {row}",
             ]
         first, *more = write_sum(self.total("left"))
@@ -245,7 +242,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Proof that a program has a solution: values of terms, the others being 0.
+    """Proof that a program has a solution: values of terms, all others being 0.
 
     Raises ValueError unless every inequality holds.
     """
@@ -261,7 +258,7 @@ class Solution:
                 raise ValueError(f"{place}: must win by more than 0, got {row.difference(self.values)}")
 
     def nearest(self, phrase: Phrase) -> tuple[int, Inequality]:
-        """By how much the phrase's wanted tags win at least, and the inequality where that is."""
+        """Smallest margin of the phrase's target tags, and its inequality."""
         rows = [row for row in self.program.inequalities if row.phrase == phrase]
         return min(((row.difference(self.values), row) for row in rows), key=lambda pair: pair[0])
 
@@ -270,8 +267,8 @@ class Solution:
         lines += [f"       {term} = {value}" for term, value in self.values.items()]
         for phrase in self.program.phrases:
             lead, row = self.nearest(phrase)
-            wanted, rival = " ".join(phrase.tags), " ".join(row.rival)
-            lines.append(f"  phrase {phrase.number}: {wanted} wins, by {lead} from the next best, {rival}")
+            target, rival = " ".join(phrase.tags), " ".join(row.rival)
+            lines.append(f"  phrase {phrase.number}: {target} wins by {lead} over the next best, {rival}")
         return lines
 
     def record(self) -> dict[str, Any]:
@@ -284,32 +281,37 @@ Certificate = Contradiction | Solution
 
 
 def certificates() -> list[Certificate]:
-    """Each case of `programs`, and after each contradiction its four choices of three phrases.
+    """Certificates of all `programs`, each contradiction followed by those of its subsets of three phrases.
 
-    All these are feasible, so that the limit is exactly 3 of 4.
+    All subsets are feasible, so the limit is exactly 3 of 4.
     """
-    found: list[Certificate] = []
+    proofs: list[Certificate] = []
     for program in programs():
         certificate = certify(program)
-        found.append(certificate)
+        proofs.append(certificate)
         if not certificate.feasible:
-            found += [certify(program.without(phrase)) for phrase in program.phrases]
-    return found
+            proofs += [certify(program.without(phrase)) for phrase in program.phrases]
+    return proofs
+
+
+def cases(certificates: Sequence[Certificate]) -> list[Certificate]:
+    """Certificates of the cases themselves, without those of three phrases."""
+    return [certificate for certificate in certificates if certificate.program.left_out is None]
 
 
 def certify(program: Program) -> Certificate:
-    """A solution or, where the solver finds none, a contradiction; never what fails its own check."""
+    """A solution or, if the solver finds none, a contradiction. Raises ValueError if it fails its own check."""
     terms = sorted({term for row in program.inequalities for term in row.terms})
     matrix = np.array([[row.terms.get(term, 0) for term in terms] for row in program.inequalities], float)
     values = _smallest_solution(matrix)
     if values is None:
-        return Contradiction(program, tuple(_whole(_multipliers(matrix))))
-    pairs = zip(terms, _whole(values), strict=True)
+        return Contradiction(program, tuple(_smallest_integers(_multipliers(matrix))))
+    pairs = zip(terms, _smallest_integers(values), strict=True)
     return Solution(program, {term: value for term, value in pairs if value})
 
 
 def render(certificate: Certificate) -> str:
-    """The certificate in the paper's terms, for people to check."""
+    """The certificate in the paper's notation, to be checked by hand."""
     program = certificate.program
     lines = [f"Li, Fu & Ma (2020), section {program.section}: {program.name}"]
     lines += [f"  {phrase.number}. {phrase}" for phrase in program.phrases]
@@ -317,7 +319,7 @@ def render(certificate: Certificate) -> str:
 
 
 def to_json(certificate: Certificate) -> dict[str, Any]:
-    """The certificate as dicts and lists for `json.dump`; inequalities are written as in `render`."""
+    """Content for JSON; inequalities are written as in `render`."""
     program = certificate.program
     return {
         "name": program.name,
@@ -330,7 +332,7 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
 
 
 def _smallest_solution(matrix: np.ndarray) -> np.ndarray | None:
-    """x with matrix @ x >= 1 and the smallest sum of |x|, so that few are not 0; None if there is none."""
+    """x with matrix @ x >= 1 and minimal sum of |x|, so that few are nonzero; None if there is none."""
     halves = np.hstack([matrix, -matrix])  # x = up - down, both >= 0
     result = linprog(
         np.ones(halves.shape[1]), A_ub=-halves, b_ub=np.full(len(matrix), -1.0), method="highs-ds"
@@ -340,7 +342,7 @@ def _smallest_solution(matrix: np.ndarray) -> np.ndarray | None:
 
 
 def _multipliers(matrix: np.ndarray) -> np.ndarray:
-    """y >= 0 with y @ matrix = 0 and sum 1. The simplex method ends in a vertex, where few are not 0."""
+    """y >= 0 with y @ matrix = 0 and sum 1. The simplex method ends in a vertex, where few are nonzero."""
     num_rows, num_terms = matrix.shape
     equations, sums = np.vstack([matrix.T, np.ones(num_rows)]), np.append(np.zeros(num_terms), 1.0)
     result = linprog(np.zeros(num_rows), A_eq=equations, b_eq=sums, method="highs-ds")
@@ -348,14 +350,9 @@ def _multipliers(matrix: np.ndarray) -> np.ndarray:
     return result.x
 
 
-def _whole(numbers: Iterable[float]) -> list[int]:
-    """The smallest whole numbers in the ratio of `numbers`, once these are rounded to simple fractions."""
+def _smallest_integers(numbers: Iterable[float]) -> list[int]:
+    """Smallest integers in the ratio of `numbers`, after rounding these to simple fractions."""
     fractions = [Fraction(float(number)).limit_denominator(1000) for number in numbers]
     scale = lcm(*(fraction.denominator for fraction in fractions))
-    whole = [int(fraction * scale) for fraction in fractions]
-    return [number // gcd(*whole) for number in whole]
-
-
-def cases(proved: Sequence[Certificate]) -> list[Certificate]:
-    """Without those that only leave a phrase of a case out."""
-    return [certificate for certificate in proved if certificate.program.left_out is None]
+    integers = [int(fraction * scale) for fraction in fractions]
+    return [number // gcd(*integers) for number in integers]

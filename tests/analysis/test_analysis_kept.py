@@ -126,7 +126,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert cli(["errors", *map(str, folders), str(tmp_path / "kept.json")]) == 0
     printed = capsys.readouterr().out
     assert "## 1. toy_zh-bilstm-crf-a\n" in printed
-    assert "Means over seeds; brackets are 95 % t-intervals over seeds." in printed
+    assert "Means over seeds; brackets are 95 % t-intervals over seeds" in printed
     assert "Brackets are 95 % bootstrap intervals" in printed
     found = rows(folders)
     group = found[0].breakdown()["seen"]["with this type"]
@@ -137,7 +137,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     total = pair.agreements.total
     counts = [f"{it:.1f}".removesuffix(".0") for it in (total.both, total.first, total.second, total.neither)]
     assert ["all", *counts] in cells(printed)
-    assert f"### {len(pair.cases)} sentences that one of them gets right more often" in printed
+    assert f"### {len(pair.cases)} sentences that one row tags correctly more often" in printed
     assert printed.count("\nSentence ") == 5
     assert cli(["errors", *map(str, folders), "--json", "--sentences", "2"]) == 0
     content = json.loads(capsys.readouterr().out)

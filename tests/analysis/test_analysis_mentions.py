@@ -148,15 +148,17 @@ def test_the_command_lists_cases_as_the_paper_writes_them(
 ) -> None:
     assert cli(["cases", *map(str, runs)]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("# 3 of 5 test sentences, tagged right by some and wrong by others\n")
+    assert printed.startswith(
+        "# 3 of 5 test sentences, tagged correctly by some runs and wrongly by others\n"
+    )
     assert f"2. `{runs[1]}`" in printed
     block = """Sentence 1:
 
 ```text
-gold     Dr [Ann Lee]PER ``rose
-1 wrong  [Dr Ann Lee]PER ``rose
-2 wrong  [Dr Ann Lee]PER ``rose
-3 right  Dr [Ann Lee]PER ``rose
+gold       Dr [Ann Lee]PER ``rose
+1 wrong    [Dr Ann Lee]PER ``rose
+2 wrong    [Dr Ann Lee]PER ``rose
+3 correct  Dr [Ann Lee]PER ``rose
 ```
 """
     assert printed.endswith(f"\n{block}")

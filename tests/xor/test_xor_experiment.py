@@ -13,15 +13,16 @@ from ner_experiments.config import compose
 from ner_experiments.main import cli, run_command
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import experiment
-from ner_experiments.xor.experiment import Found, Outcome, most_right
+from ner_experiments.xor.experiment import train_until_correct
+from ner_experiments.xor.results import ModelResult, TrialResult
 
 TAGS = torch.tensor([[0], [0], [1], [1]])
 """Of one token in the paper's four phrases: past 1 with future 1, 2 with 2, 1 with 2, 2 with 1."""
 PAST, FUTURE = torch.tensor([0, 1, 0, 1]), torch.tensor([0, 1, 1, 0])
 
 
-def learn(scores: Callable[[], Tensor], *weights: nn.Parameter, num_steps: int) -> Outcome:
-    return most_right(
+def learn(scores: Callable[[], Tensor], *weights: nn.Parameter, num_steps: int) -> TrialResult:
+    return train_until_correct(
         scores=scores,
         decoder=Softmax(num_tags=2),
         optimizer=torch.optim.Adam(weights, lr=0.1),
@@ -34,8 +35,8 @@ def learn(scores: Callable[[], Tensor], *weights: nn.Parameter, num_steps: int) 
 def test_tables_of_past_and_future_learn_three_phrases_and_a_joint_table_four():
     past, future = nn.Parameter(torch.randn(2, 1, 2)), nn.Parameter(torch.randn(2, 1, 2))
     joint = nn.Parameter(torch.randn(4, 1, 2))
-    assert learn(lambda: past[PAST] + future[FUTURE], past, future, num_steps=200).right == 3
-    assert learn(lambda: joint, joint, num_steps=200).right == 4
+    assert learn(lambda: past[PAST] + future[FUTURE], past, future, num_steps=200).num_correct == 3
+    assert learn(lambda: joint, joint, num_steps=200).num_correct == 4
 
 
 def test_training_ends_when_all_phrases_are_right_and_the_step_is_the_first():
@@ -48,9 +49,9 @@ def test_training_ends_when_all_phrases_are_right_and_the_step_is_the_first():
         seen.append(int((joint.argmax(2) == TAGS).sum()))
         return joint
 
-    assert learn(scores, joint, num_steps=0) == Outcome(right=3, step=0)
+    assert learn(scores, joint, num_steps=0) == TrialResult(num_correct=3, step=0)
     outcome = learn(scores, joint, num_steps=200)
-    assert outcome == Outcome(right=4, step=len(seen) - 2)
+    assert outcome == TrialResult(num_correct=4, step=len(seen) - 2)
     assert seen == [3] * (len(seen) - 1) + [4]
 
 
@@ -58,20 +59,20 @@ def test_training_ends_when_all_phrases_are_right_and_the_step_is_the_first():
 @pytest.mark.parametrize("name", ["baseline", "bilstm", "residual_d"])
 def test_a_limited_architecture_never_gets_all_four(name: str, decoder: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(experiment.NUM_STEPS, decoder, 60)
-    assert 2 <= experiment.trial(name, decoder, 0).right <= 3
+    assert 2 <= experiment.run_trial(name, decoder, 0).num_correct <= 3
 
 
 @pytest.mark.parametrize("decoder", ["softmax", "crf"])
 @pytest.mark.parametrize("name", ["cross", "attention"])
 def test_what_crosses_directions_gets_all_four_and_again_by_its_seed(name: str, decoder: str):
-    outcome = experiment.trial(name, decoder, 1)
-    assert outcome.right == 4
-    assert experiment.trial(name, decoder, 1) == outcome
+    outcome = experiment.run_trial(name, decoder, 1)
+    assert outcome.num_correct == 4
+    assert experiment.run_trial(name, decoder, 1) == outcome
 
 
 def test_the_phrases_are_the_papers():
     for decoder, tags in (("softmax", ["B-name I-name E-name", "O O O"]), ("crf", ["O S-name O", "O O O"])):
-        cfg, encoder, batch = experiment.prepared("none", decoder)
+        cfg, encoder, batch = experiment.trial_data("none", decoder)
         assert cfg.model._target_.endswith("NoEncoder")
         found = [" ".join(encoder.labels[tag] for tag in row) for row in batch.tags.tolist()]
         assert found == [tags[0], tags[0], tags[1], tags[1]]
@@ -114,13 +115,13 @@ def test_the_json_of_the_command(small: Path, capsys: pytest.CaptureFixture[str]
     assert verdicts["B I E or O O O, CRF"] is True
 
 
-def finding(limited: bool, right: int) -> Found:
-    outcomes = {name: {0: Outcome(right, 5), 1: Outcome(2, 0)} for name in experiment.DECODERS}
-    return Found(2, [0.0, 1e-16 if limited else 0.125], outcomes)
+def finding(limited: bool, num_correct: int) -> ModelResult:
+    outcomes = {name: {0: TrialResult(num_correct, 5), 1: TrialResult(2, 0)} for name in experiment.DECODERS}
+    return ModelResult(2, [0.0, 1e-16 if limited else 0.125], outcomes)
 
 
-def examined(monkeypatch: pytest.MonkeyPatch, **found: Found) -> None:
-    monkeypatch.setattr(experiment, "examine", lambda names, **_: found)
+def examined(monkeypatch: pytest.MonkeyPatch, **found: ModelResult) -> None:
+    monkeypatch.setattr(experiment, "measure_and_train", lambda names, **_: found)
 
 
 def test_the_tables_say_what_was_found(

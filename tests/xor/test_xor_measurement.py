@@ -17,7 +17,7 @@ from ner_experiments.tagger import Tagger
 from ner_experiments.train import train
 from ner_experiments.xor import experiment
 from ner_experiments.xor.measurement import (
-    Measured,
+    Measurement,
     Pair,
     Token,
     choose_pairs,
@@ -215,10 +215,10 @@ def test_where_no_mentions_are_tagged_all_tokens_are_one_group():
         "decided": np.ones(1),
         "xor": np.zeros(1),
     }
-    assert list(Measured("ud", "tags", "test", pairs, **facts).groups()) == ["all tokens"]
+    assert list(Measurement("ud", "tags", "test", pairs, **facts).groups()) == ["all tokens"]
 
 
-def check_summary(measured: Measured) -> None:
+def check_summary(measured: Measurement) -> None:
     record = measured.record()
     everything, inside, outside = record["all_tokens"], record["in_mentions"], record["outside"]
     assert everything["tokens"] == inside["tokens"] + outside["tokens"] == len(measured.pairs)

@@ -68,7 +68,7 @@ def test_a_printed_solution_can_be_read_back(found):
     text = render(solution)
     values = {term: int(value) for term, value in re.findall(r"^       (.+) = (-?\d+)$", text, re.MULTILINE)}
     assert Solution(solution.program, values) == solution
-    wins = re.findall(r"phrase (\d): (.+) wins, by (\d+) from the next best, (.+)$", text, re.MULTILINE)
+    wins = re.findall(r"phrase (\d): (.+) wins by (\d+) over the next best, (.+)$", text, re.MULTILINE)
     for phrase, (number, wanted, lead, rival) in zip(solution.program.phrases, wins, strict=True):
         assert (int(number), tuple(wanted.split())) == (phrase.number, phrase.tags)
         assert (int(lead), tuple(rival.split())) == (

@@ -13,8 +13,7 @@ from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.provenance import code, commit
 from ner_experiments.xor import experiment
-from ner_experiments.xor.experiment import Found, Outcome
-from ner_experiments.xor.results import Trials, read
+from ner_experiments.xor.results import ModelResult, TrialResult, XorResults, read
 
 KEPT = RESULTS / "xor" / "xor.json"
 
@@ -22,9 +21,9 @@ KEPT = RESULTS / "xor" / "xor.json"
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
     """Of two architectures, as the command leaves it; nothing is trained."""
-    outcomes = {name: {0: Outcome(3, 5), 1: Outcome(2, 0)} for name in experiment.DECODERS}
-    found = {name: Found(2, [0.0, 1e-16], outcomes) for name in ("baseline", "cross")}
-    monkeypatch.setattr(experiment, "examine", lambda names, **_: found)
+    outcomes = {name: {0: TrialResult(3, 5), 1: TrialResult(2, 0)} for name in experiment.DECODERS}
+    found = {name: ModelResult(2, [0.0, 1e-16], outcomes) for name in ("baseline", "cross")}
+    monkeypatch.setattr(experiment, "measure_and_train", lambda names, **_: found)
     arguments = ["--models", "cross", "baseline", "--seeds", "2", "--processes", "3"]
     assert cli(["xor", *arguments, "--output", str(tmp_path), "--json"]) == 0
     capsys.readouterr()
@@ -74,7 +73,7 @@ def test_no_place_of_the_machine_is_named(record: dict[str, Any], tmp_path: Path
     ("name", "value"),
     [
         ("NUM_STEPS", {"softmax": 150, "crf": 251}),
-        ("TRAINED", {"softmax": experiment.TRAINED["crf"], "crf": experiment.TRAINED["crf"]}),
+        ("PHRASES", {"softmax": experiment.PHRASES["crf"], "crf": experiment.PHRASES["crf"]}),
         ("INPUTS", (*experiment.INPUTS, "words.module.dim=50")),
         ("OPTIMIZER", ("optimizer=adam", "optimizer.lr=0.02")),
         ("SMALL", {"hidden_size": 50}),
@@ -95,7 +94,7 @@ def test_whatever_is_set_otherwise_is_in_the_settings(
 
 def test_what_is_trained_is_what_the_settings_say() -> None:
     trained = experiment.config(["attention"], num_seeds=1)["trained"]
-    cfg = experiment.prepared("attention", "softmax").cfg
+    cfg = experiment.trial_data("attention", "softmax").cfg
     assert trained["model"]["attention"] == dict(cfg.model)
     assert trained["decoder"]["softmax"] == dict(cfg.decoder)
 
@@ -108,7 +107,7 @@ def test_a_file_of_an_earlier_version_and_a_damaged_one_are_one_line(
     path.write_text(json.dumps({"models": {}, "certificates": [], "seconds": 1.0}))
     table = ["table", "xor", "--output", str(tmp_path)]
     assert cli(table) == 1
-    rule = "expected settings and how it was made, but it has no config"
+    rule = "expected results with their config"
     assert f"{path}: {rule}; run `ner-experiments xor` again" in capsys.readouterr().err
     content = made_up_trials.write(path.parent, {}).read_text()
     path.write_text(content.replace('"seconds": 90.0', '"seconds": 9.0'))
@@ -119,7 +118,7 @@ def test_a_file_of_an_earlier_version_and_a_damaged_one_are_one_line(
 
 
 @pytest.fixture
-def trials(tmp_path: Path) -> Trials:
+def trials(tmp_path: Path) -> XorResults:
     free = made_up_trials.model([4, 4], [4, 3], [0.5, 0.25])
     models = {
         "one": made_up_trials.model([3, 2], [3, 3], [0.0]),
@@ -130,20 +129,20 @@ def trials(tmp_path: Path) -> Trials:
     return read(made_up_trials.write(tmp_path, models))
 
 
-def test_trainings_are_counted(trials: Trials) -> None:
-    assert trials.trainings == 4 * 2 * 2
-    assert trials.measurements == 4 + 3
+def test_trainings_are_counted(trials: XorResults) -> None:
+    assert trials.num_trainings == 4 * 2 * 2
+    assert trials.num_measurements == 4 + 3
     assert trials.hours == 0.025
 
 
-def test_architectures_are_told_by_the_most_that_they_learned(trials: Trials) -> None:
-    assert trials.learned(3) == ["one"]
-    assert trials.learned(4) == ["two", "three", "four"]
+def test_architectures_are_grouped_by_their_best_trial(trials: XorResults) -> None:
+    assert trials.with_best(3) == ["one"]
+    assert trials.with_best(4) == ["two", "three", "four"]
     assert trials.share(4, ["two", "three"]) == "6 of 8"
 
 
-def test_names_with_equal_figures_are_one_model(trials: Trials) -> None:
-    assert trials.twins() == [["two", "four"]]
+def test_names_with_equal_figures_are_one_model(trials: XorResults) -> None:
+    assert trials.identical_models() == [["two", "four"]]
 
 
 def test_the_report_says_what_they_cost(tmp_path: Path) -> None:
@@ -164,6 +163,6 @@ def test_what_is_kept_says_how_it_was_made() -> None:
     kept = read(KEPT)
     content = kept.content
     assert re.fullmatch("[0-9a-f]{40}", content["commit"])
-    assert kept.trainings == 2 * content["config"]["trained"]["seeds"] * len(content["models"])
+    assert kept.num_trainings == 2 * content["config"]["trained"]["seeds"] * len(content["models"])
     assert content["config"]["trained"]["model"].keys() == content["models"].keys()
-    assert kept.twins() == [["residual_a", "residual_c"], ["residual_b", "stacked"]]
+    assert kept.identical_models() == [["residual_a", "residual_c"], ["residual_b", "stacked"]]
