@@ -1,1 +1,1 @@
-"""What finished runs do beyond one score: by type and length of mention, by part of a model, by case."""
+"""Analysis of finished runs: errors, breakdowns by group of mentions, calibration, significance, attention."""

@@ -1,1 +1,1 @@
-"""What architectures share: recurrent layers, the CRF, dropout, characters, words."""
+"""Building blocks of architectures: recurrent layers, the CRF, dropout, characters, words."""

@@ -1,1 +1,1 @@
-"""What a run leaves in its folder: artifacts, checksums, predictions, provenance, progress."""
+"""The content of a run's folder: artifacts, checksums, predictions, provenance, progress."""

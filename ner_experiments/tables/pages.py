@@ -182,7 +182,7 @@ def trials_sections(trials: XorResults, command: str) -> list[str]:
 
 
 def trials_origin(trials: XorResults) -> list[str]:
-    """What the trials cost, and the code they were made with."""
+    """Cost of the trials, and the code that ran them."""
     content = trials.content
     number = f"{trials.num_trainings} trainings and {trials.num_measurements} measurements at random weights"
     time = f"{60 * trials.hours:.1f} minutes by {content['processes']} processes"

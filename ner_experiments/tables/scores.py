@@ -54,7 +54,7 @@ class Page:
         return [run for result in self.results for run in result.runs.values()]
 
     def needs(self, result: Result) -> list[str]:
-        """What a row without runs reads and no row with runs has read."""
+        """Data that a row without runs would read and that no row with runs has read."""
         available = {name for other in self.results if other.runs for name in other.reads}
         return [name for name in dict.fromkeys(result.reads) if name not in available]
 
