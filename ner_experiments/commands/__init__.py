@@ -1,1 +1,1 @@
-"""One command of `ner-experiments` a file: `main(argv)` and its parser. Nothing imports them."""
+"""Commands of `ner-experiments`, one file each, with `add_arguments` and `run`. Nothing imports them."""

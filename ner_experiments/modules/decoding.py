@@ -1,4 +1,4 @@
-"""Common parts of the decoders: their signature, transitions and hard constraints, Viterbi decoding and input checks."""
+"""Common parts of the decoders: signature, transitions and hard constraints, Viterbi decoding, input checks."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
