@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ner_experiments.utils.files import write_json
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
@@ -34,9 +36,8 @@ def write(arguments: argparse.Namespace) -> list[Path]:
     """Write a PNG per sentence and one JSON file; return their paths."""
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
-    from ner_experiments.analysis.attention import attention, draw, require_mentions
+    from ner_experiments.analysis.attention import attention, draw, require_mentions  # slow to import: torch
     from ner_experiments.build import load_with_corpus
-    from ner_experiments.utils.files import write_json
 
     tagger, encoder, corpus = load_with_corpus(arguments.run)
     sources = require_mentions(corpus, arguments.containing)[: arguments.sentences]

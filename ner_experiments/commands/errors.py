@@ -47,7 +47,7 @@ def output(arguments: argparse.Namespace) -> str:
     """Markdown, or JSON with --json."""
     if arguments.sentences < 0:
         raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
-    from ner_experiments.analysis.seeds import compared, rows
+    from ner_experiments.analysis.seeds import compared, rows  # slow to import: SciPy
 
     seed_groups = rows(arguments.runs)
     pairs = compared(seed_groups)

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
-    from ner_experiments.export.export import export
+    from ner_experiments.export.export import export  # slow to import: torch
 
     folder = arguments.output or arguments.run / "export"
     exported = export(arguments.run, folder, format=arguments.format, number=arguments.sentences)

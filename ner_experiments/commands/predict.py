@@ -73,7 +73,7 @@ def _columns(text: str) -> dict[str, int]:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from ner_experiments.predict.output import WRITERS
+    from ner_experiments.predict.output import WRITERS  # slow to import: torch
     from ner_experiments.predict.tagger import load
 
     tagger = load(arguments.run, tokens=arguments.tokens, lines=arguments.lines, device=arguments.device)

@@ -32,7 +32,7 @@ def write(arguments: argparse.Namespace) -> Path:
     """Write the report; return the path of its index."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
-    from ner_experiments.report import build, entries
+    from ner_experiments.report import build, entries  # slow to import: torch, Matplotlib
     from ner_experiments.report.entries import own_entries
     from ner_experiments.runs.provenance import commit
 

@@ -87,7 +87,7 @@ def read_tokenizer(folder: Path) -> str:
     would be [UNK].
     """
     _transformers()
-    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.normalizers import BertNormalizer  # this and transformers are slow, and only for BERT
 
     file = _first(folder, VOCABULARIES)
     tokenizer = _from_json(file) if file.suffix == ".json" else _from_vocabulary(file)

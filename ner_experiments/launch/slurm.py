@@ -104,7 +104,7 @@ class SlurmLauncher(Launcher):
     def submit(self, folder: Path, jobs: Sequence[list[str]]) -> list[str]:
         """SLURM's job ids. SlurmError if submitit or SLURM is missing, or if SLURM rejects the jobs."""
         try:
-            from submitit import SlurmExecutor
+            from submitit import SlurmExecutor  # slow to import, and only for SLURM
             from submitit.core.utils import FailedJobError, FailedSubmissionError
         except ImportError as error:
             raise SlurmError("hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'") from error

@@ -151,7 +151,7 @@ def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
     """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
 
     def begin() -> Logger:
-        from ner_experiments.loggers.tensorboard import TensorBoardLogger
+        from ner_experiments.loggers.tensorboard import TensorBoardLogger  # slow to import, as W&B is
 
         return TensorBoardLogger(about, sentences)
 

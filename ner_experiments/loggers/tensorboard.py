@@ -9,6 +9,7 @@ import numpy as np
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
+from ner_experiments.analysis.attention import as_image
 from ner_experiments.config.identity import flat
 from ner_experiments.loggers.base import Rows, RunInfo
 from ner_experiments.utils.text import markdown_table
@@ -54,8 +55,6 @@ class TensorBoardLogger:
             file.add_summary(part)
 
     def picture(self, name: str, draw: Callable[[], Figure]) -> None:
-        from ner_experiments.analysis.attention import as_image
-
         pixels = np.asarray(as_image(draw()).convert("RGB"))
         self.writer.add_image(name, pixels, self.epoch, dataformats="HWC")
 

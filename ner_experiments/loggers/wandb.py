@@ -52,9 +52,9 @@ class WandbLogger:
         self.run.summary.update(dict(values))
 
     def picture(self, name: str, draw: Callable[[], Figure]) -> None:
-        from wandb import Image
+        from wandb import Image  # slow to import
 
-        from ner_experiments.analysis.attention import as_image
+        from ner_experiments.analysis.attention import as_image  # slow to import: Matplotlib
 
         self.run.log({name: Image(as_image(draw())), "epoch": self.epoch})
 

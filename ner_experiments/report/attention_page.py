@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ner_experiments import build
+from ner_experiments.analysis.attention import AttentionMap, SplitSentence, attention, require_mentions
+from ner_experiments.data.sentence import Corpus
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run
-
-if TYPE_CHECKING:
-    from ner_experiments.analysis.attention import AttentionMap, SplitSentence
-    from ner_experiments.data.sentence import Corpus
 
 MODEL = "AttBiLSTM"
 PAPER_SENTENCES = ("Dutch into English", "the White house")
@@ -42,9 +41,6 @@ class AttentionPage:
 
 def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> AttentionPage:
     """Write the page of a run. A run that cannot be read is named instead."""
-    from ner_experiments import build
-    from ner_experiments.analysis.attention import attention
-
     title = f"{label}, seed {run.metrics['seed']}"
     try:
         tagger, encoder, corpus = build.load_with_corpus(run.folder)
@@ -70,8 +66,6 @@ def section(pages: Sequence[AttentionPage]) -> Section:
 
 def sentences_to_draw(corpus: Corpus) -> list[SplitSentence]:
     """The paper's sentences if the corpus has them, then the first short ones with a mention."""
-    from ner_experiments.analysis.attention import require_mentions
-
     short = [source for source in require_mentions(corpus) if len(source.sentence.words) <= MAX_TOKENS]
 
     def in_paper(source: SplitSentence) -> bool:
