@@ -99,7 +99,7 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
     if "test" in metrics:
         yield "- The test set was scored once, by that model."
         if cfg.audit.peek:
-            yield "- It was also scored after each epoch, for the price of peeking; nothing chose by that."
+            yield "- It was also scored after each epoch, for the oracle-epoch gain; nothing was selected by it."
     if metrics["task"] == "mentions":
         yield "- A mention counts if its type and both ends are right; seqeval finds the same F1."
     yield f"- Seed {metrics['seed']}, which decides the first weights, the order of the batches and dropout."
