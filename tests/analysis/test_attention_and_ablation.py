@@ -197,7 +197,7 @@ def test_table_4_is_made_of_the_predictions_of_seeds_that_both_rows_have(
     figure = f"{att['1'] - baseline['1']:.2f} (1)"
     assert f"| Att, OntoNotes, 1 | 0.10 | {figure} |" in printed
     assert "Computed from the runs of li2020_table1." in printed
-    assert "A difference is taken seed by seed, over the seeds that both rows have." in printed
+    assert "Differences are computed seed by seed, for the seeds that both rows have." in printed
 
 
 def test_table_5_is_made_of_the_trained_weights(

@@ -203,7 +203,7 @@ def test_a_kept_table_has_nothing_called_and_looks_nothing_up(tmp_path: Path, ma
     """The overrides that its page is made with are composed again; for table 5 that reads the corpus."""
     cfg = configure("data._target_=os.system", f"+data._args_=[touch {mark}]")
     with pytest.raises(ValueError, match=r"the corpus: data._target_: a run may name .* got 'os.system'"):
-        scores.by_seed(spec.CHUNK, {}, cfg.data)
+        scores.figures_by_seed(spec.CHUNK, {}, cfg.data)
     about = {"table": "li2020_table5", "overrides": ["data.folder=${oc.env:SECRET}"]}
     (tmp_path / "table.json").write_text(json.dumps(about))
     with pytest.raises(
