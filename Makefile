@@ -65,7 +65,7 @@ docs: .venv/docs    ## the pages and the API reference as a site to be opened fr
 	@touch $@
 
 THREADS ?= 2
-BENCHMARKS := explain kernels units peephole limit growth threads bf16 batches startup vectors scoring
+BENCHMARKS := time_breakdown kernels units peephole machine_limit scaling threads bf16 batches startup vectors scoring
 bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
 	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))

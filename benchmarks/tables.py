@@ -158,7 +158,7 @@ def end_to_end(result: Result) -> list[str]:
     return [table("", "training, tokens/s", "decoding, tokens/s", "peak memory, MB", rows=rows), *lists]
 
 
-def explain(result: Result) -> list[str]:
+def time_breakdown(result: Result) -> list[str]:
     found = []
     for name, model in result["models"].items():
         rows = []
@@ -273,7 +273,7 @@ def peephole(result: Result) -> list[str]:
     return [table("units", "ours, ms", "plain loop, ms", "stock LSTM without peepholes, ms", rows=rows)]
 
 
-def limit(result: Result) -> list[str]:
+def machine_limit(result: Result) -> list[str]:
     rows = [
         [
             name,
@@ -289,7 +289,7 @@ def limit(result: Result) -> list[str]:
     return [table("model", *head, rows=rows)]
 
 
-def growth(result: Result) -> list[str]:
+def scaling(result: Result) -> list[str]:
     rows = [
         [
             line["name"],

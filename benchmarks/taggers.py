@@ -17,7 +17,7 @@ from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.modules.peephole import PeepholeLSTM
 from ner_experiments.modules.units import BiLSTMUnits
-from ner_experiments.modules.variational import VariationalLSTMs
+from ner_experiments.modules.variational_lstm import VariationalLSTMs
 from ner_experiments.tagger import Tagger
 
 CPU = torch.device("cpu")

@@ -21,13 +21,13 @@ from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ner_experiments.config.compose import CONF, CONFIG_NAME, HYDRA_VERSION, architectures
+from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION, architectures
 from ner_experiments.models.attention import SelfAttention
 from ner_experiments.models.parallel import Concat, Mean
 from ner_experiments.modules.dropout import VariationalDropout
 from ner_experiments.modules.recurrent import PeepholeLSTM, UniRNN
 from ner_experiments.modules.units import BiLSTMUnits
-from ner_experiments.modules.variational import VariationalLSTMs
+from ner_experiments.modules.variational_lstm import VariationalLSTMs
 
 FOLDER = CONF.parent / "docs/diagrams"
 INPUT_SIZE = 5

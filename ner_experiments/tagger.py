@@ -11,7 +11,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
-from ner_experiments.data.text import apply_in_chunks
+from ner_experiments.data.indexed_text import apply_in_chunks
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.modules.decoding import Decoder, Scores, Tags
 

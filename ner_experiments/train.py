@@ -44,10 +44,10 @@ from ner_experiments.training.callbacks import EpochLog, FiniteLoss, Predictions
 from ner_experiments.training.checkpoints import (
     STEPS,
     BestWeights,
-    DelayedEarlyStopping,
     LastCheckpoint,
     resumable_checkpoint,
 )
+from ner_experiments.training.early_stopping import DelayedEarlyStopping
 from ner_experiments.training.gradients import Gradients
 from ner_experiments.training.preemption import Sigterm, sigterm_handler
 from ner_experiments.training.progress import Progress

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from safetensors.torch import load_file
 
 from ner_experiments import build, train
-from ner_experiments.config import compose
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.metrics import TagAccuracy
@@ -32,8 +32,8 @@ SMALL = [
 
 
 def configure(*overrides: str) -> DictConfig:
-    with compose.hydra_context():
-        return hydra.compose(compose.CONFIG_NAME, overrides=[*SMALL, *overrides])
+    with hydra_context():
+        return hydra.compose(CONFIG_NAME, overrides=[*SMALL, *overrides])
 
 
 def weights(result: dict[str, Any]) -> dict[str, torch.Tensor]:
@@ -168,8 +168,8 @@ def test_what_the_suite_trains_it_loads(paper: str, tmp_path: Path) -> None:
         "trainer=smoke",
         f"output_dir={tmp_path}",
     ]
-    with compose.hydra_context():
-        cfg = hydra.compose(compose.CONFIG_NAME, overrides=[*overrides, "data.max_sentences=20"])
+    with hydra_context():
+        cfg = hydra.compose(CONFIG_NAME, overrides=[*overrides, "data.max_sentences=20"])
     folder = Path(train.train(cfg)["folder"])
     assert not build.load(folder)[0].training
 

@@ -27,9 +27,10 @@ from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
 from ner_experiments.build import train_sentences
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.runs.archived_run import ArchivedRun, format_counts
 from ner_experiments.runs.artifacts import WEIGHTS, add_checksum, read_config
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import ArchivedRun, Run, format_counts
+from ner_experiments.runs.run import Run
 from ner_experiments.utils.files import write_json
 
 

@@ -15,8 +15,8 @@ CHUNK = 200
 
 
 def resampled(
-    counts: Real[np.ndarray, "sentences *columns"], *, draws: int = DRAWS, seed: int = 0
-) -> Float[np.ndarray, "draws *columns"]:
+    counts: Real[np.ndarray, " sentences *columns"], *, draws: int = DRAWS, seed: int = 0
+) -> Float[np.ndarray, " draws *columns"]:
     """Sums of the counts over resampled sentences, one for each draw.
 
     A draw takes as many sentences as there are, with replacement. The draws depend only on the number of sentences

@@ -119,7 +119,7 @@ def run_share(
     return max(0.0, 1 - explained / between) if between else 0.0
 
 
-def squared_deviations(values: Float[np.ndarray, "runs *rest"]) -> Float[np.ndarray, "runs *rest"]:
+def squared_deviations(values: Float[np.ndarray, " runs *rest"]) -> Float[np.ndarray, " runs *rest"]:
     return (values - values.mean(axis=0)) ** 2
 
 

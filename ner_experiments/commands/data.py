@@ -17,7 +17,8 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ner_experiments.config import compose
+from ner_experiments.config import overrides
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import Source, count_illegal, count_mentions, count_shared, scheme_of
 from ner_experiments.data.download import download
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
@@ -39,9 +40,9 @@ _ROWS_OF_MENTIONS = {"mentions": "mentions", "illegal_tags": "illegal tags"}
 
 def open_source(name: str) -> Source:
     """The corpus of conf/data/NAME.yaml. Raises ValueError for an unknown name."""
-    compose.check([f"data={name}"])
-    with compose.hydra_context():
-        source: Source = instantiate(hydra.compose(compose.CONFIG_NAME, overrides=[f"data={name}"]).data)
+    overrides.check([f"data={name}"])
+    with hydra_context():
+        source: Source = instantiate(hydra.compose(CONFIG_NAME, overrides=[f"data={name}"]).data)
     return source
 
 

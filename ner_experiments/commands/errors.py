@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ner_experiments.analysis.disagreements import Agreement
-from ner_experiments.analysis.seeds import (
+from ner_experiments.analysis.row_errors import (
     Comparison,
     Mean,
     MeanBin,
@@ -47,7 +47,7 @@ def output(arguments: argparse.Namespace) -> str:
     """Markdown, or JSON with --json."""
     if arguments.sentences < 0:
         raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
-    from ner_experiments.analysis.seeds import compared, rows  # slow to import: SciPy
+    from ner_experiments.analysis.row_errors import compared, rows  # slow to import: SciPy
 
     seed_groups = rows(arguments.runs)
     pairs = compared(seed_groups)

@@ -32,13 +32,13 @@ def write(arguments: argparse.Namespace) -> Path:
     """Write the report; return the path of its index."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
-    from ner_experiments.report import build, entries  # slow to import: torch, Matplotlib
-    from ner_experiments.report.entries import own_entries
+    from ner_experiments.report import entries  # slow to import: torch, Matplotlib
+    from ner_experiments.report.write import write_report
     from ner_experiments.runs.provenance import commit
 
     outputs = arguments.runs or (Path("outputs") if Path("outputs").is_dir() else None)
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item]
     tables = entries.entries(arguments.results, outputs, names, overrides)
-    own = own_entries(outputs, tables) if outputs and not names else []
-    return build.write(tables, arguments.results, arguments.output, commit(), own)[0]
+    own = entries.own_entries(outputs, tables) if outputs and not names else []
+    return write_report(tables, arguments.results, arguments.output, commit(), own)[0]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from omegaconf import OmegaConf
 
-from ner_experiments.config.overrides import as_value
+from ner_experiments.config.row_settings import as_value
 from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import convert, spans

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.config.overrides import as_value
+from ner_experiments.config.row_settings import as_value
 from ner_experiments.tables import spec
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def rendered(arguments: argparse.Namespace) -> str:
 
 
 def keep(arguments: argparse.Namespace) -> Path:
-    from ner_experiments.tables import pages
+    from ner_experiments.tables import results_folder
 
-    return pages.add(page(arguments), arguments.keep)
+    return results_folder.add(page(arguments), arguments.keep)
 
 
 def page(arguments: argparse.Namespace) -> Page:

@@ -14,10 +14,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    from ner_experiments.tables import pages, paper_pages  # import torch, for which `--help` does not wait
+    from ner_experiments.tables import (  # import torch, for which `--help` does not wait
+        paper_pages,
+        results_folder,
+    )
 
-    for folder in pages.write_all(arguments.folder):
-        print(folder / pages.PAGE)
+    for folder in results_folder.write_all(arguments.folder):
+        print(folder / results_folder.PAGE)
     for page in paper_pages.write_all(arguments.folder):
         print(page)
     return 0

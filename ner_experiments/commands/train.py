@@ -11,7 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from ner_experiments.config import compose
+from ner_experiments.config import overrides
+from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.config.processes import is_first_process, num_processes
 from ner_experiments.launch import sweeper
 
@@ -22,7 +23,7 @@ def main(arguments: list[str]) -> int:
     try:
         table = sweeper.table_overrides(options.overrides, sweep=options.multirun)
         if not (table or options.help or options.hydra_help or options.cfg or options.info):
-            compose.check(options.overrides, sweep=options.multirun)
+            overrides.check(options.overrides, sweep=options.multirun)
     except ValueError as error:
         print(f"{error}\nNothing was started.", file=sys.stderr)
         return 1
@@ -34,9 +35,7 @@ def main(arguments: list[str]) -> int:
         sys.argv = command  # Lightning repeats it for each process that trains a model with this one
         return run_job(cfg)
 
-    hydra.main(
-        version_base=compose.HYDRA_VERSION, config_path=str(compose.CONF), config_name=compose.CONFIG_NAME
-    )(task)()
+    hydra.main(version_base=HYDRA_VERSION, config_path=str(CONF), config_name=CONFIG_NAME)(task)()
     return 0
 
 

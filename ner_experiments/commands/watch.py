@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ner_experiments.config import compose
-from ner_experiments.config.overrides import as_value, labels
+from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
 from ner_experiments.launch.sweeper import table_request
 from ner_experiments.runs.progress import format_range

@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ner_experiments.config import compose
+from ner_experiments.config.conf import architectures
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.terminal import make_console, new_table
 from ner_experiments.utils.text import did_you_mean
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_suite(arguments: argparse.Namespace) -> int:
     """Prove, measure and train; write xor.json and the picture."""
-    names = architectures(arguments.models)
+    names = requested(arguments.models)
     require_at_least_one(seeds=arguments.seeds, processes=arguments.processes)
     proofs = certificates()
     results = experiment.run_experiment(
@@ -88,9 +88,9 @@ def measure_one_run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def architectures(models: Sequence[str] | None) -> list[str]:
+def requested(models: Sequence[str] | None) -> list[str]:
     """Names of the requested architectures, sorted; all without a request. ValueError for an unknown name."""
-    known = compose.architectures()
+    known = architectures()
     for name in models or ():
         if name not in known:
             raise ValueError(f"--models: no architecture {name!r}{did_you_mean(name, known)}")

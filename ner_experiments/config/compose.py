@@ -1,52 +1,16 @@
-"""Composes an experiment from conf/, after checking every override.
-
-Hydra lets `+trainer.max_epoch=3` add a key that nobody reads, and `layers=three` put a word where a number
-belongs. Here each override is compared with the defaults of the chosen options (`model=...`, `data=...`): its key
-must exist, and its value must have the default's type.
-"""
+"""Composes the config of an experiment from conf/, and the overrides of each job of a sweep."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
-from types import NoneType
-from typing import Any, get_args, get_type_hints
 
-import hydra
-from hydra import initialize_config_dir
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from hydra.utils import get_object
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.utils.text import did_you_mean
-
-PACKAGE = Path(__file__).parent.parent
-CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
-"""conf/ lies inside an installed package, and beside the package in a checkout."""
-
-HYDRA_VERSION = "1.3"
-CONFIG_NAME = "config"
-DEPTH = "layers"
-"""The setting that `model.num_layers` refers to; models of a fixed depth do not."""
-
-SWEEP_SETTINGS = ("table", "seeds")
-"""Not in conf/: the sweeper takes them from the command line."""
-
-TYPES = {
-    bool: "true or false",
-    int: "an integer",
-    float: "a number",
-    str: "a text",
-    list: "a list",
-    dict: "a mapping",
-}
+from ner_experiments.config.conf import composed, hydra_context
+from ner_experiments.config.overrides import check, split
 
 
 def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
@@ -60,19 +24,6 @@ def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
         raise ValueError(f"{place}: {error}" if place else str(error)) from error
 
 
-def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
-    """ValueError for the first override that names no setting, or gives it a value of the wrong type.
-
-    In a sweep every job is checked.
-    """
-    with hydra_context():
-        try:
-            for job in split(overrides) if sweep else [overrides]:
-                check_job(parse(job))
-        except HydraException as error:
-            raise ValueError(str(error).splitlines()[0]) from error
-
-
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
     """The overrides of each job of a sweep. ValueError as `check`."""
     check(overrides, sweep=True)
@@ -80,120 +31,8 @@ def jobs(overrides: Sequence[str]) -> list[list[str]]:
         return split(overrides)
 
 
-@contextmanager
-def hydra_context() -> Iterator[None]:
-    """Hydra with the suite's conf/ inside a `with`; the context of a running sweep is restored afterwards."""
-    running = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
-            yield
-    finally:
-        GlobalHydra.instance().hydra = running
-
-
 @cache  # a table's rows are composed for checks, for the sweep and for the page
 def _checked(overrides: tuple[str, ...]) -> DictConfig:
     check(overrides)
     with hydra_context():
         return composed(overrides)
-
-
-@cache  # most rows of tables only choose options, and their check composes exactly that
-def composed(overrides: tuple[str, ...]) -> DictConfig:
-    """Hydra's composition within `hydra_context`, unchecked. Cached: do not change what is returned."""
-    return hydra.compose(CONFIG_NAME, overrides=list(overrides))
-
-
-def split(overrides: Sequence[str]) -> list[list[str]]:
-    """The cartesian product of the overrides' values, as Hydra's own sweeper makes it."""
-    (batch,) = BasicSweeper.split_arguments(parse(overrides), max_batch_size=None)
-    return batch
-
-
-def parse(overrides: Sequence[str]) -> list[Override]:
-    return OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
-
-
-def check_job(overrides: Sequence[Override]) -> None:
-    own = [item for item in overrides if not is_for_hydra(item)]
-    choices = [item for item in own if options(item.key_or_group)]
-    for item in choices:
-        check_choice(item)
-    defaults = composed(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
-    for item in own:
-        if item not in choices:
-            check_value(item, defaults)
-        if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in OmegaConf.to_yaml(defaults):
-            raise ValueError(f"{item.input_line}: no part of this experiment has layers to choose")
-
-
-def is_for_hydra(item: Override) -> bool:
-    return item.key_or_group.split(".")[0].split("/")[0] == "hydra"
-
-
-def check_choice(item: Override) -> None:
-    group, choice = item.key_or_group, item.value()
-    if choice not in options(group):
-        hint = did_you_mean(str(choice), options(group))
-        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{hint}")
-
-
-def check_value(item: Override, defaults: DictConfig) -> None:
-    key, known = item.key_or_group, list(keys(defaults))
-    if key not in known:
-        hint = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
-        raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
-    value = item.value()
-    if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
-        return
-    allowed = allowed_types(defaults, key)
-    if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
-        expected = " or ".join(TYPES[kind] for kind in allowed if kind in TYPES)
-        raise ValueError(f"{item.input_line}: {key} must be {expected}, got {item.get_value_string()}")
-
-
-def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
-    """The type of a setting's default; if that is null, the types of the parameter that it is passed to.
-
-    Empty if any value is allowed.
-    """
-    parent, _, name = key.rpartition(".")
-    node = OmegaConf.select(defaults, parent) if parent else defaults
-    if OmegaConf.is_missing(node, name):
-        return ()
-    default = node[name]
-    if default is not None:
-        plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
-        return (str, int, float) if isinstance(plain, str) else (type(plain),)
-    if "_target_" not in node:
-        return ()
-    hints = get_type_hints(get_object(node._target_).__init__)
-    return tuple(kind for kind in get_args(hints[name]) if kind in (*TYPES, NoneType))
-
-
-def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
-    """The dotted name of every setting, and of every inner node."""
-    for name in map(str, node):
-        yield f"{prefix}{name}"
-        child = node._get_node(name)
-        if isinstance(child, DictConfig) and not child._is_missing() and not child._is_interpolation():
-            yield from keys(child, f"{prefix}{name}.")
-
-
-@cache
-def options(group: str) -> list[str]:
-    return loader().get_group_options(group)
-
-
-def groups() -> list[str]:
-    return [group for group in loader().list_groups("") if group != "hydra"]
-
-
-def loader() -> Any:
-    return GlobalHydra.instance().config_loader()
-
-
-def architectures() -> list[str]:
-    """The names of conf/model/*.yaml, read without Hydra."""
-    return sorted(path.stem for path in (CONF / "model").glob("*.yaml"))

@@ -1,124 +1,126 @@
-"""Overrides of the command line, and the settings in which experiments differ, read from their overrides.
+"""Checks overrides against conf/, where Hydra itself is lenient.
 
-A row is the overrides of one experiment: as a list of KEY=VALUE, or as a mapping of keys to values.
+Hydra lets `+trainer.max_epoch=3` add a key that nobody reads, and `layers=three` put a word where a number
+belongs. Here each override is compared with the defaults of the chosen options (`model=...`, `data=...`): its key
+must exist, and its value must have the default's type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
+from types import NoneType
+from typing import get_args, get_type_hints
 
-from hydra.core.override_parser.types import Quote, QuotedString
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
 
-CORPUS = "data"
-DISPLAY_NAMES = {
-    "model.num_units": "parallel units",
-    "model.unit_size": "size of a unit",
-    "model.hidden_size": "hidden size",
-    "model.dropout": "dropout",
+from ner_experiments.config.conf import composed, groups, hydra_context, loader, options
+from ner_experiments.utils.text import did_you_mean
+
+DEPTH = "layers"
+"""The setting that `model.num_layers` refers to; models of a fixed depth do not."""
+
+SWEEP_SETTINGS = ("table", "seeds")
+"""Not in conf/: the sweeper takes them from the command line."""
+
+TYPES = {
+    bool: "true or false",
+    int: "an integer",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "a mapping",
 }
 
-Item = TypeVar("Item", bound=Hashable)
 
+def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
+    """ValueError for the first override that names no setting, or gives it a value of the wrong type.
 
-def compared(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """The keys that the rows compare: the varying ones that follow from no other.
-
-    A setting follows from one that determines it and is not determined by it. Of two that determine each other, what
-    goes with the corpus follows from it, and a number from a choice. The corpus follows from nothing. The place
-    of a file is never compared.
+    In a sweep every job is checked.
     """
-    keys = [key for key in varying(rows) if not any(is_place(row.get(key, "")) for row in rows)]
-    columns = {key: [row.get(key) for row in rows] for key in keys}
-    numbers = {key for key in keys if all(is_number(row[key]) for row in rows if key in row)}
-
-    def follows(key: str, other: str) -> bool:
-        if key in (CORPUS, other) or not determines(columns[other], columns[key]):
-            return False
-        mutual = determines(columns[key], columns[other])
-        return not mutual or other == CORPUS or (key in numbers and other not in numbers)
-
-    return [key for key in keys if not any(follows(key, other) for other in keys)]
+    with hydra_context():
+        try:
+            for job in split(overrides) if sweep else [overrides]:
+                check_job(parse(job))
+        except HydraException as error:
+            raise ValueError(str(error).splitlines()[0]) from error
 
 
-def varying(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """The keys that do not have the same value in all rows."""
-    return list(dict.fromkeys(key for items in differing([row.items() for row in rows]) for key, _ in items))
+def split(overrides: Sequence[str]) -> list[list[str]]:
+    """The cartesian product of the overrides' values, as Hydra's own sweeper makes it."""
+    (batch,) = BasicSweeper.split_arguments(parse(overrides), max_batch_size=None)
+    return batch
 
 
-def labels(rows: Sequence[Sequence[str]]) -> list[str]:
-    """A label for each row of a sweep: the overrides that distinguish it, without the seed; or "all"."""
-    unseeded = [[item for item in row if not item.startswith("seed=")] for row in rows]
-    return [" ".join(items) or "all" for items in differing(unseeded)]
+def parse(overrides: Sequence[str]) -> list[Override]:
+    return OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
 
 
-def differing(rows: Sequence[Iterable[Item]]) -> list[list[Item]]:
-    """The items of each row that not all rows have."""
-    rows = [list(row) for row in rows]
-    common = set(shared(rows))
-    return [[item for item in row if item not in common] for row in rows]
+def check_job(overrides: Sequence[Override]) -> None:
+    own = [item for item in overrides if not is_for_hydra(item)]
+    choices = [item for item in own if options(item.key_or_group)]
+    for item in choices:
+        check_choice(item)
+    defaults = composed(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
+    for item in own:
+        if item not in choices:
+            check_value(item, defaults)
+        if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in OmegaConf.to_yaml(defaults):
+            raise ValueError(f"{item.input_line}: no part of this experiment has layers to choose")
 
 
-def shared(rows: Sequence[Iterable[Item]]) -> list[Item]:
-    """The items that all rows have, in the order of the first."""
-    first, *others = [list(row) for row in rows] or [[]]
-    common = set(first).intersection(*others)
-    return [item for item in first if item in common]
+def is_for_hydra(item: Override) -> bool:
+    return item.key_or_group.split(".")[0].split("/")[0] == "hydra"
 
 
-def distinguishing(columns: Mapping[str, Sequence[Hashable]], choices: Sequence[Hashable]) -> list[str]:
-    """A minimal set of settings that distinguishes the choices as far as any settings do.
+def check_choice(item: Override) -> None:
+    group, choice = item.key_or_group, item.value()
+    if choice not in options(group):
+        hint = did_you_mean(str(choice), options(group))
+        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{hint}")
 
-    `columns` are the values of each setting, row by row. Settings that do not follow from the choice are ignored;
-    earlier ones are preferred.
+
+def check_value(item: Override, defaults: DictConfig) -> None:
+    key, known = item.key_or_group, list(keys(defaults))
+    if key not in known:
+        hint = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
+    value = item.value()
+    if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
+        return
+    allowed = allowed_types(defaults, key)
+    if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
+        expected = " or ".join(TYPES[kind] for kind in allowed if kind in TYPES)
+        raise ValueError(f"{item.input_line}: {key} must be {expected}, got {item.get_value_string()}")
+
+
+def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
+    """The type of a setting's default; if that is null, the types of the parameter that it is passed to.
+
+    Empty if any value is allowed.
     """
-    columns = {name: column for name, column in columns.items() if determines(choices, column)}
-    for name, column in columns.items():
-        if determines(column, choices):
-            return [name]
-    names: list[str] = []
-    values: list[tuple[Hashable, ...]] = [()] * len(choices)
-    for name, column in columns.items():
-        extended = [(*before, value) for before, value in zip(values, column, strict=True)]
-        if not determines(values, extended):
-            names.append(name)
-            values = extended
-    return names
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(defaults, parent) if parent else defaults
+    if OmegaConf.is_missing(node, name):
+        return ()
+    default = node[name]
+    if default is not None:
+        plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
+        return (str, int, float) if isinstance(plain, str) else (type(plain),)
+    if "_target_" not in node:
+        return ()
+    hints = get_type_hints(get_object(node._target_).__init__)
+    return tuple(kind for kind in get_args(hints[name]) if kind in (*TYPES, NoneType))
 
 
-def determines(one: Sequence[Hashable], other: Sequence[Hashable]) -> bool:
-    """Whether rows with equal values in the first column have equal values in the other."""
-    return len(set(zip(one, other, strict=True))) == len(set(one))
-
-
-def numeric(rows: Sequence[Mapping[str, str]], keys: Sequence[str]) -> list[str]:
-    """The keys that have a number in every row."""
-    return [key for key in keys if all(is_number(row.get(key, "")) for row in rows)]
-
-
-def is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def is_place(value: str) -> bool:
-    """Whether a value is the place of a file. The name of a model on a hub is none: it is the same anywhere."""
-    return "${" in value or Path(value).is_absolute()
-
-
-def settings(overrides: Sequence[str]) -> dict[str, str]:
-    """The values of overrides by their keys."""
-    return {key: value for key, _, value in (item.partition("=") for item in overrides)}
-
-
-def display_name(key: str) -> str:
-    return DISPLAY_NAMES.get(key, key)
-
-
-def as_value(text: str) -> str:
-    """The text quoted as one value in Hydra's grammar; `${...}` is escaped, to be resolved where it is used."""
-    return QuotedString(text.replace("${", "\\${"), Quote.double).with_quotes()
+def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
+    """The dotted name of every setting, and of every inner node."""
+    for name in map(str, node):
+        yield f"{prefix}{name}"
+        child = node._get_node(name)
+        if isinstance(child, DictConfig) and not child._is_missing() and not child._is_interpolation():
+            yield from keys(child, f"{prefix}{name}.")

@@ -20,7 +20,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ner_experiments.config.compose import CONF, PACKAGE
+from ner_experiments.config.conf import CONF, PACKAGE
 from ner_experiments.data.columns import read_lines
 from ner_experiments.utils.text import truncated_repr, visible
 

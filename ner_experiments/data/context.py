@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ner_experiments.data.indexed_text import IndexedText, PerToken, align_left
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import IndexedText, PerToken, align_left
 
 WORD_ORDER, COLUMN_ORDER = 2, 3
 """The longest n-grams: bigrams of words, trigrams of parts of speech and the like."""

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ner_experiments.data.indexed_text import BatchIndex, IndexedText
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Corpus, Sentence, Task
-from ner_experiments.data.text import BatchIndex, IndexedText
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from ner_experiments.data import bert_files
 from ner_experiments.data.batches import TokenBudget
 from ner_experiments.data.encoder import EncodedSplit
+from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.pieces import Pieces, ranges
-from ner_experiments.data.text import BatchIndex, EncodedText, IndexedText
 from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
 
 # Part of each cache file's name. Increment it when the same model and text yield different vectors.

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from ner_experiments.data.columns import read_lines
+from ner_experiments.data.indexed_text import IndexedText, PerToken, align_left
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import IndexedText, PerToken, align_left
 from ner_experiments.utils.files import sha256
 
 Name = tuple[str, ...]

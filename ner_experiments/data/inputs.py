@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ner_experiments.data import vectors
-from ner_experiments.data.text import EncodedText, IndexedText, PerForm
+from ner_experiments.data.indexed_text import EncodedText, IndexedText, PerForm
 
 State = dict[str, Any]
 UNKNOWN = 0

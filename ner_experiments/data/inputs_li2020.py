@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ner_experiments.data.indexed_text import IndexedText, PerForm
 from ner_experiments.data.inputs import UNKNOWN, Input, State, case
-from ner_experiments.data.text import IndexedText, PerForm
 from ner_experiments.data.vectors import check_file, read_vectors
 from ner_experiments.utils.files import sha256
 

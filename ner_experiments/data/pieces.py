@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from ner_experiments.data import bert_files
+from ner_experiments.data.indexed_text import BatchIndex, EncodedText, IndexedText
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import BatchIndex, EncodedText, IndexedText
 
 
 @dataclass

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ner_experiments.data.indexed_text import IndexedText, PerForm
 from ner_experiments.data.inputs import Input, State
-from ner_experiments.data.text import IndexedText, PerForm
 
 AFFIXES = range(2, 6)
 _REPEATED = re.compile(r"(.)\1+", re.DOTALL)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.compose import compose
-from ner_experiments.config.overrides import differing
+from ner_experiments.config.row_settings import differing
 from ner_experiments.runs.status import PlannedRun
 
 Outcome = dict[str, Any] | str

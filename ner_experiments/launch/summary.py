@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ner_experiments.config.overrides import labels, shared
+from ner_experiments.config.row_settings import labels, shared
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import reason
 from ner_experiments.utils.terminal import make_console, new_table

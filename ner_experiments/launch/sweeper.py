@@ -18,8 +18,8 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from ner_experiments.config import compose
-from ner_experiments.config.overrides import as_value
+from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
+from ner_experiments.config.row_settings import as_value
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import busy_folder
 from ner_experiments.tables import spec
@@ -59,7 +59,7 @@ class TableSweeper(Sweeper):
         )
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        results = self.launch_table() if self.table else self.launch(compose.split(arguments))
+        results = self.launch_table() if self.table else self.launch(split(arguments))
         failed = summary.show(results) if results else 0
         if self.table:
             self.show_table()
@@ -128,7 +128,7 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
 
     ValueError for an unknown table, and for seeds and overrides that a table cannot have.
     """
-    own = {key: item for item in overrides for key in compose.SWEEP_SETTINGS if item.startswith(f"{key}=")}
+    own = {key: item for item in overrides for key in SWEEP_SETTINGS if item.startswith(f"{key}=")}
     if "table" not in own:
         if own:
             raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
@@ -142,8 +142,8 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
     return TableRequest(
         spec.load(own["table"].partition("=")[2]),
         parse_seeds(own["seeds"]) if "seeds" in own else [],
-        [str(item.input_line) for item in others if not compose.is_for_hydra(item)],
-        [str(item.input_line) for item in others if compose.is_for_hydra(item)],
+        [str(item.input_line) for item in others if not is_for_hydra(item)],
+        [str(item.input_line) for item in others if is_for_hydra(item)],
     )
 
 

@@ -22,7 +22,7 @@ from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.errors import CompactHydraException
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.compose import CONFIG_NAME, hydra_context
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.utils.files import atomic_write
 
 

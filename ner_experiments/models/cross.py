@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_rates, check_sizes
 from ner_experiments.modules.dropout import VariationalDropout
-from ner_experiments.modules.variational import VariationalLSTMs
+from ner_experiments.modules.variational_lstm import VariationalLSTMs
 
 
 class CrossBiLSTM(nn.Module):

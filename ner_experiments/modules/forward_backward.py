@@ -199,7 +199,9 @@ def posterior(scores: Scores, mask: Mask, transitions: Transitions) -> Posterior
     )
 
 
-def _normalize(x: Float[Tensor, "tags *rest"]) -> tuple[Float[Tensor, "*rest"], Float[Tensor, "tags *rest"]]:
+def _normalize(
+    x: Float[Tensor, " tags *rest"],
+) -> tuple[Float[Tensor, "*rest"], Float[Tensor, " tags *rest"]]:
     """Log-sum-exp of x over the tags, and the softmax of x over the tags.
 
     Weights below the square root of the smallest normal number (1e-19 in float32) become exactly 0: they are far below

@@ -14,12 +14,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config import compose
+from ner_experiments.config.conf import CONF
 from ner_experiments.config.identity import flat
-from ner_experiments.config.overrides import as_value, varying
+from ner_experiments.config.row_settings import as_value, varying
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.run import Run, archived_runs, by_seed, open_run
-from ner_experiments.tables import experiments, pages, spec
+from ner_experiments.runs.archived_run import archived_runs
+from ner_experiments.runs.run import Run, by_seed, open_run
+from ner_experiments.tables import experiments, results_folder, spec
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
 
@@ -93,13 +94,15 @@ def entries(
 ) -> list[Entry]:
     """All tables in the order of the papers, or those named; the paper's settings before others.
 
-    `overrides` are those with which the runs under `outputs` were made. ValueError or OSError as `pages.read`.
+    `overrides` are those with which the runs under `outputs` were made. ValueError or OSError as `results_folder.read`.
     """
     tables = [spec.load(name) for name in names or spec.names()]
-    folders = pages.archive_folders(results) if results.is_dir() else []
+    folders = results_folder.archive_folders(results) if results.is_dir() else []
     entries = []
     for table in tables:
-        archives = [folder for folder in folders if pages.read_table(folder)[0].name == table.runs_of]
+        archives = [
+            folder for folder in folders if results_folder.read_table(folder)[0].name == table.runs_of
+        ]
         candidates = [from_results(table, folder, results) for folder in archives]
         candidates += from_outputs(table, outputs, overrides) if outputs else []
         entries += merge_by_settings(table, candidates)
@@ -110,9 +113,11 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
     """The table made of the archived runs of a folder."""
     place = (results.name / folder.relative_to(results)).as_posix()
     if table.command:
-        return Entry(pages.read(folder), (place,))
-    _, overrides = pages.read_table(folder)
-    return of_source(table, overrides, pages.source_of(list(archived_runs(folder / pages.RUNS))), place)
+        return Entry(results_folder.read(folder), (place,))
+    _, overrides = results_folder.read_table(folder)
+    return of_source(
+        table, overrides, results_folder.source_of(list(archived_runs(folder / results_folder.RUNS))), place
+    )
 
 
 def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:
@@ -138,7 +143,7 @@ def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     run_table = spec.load(table.runs_of)
     rows = [experiments.joined(run_table.base, row.run or (), overrides) for row in run_table.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
-    files = [compose.CONF / "data" / f"{choice}.yaml" for choice in choices]
+    files = [CONF / "data" / f"{choice}.yaml" for choice in choices]
     texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
     return {name for text in texts for name in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
 

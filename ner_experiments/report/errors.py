@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
-from ner_experiments.analysis.seeds import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
+from ner_experiments.analysis.row_errors import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
 from ner_experiments.analysis.statistics import difference
 from ner_experiments.report.plots import Bar, bar_plot, points, reliability
 from ner_experiments.report.row_page import length_section, type_section

@@ -11,8 +11,8 @@ from typing import Any
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Site
-from ner_experiments.tables.pages import cost, hours
 from ner_experiments.tables.render import Grid
+from ner_experiments.tables.results_folder import cost, hours
 
 STATES = {
     "measured": "has results",

@@ -10,9 +10,17 @@ from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import cost_plots, curve_limits, dev_curves
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
-from ner_experiments.tables.pages import data_origin, devices, hours, listed, short_commit, trials_origin
+from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.plots import score_plots
 from ner_experiments.tables.render import Grid
+from ner_experiments.tables.results_folder import (
+    data_origin,
+    devices,
+    hours,
+    listed,
+    short_commit,
+    trials_origin,
+)
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot, inline
 from ner_experiments.xor import certificate
@@ -123,7 +131,7 @@ def scores_section(entry: Entry) -> Section | None:
 
 
 def comparisons_section(entry: Entry) -> Section | None:
-    comparisons = entry.page.comparisons()
+    comparisons = compare_rows(entry.page)
     if not comparisons:
         return None
     grid = render.comparisons(comparisons)

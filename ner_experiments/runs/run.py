@@ -1,4 +1,4 @@
-"""Readers of finished runs: `Run` in its own folder, and `ArchivedRun` in a file of results/."""
+"""Readers of finished runs in folders of their own; `archived_run.py` has those of runs in results/."""
 
 from __future__ import annotations
 
@@ -74,36 +74,6 @@ class Run:
         return self.folder / name
 
 
-@dataclass(frozen=True)
-class ArchivedRun(Run):
-    """A run as `analysis.archive` wrote it into a file of results/, without sentences and weights.
-
-    `folder` is the path of the file.
-    """
-
-    archived: ClassVar[bool] = True
-
-    content: Mapping[str, Any]
-
-    @property
-    def label(self) -> str:
-        """Label of the row that it was archived for."""
-        return str(self.content["label"])
-
-    def settings(self) -> Mapping[Any, Any]:
-        return dict(self.content["config"])
-
-    def counts(self) -> np.ndarray:
-        rows = [row.split(",") for row in self.content["counts"].split(" ")]
-        return np.array(rows, dtype=np.int64)
-
-    def epochs(self) -> list[dict[str, float]]:
-        return list(self.content["epochs"])
-
-    def test_every_epoch(self) -> list[float]:
-        return list(self.content["test_every_epoch"])
-
-
 def rows_of(path: Path) -> list[dict[str, float]]:
     with path.open(encoding="utf-8", newline="") as file:
         return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
@@ -155,25 +125,6 @@ def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
     return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
 
 
-def format_counts(counts: np.ndarray) -> str:
-    """Counts as one line of text, which `ArchivedRun.counts` reads."""
-    return " ".join(",".join(map(str, row)) for row in counts.tolist())
-
-
-def archived_runs(folder: Path) -> Iterator[ArchivedRun]:
-    """Yield the archived runs of a folder, by file name."""
-    for path in sorted(folder.glob("*.json")):
-        yield open_archived_run(path)
-
-
 def open_run(folder: Path) -> Run:
     """The run of a folder. Raises ValueError if it is not finished or its metrics.json is damaged."""
     return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS)))
-
-
-def open_archived_run(path: Path) -> ArchivedRun:
-    """The archived run of a file. Raises ValueError if the file is damaged or is no archived run."""
-    content = artifacts.read(path)
-    if "metrics" not in content:
-        raise ValueError(f"{path}: expected an archived run as in results/, but it has no metrics")
-    return ArchivedRun(path, content["metrics"], content)

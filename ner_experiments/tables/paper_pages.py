@@ -20,10 +20,11 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
-from ner_experiments.tables import pages, scores, spec, svg
+from ner_experiments.tables import dominant_sentence, results_folder, spec, svg
+from ner_experiments.tables.comparisons import compare
 from ner_experiments.tables.plots import BARS, score_grid, score_plots
 from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability, seed_counts
-from ner_experiments.tables.scores import Page, Result, compare
+from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -54,11 +55,11 @@ def write(template: Path) -> Path:
 def measured(results: Path, name: str, *overrides: str) -> Measured:
     """The archived runs of a table; for an analysis, those of the table it analyzes. Raises ValueError without."""
     table = spec.load(name)
-    folder = pages.find_folder(results, table.runs_of, overrides)
+    folder = results_folder.find_folder(results, table.runs_of, overrides)
     if folder is None:
         raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are archived")
     place = Path(name) / folder.relative_to(results / table.runs_of)
-    return Measured(pages.read(folder, table), results, place.as_posix())
+    return Measured(results_folder.read(folder, table), results, place.as_posix())
 
 
 def single_run(results: Path, name: str) -> dict[str, Any]:
@@ -84,7 +85,7 @@ class Measured:
 
     def without_dominant_sentence(self) -> Measured:
         """The same without the dominant sentence of the test set. Raises ValueError if there is none."""
-        return replace(self, page=scores.drop_sentence(self.page))
+        return replace(self, page=dominant_sentence.drop_sentence(self.page))
 
     def row(self, label: str) -> Result:
         """The row of that label. Raises ValueError if there is none."""
@@ -126,7 +127,7 @@ class Measured:
 
     def remarks(self) -> str:
         """Remarks on test sets with a dominant sentence."""
-        return " ".join(scores.remarks(self.page))
+        return " ".join(dominant_sentence.remarks(self.page))
 
     def difference(self, a: str, b: str, base: Measured | None = None) -> str:
         """Our score of row a minus that of row b, which may be of another table, `base`."""
@@ -162,7 +163,7 @@ class Measured:
 
     def linked(self, text: str) -> str:
         """A link to the page of all rows."""
-        return f"[{text}]({self.place}/{pages.PAGE})"
+        return f"[{text}]({self.place}/{results_folder.PAGE})"
 
     def measured_rows(self) -> list[Result]:
         """The rows with runs."""
@@ -183,7 +184,7 @@ class Measured:
         return as_markdown(Grid([*grid.headings, "weights of the model", "s per epoch"], lines))
 
     def hours(self) -> str:
-        return f"{pages.cost(self.page.runs, self.page.trials)[1]:.1f}"
+        return f"{results_folder.cost(self.page.runs, self.page.trials)[1]:.1f}"
 
     def plots(self) -> str:
         """The plots of the rows with runs, and what their bars are; along the table's axis or for each corpus."""

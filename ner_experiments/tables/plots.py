@@ -12,8 +12,8 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
-from ner_experiments.config import overrides
-from ner_experiments.config.overrides import display_name, numeric, varying
+from ner_experiments.config import row_settings
+from ner_experiments.config.row_settings import display_name, numeric, varying
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, deviation, interval, printed
@@ -126,7 +126,7 @@ def settings(table: Table, result: Result) -> dict[str, str]:
     """The overrides that make the row, by key; empty for a row that is not run."""
     if result.row.run is None:
         return {}
-    return overrides.settings(joined(table.base, result.row.run))
+    return row_settings.settings(joined(table.base, result.row.run))
 
 
 def series_name(row: Mapping[str, str], keys: Sequence[str]) -> str:
@@ -174,7 +174,7 @@ def scored_on(page: Page, result: Result, names: Mapping[str, str]) -> str:
 
 def data_choice(page: Page, result: Result) -> str:
     """The choice of data in the page's deviations or, without one, in the row."""
-    return (settings(page.table, result) | overrides.settings(page.deviations)).get("data", "")
+    return (settings(page.table, result) | row_settings.settings(page.deviations)).get("data", "")
 
 
 def corpus(result: Result) -> str:

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
-from ner_experiments.tables import scores
-from ner_experiments.tables.scores import Comparison, Page, Result
+from ner_experiments.tables.comparisons import Comparison, compare_rows
+from ner_experiments.tables.dominant_sentence import remarks
+from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Published
 from ner_experiments.utils.text import markdown_table
 
@@ -67,10 +68,10 @@ def markdown(page: Page) -> str:
     parts += [as_markdown(table), legend(page)]
     if table.headings == RESULT_HEADINGS:
         parts.append(ORACLE_EPOCH)
-    if compared := page.comparisons():
+    if compared := compare_rows(page):
         parts += [as_markdown(comparisons(compared)), COMPARED]
-    if remarks := notes(page):
-        parts.append("\n".join(f"- {remark}" for remark in remarks))
+    if lines := notes(page):
+        parts.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -80,7 +81,7 @@ def latex(page: Page) -> str:
     if page.deviations:
         parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
     parts.append(as_latex(results(page)))
-    if compared := page.comparisons():
+    if compared := compare_rows(page):
         parts.append(as_latex(comparisons(compared)))
     parts += map(escaped, notes(page))
     return "\n\n".join(parts) + "\n"
@@ -106,7 +107,7 @@ def as_json(page: Page) -> str:
         "source": page.table.source,
         "deviations": list(page.deviations),
         "rows": records(page),
-        "comparisons": [comparison_record(comparison) for comparison in page.comparisons()],
+        "comparisons": [comparison_record(comparison) for comparison in compare_rows(page)],
         "notes": notes(page),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -225,7 +226,7 @@ def notes(page: Page) -> list[str]:
         texts.append(f"Computed from the runs of {table.analysis}.")
     if table.command:
         texts.append(f"Measured by `{table.command}`.")
-    texts += scores.remarks(page)
+    texts += remarks(page)
     reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
     return texts + [f"Not measured: {reason}" for reason in reasons]
 

@@ -1,35 +1,27 @@
-"""The scores of a published table's finished runs, row by row, and the significance of their differences.
+"""The scores of a published table's finished runs, row by row.
 
-The figures of an analysis and the trials of `ner-experiments xor` are collected here too. The last section handles
-test sets with a dominant sentence, such as a long list of names: a tenth of all mentions in one sentence can
-decide which of two rows is ahead, whatever the seeds say.
+The figures of an analysis and the trials of `ner-experiments xor` are collected here too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 
 from ner_experiments import build
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.ablation import recalls
-from ner_experiments.analysis.randomization import Randomization, randomization_test, score
-from ner_experiments.analysis.statistics import AgainstPublished, Difference, Summary
+from ner_experiments.analysis.statistics import AgainstPublished, Summary
 from ner_experiments.build import read_corpus
-from ner_experiments.runs.run import ArchivedRun, Run, finished, format_counts
+from ner_experiments.runs.archived_run import ArchivedRun
+from ner_experiments.runs.run import Run, finished
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.xor.results import FILE, XorResults, read
-
-DOMINANT_SHARE = 0.05
-"""A sentence with a larger share of all gold mentions (or tags) is dominant."""
-MIN_SENTENCES = 100
-"""A smaller test set has no dominant sentence: there, an average sentence has a large share."""
 
 Source = Callable[[Experiment], Mapping[int, Run]]
 """Finds the runs of an experiment by seed. Raises ValueError or OSError if they cannot be identified."""
@@ -57,14 +49,6 @@ class Page:
         """Data that a row without runs would read and that no row with runs has read."""
         available = {name for other in self.results if other.runs for name in other.reads}
         return [name for name in dict.fromkeys(result.reads) if name not in available]
-
-    def comparisons(self) -> list[Comparison]:
-        """Each row compared with the reference of its data: the row with the best published number."""
-        comparisons = []
-        for group in groups(self.results):
-            best = reference(group)
-            comparisons += [compare(result, best) for result in group if result is not best]
-        return comparisons
 
 
 @dataclass(frozen=True)
@@ -124,20 +108,6 @@ class Result:
             return {}
         seconds = sum(run["seconds"] for run in runs) / sum(run["epochs"] for run in runs)
         return {"parameters": runs[0]["parameters"], "seconds_per_epoch": seconds}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
-
-    seeds: the number of seeds per row with which a difference of this size is detected four times out of five.
-    """
-
-    row: Row
-    reference: Row
-    over_seeds: Difference
-    over_sentences: Randomization
-    seeds: int | None
 
 
 def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | None = None) -> Page:
@@ -249,66 +219,3 @@ def reference(group: Sequence[Result]) -> Result:
         return result.row.published if isinstance(result.row.published, int | float) else 0.0
 
     return max(group, key=published)
-
-
-def compare(result: Result, reference: Result) -> Comparison:
-    ours, best = result.measured, reference.measured
-    assert ours is not None
-    assert best is not None
-    gap = ours.mean - best.mean
-    spread = ours.sd is not None and best.sd is not None
-    return Comparison(
-        row=result.row,
-        reference=reference.row,
-        over_seeds=statistics.difference(result.scores, reference.scores),
-        over_sentences=randomization_test(all_counts(result), all_counts(reference)),
-        seeds=statistics.seeds_needed(ours.sd or 0.0, best.sd or 0.0, gap) if spread and gap else None,
-    )
-
-
-def all_counts(result: Result) -> np.ndarray:
-    """[runs, sentences, counts]"""
-    return np.stack([run.counts() for run in result.runs.values()])
-
-
-def dominant_sentence(gold: Int[np.ndarray, " sentences"]) -> int | None:
-    """1-based index of the sentence with the most gold mentions if it exceeds `DOMINANT_SHARE`, else None."""
-    if len(gold) < MIN_SENTENCES or gold.max() <= DOMINANT_SHARE * gold.sum():
-        return None
-    return int(gold.argmax()) + 1
-
-
-def remarks(page: Page) -> list[str]:
-    """A remark for each corpus of the page whose test set has a dominant sentence."""
-    texts = []
-    for group in groups(page.results):
-        run = next(iter(group[0].runs.values()))
-        gold = run.counts()[:, -1]
-        if (number := dominant_sentence(gold)) is not None:
-            unit = "tags" if run.metrics["task"] == "tags" else "mentions"
-            share = f"{gold[number - 1]:,} of the {gold.sum():,} {unit}"
-            texts.append(f"Sentence {number:,} of {run.metrics['data']['name']}'s test set has {share}.")
-    return texts
-
-
-def drop_sentence(page: Page) -> Page:
-    """A page of archived runs, scored on test without its dominant sentence. Raises ValueError if none is."""
-    results = []
-    for result in page.results:
-        runs = {seed: _without_sentence(cast(ArchivedRun, run)) for seed, run in result.runs.items()}
-        scores = {seed: run.score for seed, run in runs.items()}
-        results.append(replace(result, runs=runs, scores=scores))
-    return replace(page, results=tuple(results))
-
-
-def _without_sentence(run: ArchivedRun) -> ArchivedRun:
-    """The run with its counts and score as its only figures on test."""
-    counts = run.counts()
-    if (number := dominant_sentence(counts[:, -1])) is None:
-        raise ValueError(
-            f"{run.folder}: no sentence of its test set holds more than {DOMINANT_SHARE:.0%} of it"
-        )
-    counts = np.delete(counts, number - 1, axis=0)
-    content = {name: run.content[name] for name in ("label", "config", "epochs")}
-    content |= {"counts": format_counts(counts), "test_every_epoch": []}
-    return ArchivedRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)

@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ner_experiments.config.compose import PACKAGE
+from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.safe_yaml import describe, read_text
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
 from ner_experiments.utils.text import did_you_mean, truncated_repr

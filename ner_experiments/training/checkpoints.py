@@ -1,4 +1,4 @@
-"""Checkpoints: the last state of a run, the best weights so far, early stopping, and what may be resumed."""
+"""Checkpoints: the last state of a run, from which it can be resumed, and the best weights so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import Callback, Checkpoint, EarlyStopping
+from lightning.pytorch.callbacks import Callback, Checkpoint
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import nn
 
@@ -158,22 +158,3 @@ def refuse_infinite(module: nn.Module, epoch: int) -> None:
     for name, weight in module.named_parameters():
         if not torch.isfinite(weight).all():
             raise ValueError(f"after epoch {epoch} some weights are not finite: {name}")
-
-
-class DelayedEarlyStopping(EarlyStopping):
-    """Stop when dev has not improved for `patience` epochs, counted from the first epoch with a score above 0.
-
-    The first epochs of a tagger may predict no mention at all, and still be making progress.
-    """
-
-    def __init__(self, monitor: str, patience: int) -> None:
-        super().__init__(monitor, mode="max", patience=patience, check_on_train_epoch_end=False)
-
-    def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Train no further if the run had already stopped early when it was interrupted."""
-        if self.wait_count >= self.patience:
-            trainer.should_stop = True
-
-    def on_validation_end(self, trainer: Trainer, module: LightningModule) -> None:
-        if self.best_score > 0 or trainer.callback_metrics[self.monitor] > 0:
-            super().on_validation_end(trainer, module)

@@ -24,7 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from torch import Tensor
 
 from ner_experiments.build import build, make_encoder
-from ner_experiments.config.compose import CONFIG_NAME, hydra_context
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence

@@ -15,15 +15,16 @@ from ner_experiments.analysis.archive import archive, run_calibration, run_error
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
-from ner_experiments.analysis.seeds import compared, rows
+from ner_experiments.analysis.row_errors import compared, rows
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode, spans
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.predictions import write_predictions
-from ner_experiments.runs.run import ArchivedRun, Run, archived_runs
+from ner_experiments.runs.run import Run
 
 CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
 CORPUS = load(instantiate(CONFIG.data))

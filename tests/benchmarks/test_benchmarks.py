@@ -88,12 +88,12 @@ def test_operations_are_six_per_weight_and_token(
 
 
 def test_memory_of_processes_is_the_most_of_all_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    growth = load("growth", monkeypatch)
+    scaling = load("scaling", monkeypatch)
     peaks = iter([30, 20, 10, 40])
     monkeypatch.setattr(
-        growth, "trained", lambda _: {"tokens_per_second": 1.0, "peak_memory_bytes": {"main": next(peaks)}}
+        scaling, "trained", lambda _: {"tokens_per_second": 1.0, "peak_memory_bytes": {"main": next(peaks)}}
     )
-    assert growth.processes(rounds=2)["bytes"] == [30, 40]
+    assert scaling.processes(rounds=2)["bytes"] == [30, 40]
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from fuzz import campaign
 from fuzz.corpora import Columns, draw, tags_of
-from fuzz.plain import Faulty, mentions
+from fuzz.oracle import Faulty, mentions
 from fuzz.readers import Case, Reader
 
 SHORT = {

@@ -11,11 +11,9 @@ from hydra.utils import get_object
 from omegaconf import OmegaConf
 from places import ROOT
 
-from ner_experiments.config import compose as settings
+from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 
-CHOICES = sorted(
-    path.relative_to(settings.CONF).with_suffix("").as_posix() for path in settings.CONF.glob("*/*.yaml")
-)
+CHOICES = sorted(path.relative_to(CONF).with_suffix("").as_posix() for path in CONF.glob("*/*.yaml"))
 OF_HYDRA = {"_target_", "_partial_"}
 CODE = "\n".join(
     path.read_text(encoding="utf-8")
@@ -42,8 +40,8 @@ def is_named(key: str) -> bool:
 
 
 def composed(*overrides: str) -> Any:
-    with initialize_config_dir(str(settings.CONF), version_base=settings.HYDRA_VERSION):
-        return OmegaConf.to_container(compose(settings.CONFIG_NAME, overrides=[*overrides]), resolve=False)
+    with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
+        return OmegaConf.to_container(compose(CONFIG_NAME, overrides=[*overrides]), resolve=False)
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -67,5 +65,5 @@ def test_a_key_that_nobody_reads_is_found() -> None:
 
 @pytest.mark.parametrize("choice", CHOICES)
 def test_the_first_line_of_a_choice_describes_it(choice: str) -> None:
-    lines = (settings.CONF / f"{choice}.yaml").read_text(encoding="utf-8").splitlines()
+    lines = (CONF / f"{choice}.yaml").read_text(encoding="utf-8").splitlines()
     assert re.match(r"# \w", lines[lines[0] == "# @package _global_"])

@@ -11,7 +11,7 @@ import hydra
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.compose import CONF, CONFIG_NAME, hydra_context
+from ner_experiments.config.conf import CONF, CONFIG_NAME, hydra_context
 from ner_experiments.config.identity import identity, run_folder
 
 

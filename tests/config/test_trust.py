@@ -20,7 +20,7 @@ from ner_experiments.build import load_with_corpus
 from ner_experiments.config import safe_yaml
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run
-from ner_experiments.tables import pages, scores, spec
+from ner_experiments.tables import results_folder, scores, spec
 
 
 @pytest.fixture(scope="module")
@@ -209,7 +209,7 @@ def test_a_kept_table_has_nothing_called_and_looks_nothing_up(tmp_path: Path, ma
     with pytest.raises(
         ValueError, match=r"table.json: overrides must be values, not references, got 'data.f"
     ):
-        pages.write(tmp_path)
+        results_folder.write(tmp_path)
 
 
 # Weights

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ner_experiments.data.encoder import Batch, Encoder
+from ner_experiments.data.indexed_text import IndexedText, PerToken, apply_in_chunks
 from ner_experiments.data.inputs import Case, Characters, Input, RandomWords
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import encode
-from ner_experiments.data.text import IndexedText, PerToken, apply_in_chunks
 
 LONGEST = 4  # characters
 seeded = settings(derandomize=True, deadline=None, max_examples=60)

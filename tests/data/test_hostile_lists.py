@@ -6,8 +6,8 @@ import pytest
 from hostile_corpora import CUT, LONG
 
 from ner_experiments.data.gazetteer import Gazetteer
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import IndexedText
 from ner_experiments.data.vectors import read_vectors
 
 VECTORS = {

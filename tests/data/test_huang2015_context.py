@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ner_experiments.data.gazetteer import Gazetteer
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import IndexedText
 
 
 @st.composite

@@ -14,9 +14,9 @@ from huang2015_oracles import assert_same_up_to_numbering
 from ner_experiments.data.columns import read_columns
 from ner_experiments.data.context import Context
 from ner_experiments.data.gazetteer import Gazetteer
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.spelling import Spelling, spelling_features
-from ner_experiments.data.text import IndexedText
 
 DATA = os.environ.get("NER_DATA_DIR")
 PROPERTIES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import hydra
 import pytest
 
-from ner_experiments.config import compose
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load
 from ner_experiments.data.tags import spans
 from ner_experiments.train import train
@@ -32,9 +32,9 @@ def test_a_corpus_trains_an_epoch(name: str, tmp_path: Path) -> None:
         "data.max_sentences=150",
         "runtime.progress=false",
     ]
-    with compose.hydra_context():
+    with hydra_context():
         overrides = [f"data={name}", *small, f"output_dir={tmp_path}", "runtime.accelerator=cpu"]
-        cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
+        cfg = hydra.compose(CONFIG_NAME, overrides=overrides)
     result = train(cfg)
     assert 0 <= result["test"][PRIMARY_METRIC[name]] <= 1
     corpus = load(hydra.utils.instantiate(cfg.data))

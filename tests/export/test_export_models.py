@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ner_experiments.build import batches, build, read_data
 from ner_experiments.commands.smoke import write_vectors
-from ner_experiments.config.compose import architectures
+from ner_experiments.config.conf import architectures
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces

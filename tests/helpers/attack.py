@@ -7,7 +7,7 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig
 
-from ner_experiments.config import compose
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 
 SMALL = [
     "model=residual",
@@ -22,8 +22,8 @@ SMALL = [
 
 
 def configure(*overrides: str) -> DictConfig:
-    with compose.hydra_context():
-        return hydra.compose(compose.CONFIG_NAME, overrides=[*SMALL, *overrides])
+    with hydra_context():
+        return hydra.compose(CONFIG_NAME, overrides=[*SMALL, *overrides])
 
 
 class Attack:

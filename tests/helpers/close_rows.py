@@ -46,5 +46,5 @@ def three_rows() -> list[Result]:
 
 def page(folder: Path) -> Path:
     about = {"heading": "Pairs", "lead": "of three rows", "trail": [("Table", "")]}
-    Site(folder, None).write("close.html", "cases.html", {**about, **pair_page.context(three_rows())})
+    Site(folder, None).write("close.html", "pair.html", {**about, **pair_page.context(three_rows())})
     return folder / "close.html"

@@ -8,9 +8,9 @@ import torch
 
 from ner_experiments.data.context import Context
 from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Corpus, Sentence
-from ner_experiments.data.text import IndexedText
 
 CPU = torch.device("cpu")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from ner_experiments.config import compose
+from ner_experiments.config import overrides
 
 SMALL = ["trainer=smoke", "data.max_sentences=10", "runtime.progress=false"]
 QUICK = {"--help", "--cfg"}
@@ -64,7 +64,7 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
     if program in ("make", "pip"):
         look_up(program, arguments)
     elif "hydra/launcher=slurm" in arguments and not shutil.which("sbatch"):
-        compose.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
+        overrides.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
     elif program == "python":
         trains = arguments[0] == "run.py" and not QUICK & {*arguments}
         run([sys.executable, *arguments, *(SMALL if trains else [])], cwd, **variables)

@@ -10,9 +10,9 @@ from torch import Tensor
 from transformers import BertConfig, BertForMaskedLM, BertModel
 
 from ner_experiments.data.encoder import Batch, EncodedSplit
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import IndexedText
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghij"

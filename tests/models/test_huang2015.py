@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from ner_experiments.data.batches import TokenTotal
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import IndexedText
 from ner_experiments.modules.direct import SparseScores
 from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
 from ner_experiments.modules.recurrent import BiRNN

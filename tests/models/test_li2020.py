@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ner_experiments.models import attention as attention_model
 from ner_experiments.models.attention import AttBiLSTM, SelfAttention
 from ner_experiments.modules.dropout import VariationalDropout
-from ner_experiments.modules.variational import VariationalLSTMs
+from ner_experiments.modules.variational_lstm import VariationalLSTMs
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from places import CONF
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from ner_experiments.config.compose import architectures
+from ner_experiments.config.conf import architectures
 
 MODELS = architectures()
 INPUT_SIZE = 5

@@ -9,8 +9,9 @@ import pytest
 from places import RESULTS
 
 from ner_experiments.main import cli
-from ner_experiments.report import build, entries
-from ner_experiments.runs.run import ArchivedRun, Run
+from ner_experiments.report import entries, write
+from ner_experiments.runs.archived_run import ArchivedRun
+from ner_experiments.runs.run import Run
 from ner_experiments.tables import scores as figures
 from ner_experiments.tables import spec
 from ner_experiments.tables.render import Grid
@@ -116,7 +117,7 @@ def test_after_an_error_the_older_report_is_as_it_was(
 
     folder = tmp_path / "mine"
     shutil.copytree(report, folder)
-    monkeypatch.setattr(build, "write_row", broken)
+    monkeypatch.setattr(write, "write_row", broken)
     assert cli(["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(folder)]) == 1
     assert [*tmp_path.iterdir()] == [folder]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {

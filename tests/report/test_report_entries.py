@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.report import build, entries, index_page, table_page
+from ner_experiments.report import entries, index_page, table_page, write
 from ner_experiments.report.entries import Entry
-from ner_experiments.runs.run import ArchivedRun, Run
+from ner_experiments.runs.archived_run import ArchivedRun
+from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
 
@@ -93,5 +94,5 @@ def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_p
 
 
 def test_rows_that_an_analysis_alone_speaks_of_have_their_page() -> None:
-    rows = build.row_pages([analysed("a", s1=(3, 1))])
+    rows = write.row_pages([analysed("a", s1=(3, 1))])
     assert [places[0].label for _, places in rows.values()] == ["OntoNotes, Baseline", "OntoNotes, Cross"]

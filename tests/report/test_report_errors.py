@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from ner_experiments.analysis.archive import errors_in_predictions
 from ner_experiments.analysis.calibration import Bin, Calibration
-from ner_experiments.analysis.seeds import RowErrors
+from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import errors as error_tables
 from ner_experiments.report import row_page
 from ner_experiments.report.errors import (
@@ -20,8 +20,9 @@ from ner_experiments.report.errors import (
     kinds_section,
     row_sections,
 )
+from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import ArchivedRun, Run
+from ner_experiments.runs.run import Run
 
 GOLD = ("B-PER", "I-PER", "O", "B-LOC", "O", "B-PER")
 WORDS = ("Ann", "Lee", "saw", "Rome", "with", "Bo")

@@ -8,8 +8,9 @@ import numpy as np
 from close_rows import NUM_SENTENCES, length, three_rows
 
 from ner_experiments.report import pair_page
+from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import ArchivedRun, Run
+from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Result
 

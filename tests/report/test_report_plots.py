@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Tree
 
 import pytest
 
-from ner_experiments.analysis.seeds import Mean, MeanBucket
+from ner_experiments.analysis.row_errors import Mean, MeanBucket
 from ner_experiments.report import errors, table_page
 from ner_experiments.report import plots as report_plots
 from ner_experiments.report.entries import Entry

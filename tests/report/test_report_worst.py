@@ -8,8 +8,9 @@ from toy_rows import TEST, TOY, finish
 from ner_experiments.loggers import final
 from ner_experiments.report import row_page
 from ner_experiments.report.pair_page import Segments
+from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import ArchivedRun, Run, open_run
+from ner_experiments.runs.run import Run, open_run
 
 
 def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:

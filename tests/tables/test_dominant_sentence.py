@@ -10,9 +10,10 @@ from seqeval.metrics import f1_score
 
 from ner_experiments.analysis.archive import Errors, run_calibration, run_errors
 from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.runs.archived_run import ArchivedRun, format_counts
 from ner_experiments.runs.predictions import read_file, write_predictions
-from ner_experiments.runs.run import ArchivedRun, Run, format_counts
-from ner_experiments.tables import render, scores, spec
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import dominant_sentence, render, spec
 from ner_experiments.tables.paper_pages import Measured
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row
@@ -78,7 +79,7 @@ def page(tmp_path: Path) -> Page:
 
 def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> None:
     said = "Sentence 58 of made_up's test set has 40 of the 278 mentions."
-    assert scores.remarks(page) == scores.remarks(kept(page)) == [said]
+    assert dominant_sentence.remarks(page) == dominant_sentence.remarks(kept(page)) == [said]
     assert f"\n- {said}\n" in render.markdown(page)
 
 
@@ -87,7 +88,7 @@ def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     names = run(tmp_path / "names", 40, 60, name="toy")
     tags = run(tmp_path / "tags", 40, 60, name="ud", task="tags")
-    assert scores.remarks(page_of({"a": names, "b": names, "c": tags})) == [
+    assert dominant_sentence.remarks(page_of({"a": names, "b": names, "c": tags})) == [
         "Sentence 58 of toy's test set has 40 of the 278 mentions.",
         "Sentence 58 of ud's test set has 40 of the 397 tags.",
     ]
@@ -106,11 +107,11 @@ def test_each_corpus_is_spoken_of_in_its_own_units(tmp_path: Path) -> None:
     ],
 )
 def test_a_sentence_is_heavy_with_more_than_a_twentieth(gold: list[int], number: int | None) -> None:
-    assert scores.dominant_sentence(np.array(gold, dtype=np.int64)) == number
+    assert dominant_sentence.dominant_sentence(np.array(gold, dtype=np.int64)) == number
 
 
 def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
-    fewer = scores.drop_sentence(kept(page))
+    fewer = dominant_sentence.drop_sentence(kept(page))
     for whole, result in zip(page.results, fewer.results, strict=True):
         assert result.scores == {1: pytest.approx(by_seqeval(whole.runs[1], LIST))}
         own = result.runs[1]
@@ -136,4 +137,4 @@ def test_a_test_set_without_such_a_sentence_has_none_to_leave_out(page: Page) ->
     (first, _) = kept(page).results
     short = replace(as_kept(first.runs[1]), content={"counts": format_counts(first.runs[1].counts()[:90])})
     with pytest.raises(ValueError, match="first: no sentence of its test set holds more than 5% of it"):
-        scores.drop_sentence(replace(page, results=(replace(first, runs={1: short}),)))
+        dominant_sentence.drop_sentence(replace(page, results=(replace(first, runs={1: short}),)))

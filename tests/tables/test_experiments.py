@@ -9,7 +9,8 @@ from toy_rows import TABLE, TEST, TOY, finish, page_of
 from ner_experiments.build import Fingerprints
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.runs.run import Run, finished, finished_once
-from ner_experiments.tables import pages, render, spec
+from ner_experiments.tables import render, results_folder, spec
+from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
 from ner_experiments.tables.scores import Page, collect
 
@@ -92,20 +93,20 @@ def test_runs_that_read_different_files_are_not_put_together() -> None:
 
 def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Path) -> None:
     """Without the corpus, and without a word of it."""
-    folder = pages.add(page, tmp_path / "results")
-    again = pages.write(folder)
+    folder = results_folder.add(page, tmp_path / "results")
+    again = results_folder.write(folder)
     ours, theirs = (
         [(it.row.label, it.scores, it.cost(), it.oracle_epoch_gain()) for it in one.results]
         for one in (page, again)
     )
     assert ours == theirs
-    assert [render.comparison_record(it) for it in again.comparisons()] == [
-        render.comparison_record(it) for it in page.comparisons()
+    assert [render.comparison_record(it) for it in compare_rows(again)] == [
+        render.comparison_record(it) for it in compare_rows(page)
     ]
     text = "".join(path.read_text() for path in folder.rglob("*.json"))
     assert str(tmp_path) not in text.replace(str(folder), "")
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
-    assert [folder] == pages.write_all(tmp_path / "results")
+    assert [folder] == results_folder.write_all(tmp_path / "results")
     assert "5 |" in (tmp_path / "results" / "TABLES.md").read_text()
 
 

@@ -17,6 +17,7 @@ from ner_experiments.main import cli
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import render, spec
+from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.scores import Page, Result, collect
 
 
@@ -38,7 +39,7 @@ def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Pag
     assert ours.measured.mean == pytest.approx(statistics.fmean(scores))
     assert ours.measured.sd == pytest.approx(statistics.stdev(scores))
     assert ours.against is None  # other data than the published number's
-    (compared,) = page.comparisons()
+    (compared,) = compare_rows(page)
     assert (compared.row.label, compared.reference.label) == ("stacked, 2 layers", "residual, 4 layers")
     assert compared.over_seeds.test == "Welch t"
     assert compared.over_sentences.difference == pytest.approx(compared.over_seeds.mean / 100)

@@ -10,7 +10,7 @@ import tiny_bert
 import torch
 from safetensors.torch import load_file
 
-from ner_experiments.config import compose
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.toy import sentences
 from ner_experiments.train import train
 
@@ -32,9 +32,9 @@ def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
         "runtime.accelerator=cpu",
     ]
     steps = ["init_from.trainer.max_epochs=12", "init_from.optimizer.lr=0.03", "trainer.max_epochs=1"]
-    with compose.hydra_context():
+    with hydra_context():
         overrides = [*setting, *small, *places, *steps, "words.input.overlap=8", *overrides]
-        cfg = hydra.compose(compose.CONFIG_NAME, overrides=overrides)
+        cfg = hydra.compose(CONFIG_NAME, overrides=overrides)
     return train(cfg)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.config import compose
+from ner_experiments.config.conf import architectures
 from ner_experiments.main import cli, run_command
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import experiment
@@ -189,7 +189,7 @@ def test_a_wrong_argument_is_one_line(
 def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run_command("xor", ["--json", "--output", str(tmp_path)]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
-    assert sorted(models) == compose.architectures()
+    assert sorted(models) == architectures()
     for name, model in models.items():
         best = {model["best_softmax"], model["best_crf"]}
         assert model["seeds"] == 20

@@ -13,7 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from fuzz.campaign import Outcome, run_named
-from fuzz.others import all_readers
+from fuzz.other_readers import all_readers
 
 SHOWN = 3
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from fuzz.others import all_readers
-from fuzz.plain import Faulty
+from fuzz.oracle import Faulty
+from fuzz.other_readers import all_readers
 from fuzz.readers import Case, Reader
 
 SECONDS = 20

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from fuzz.plain import Mention
+from fuzz.oracle import Mention
 
 WORDS = [
     *("Mia", "Roe", "in", "Oslo", "the", "7", "1984", ".", '"', "#", "##", "O", "B-PER", "-", "*", "(", "_"),

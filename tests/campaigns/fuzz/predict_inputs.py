@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from fuzz import plain
+from fuzz import oracle
 from fuzz.corpora import WORDS, Columns, draw, laid_out
 from fuzz.readers import Case, Reader
 from ner_experiments.build import build, make_encoder, source
@@ -106,7 +106,7 @@ class RawText(PredictInput):
             if b"\0" in line:
                 faults.add(number)
         if faults:
-            raise plain.Faulty(faults)
+            raise oracle.Faulty(faults)
         return "".join(text.removeprefix("\ufeff").split())
 
     def read(self) -> Any:
@@ -126,7 +126,7 @@ class JsonLines(PredictInput):
         )
 
     def expected(self, content: bytes) -> Any:
-        lines, faults = plain.decoded(content)
+        lines, faults = oracle.decoded(content)
         words: list[str] = []
         for number, line in lines.items():
             if line.strip(" \t"):
@@ -135,7 +135,7 @@ class JsonLines(PredictInput):
                 except (ValueError, RecursionError):
                     faults.add(number)
         if faults:
-            raise plain.Faulty(faults)
+            raise oracle.Faulty(faults)
         return words
 
 
@@ -163,18 +163,18 @@ class Untagged(PredictInput):
         return Case(Columns({"word": 0, "tag": -1}).write(rng, corpus), words)
 
     def expected(self, content: bytes) -> Any:
-        lines, faults = plain.decoded(content)
-        rows = {number: plain.cut(line) for number, line in lines.items()}
+        lines, faults = oracle.decoded(content)
+        rows = {number: oracle.cut(line) for number, line in lines.items()}
         words: list[str] = []
-        blocks = plain.blocks(
-            lines, lambda line: plain.is_blank(line) or plain.cut(line)[0] == plain.DOCSTART
+        blocks = oracle.blocks(
+            lines, lambda line: oracle.is_blank(line) or oracle.cut(line)[0] == oracle.DOCSTART
         )
         for block in blocks:
             width = len(rows[blocks[0][0]])
             faults |= {number for number in block if len(rows[number]) != width or not rows[number][0]}
             words += [rows[number][0] for number in block]
         if faults:
-            raise plain.Faulty(faults)
+            raise oracle.Faulty(faults)
         return words
 
 

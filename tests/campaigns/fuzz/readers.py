@@ -12,7 +12,7 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import CONF
 
-from fuzz import plain, plain_corpora
+from fuzz import oracle, oracle_corpora
 from fuzz.corpora import Columns, Conllu, Format, GoldConll, Known, draw
 from fuzz.damage import damaged, rubbish
 from ner_experiments.data.corpus import load
@@ -90,24 +90,24 @@ class CorpusReader(Reader):
         sentences = load(self.source).splits["train"]
         of_tags = self.form.task == "tags"
         return [
-            plain.Read(
+            oracle.Read(
                 list(it.words),
-                list(it.tags) if of_tags else plain.mentions(list(it.tags)),
+                list(it.tags) if of_tags else oracle.mentions(list(it.tags)),
                 {name: list(column) for name, column in it.columns.items()},
                 it.line,
             )
             for it in sentences
         ]
 
-    def agrees(self, found: list[plain.Read], known: Any) -> bool:
+    def agrees(self, found: list[oracle.Read], known: Any) -> bool:
         return [(it.words, it.found) for it in found] == known
 
-    def expected(self, content: bytes) -> list[plain.Read]:
+    def expected(self, content: bytes) -> list[oracle.Read]:
         if isinstance(self.form, Conllu):
-            return plain_corpora.conllu(content, self.form.tag)
+            return oracle_corpora.conllu(content, self.form.tag)
         if isinstance(self.form, GoldConll):
-            return plain_corpora.gold_conll(content)
-        return plain_corpora.columns(content, **vars(self.form))
+            return oracle_corpora.gold_conll(content)
+        return oracle_corpora.columns(content, **vars(self.form))
 
 
 def corpora(folder: Path) -> list[CorpusReader]:

@@ -4,7 +4,7 @@ import gzip
 import re
 import struct
 
-from fuzz.plain import Faulty, decoded
+from fuzz.oracle import Faulty, decoded
 
 
 def gazetteer(content: bytes) -> set[tuple[str, ...]]:

@@ -8,7 +8,7 @@ import pytest
 from toy_rows import TOY, page_of
 
 from ner_experiments.runs import artifacts
-from ner_experiments.tables import pages, spec
+from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.scores import Page, collect
 
 
@@ -19,26 +19,26 @@ def page(tmp_path: Path) -> Page:
 
 def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page, tmp_path: Path) -> None:
     """The two runs of a row that has another name by now are in none."""
-    folder = pages.add(page, tmp_path / "results")
-    assert "- 5 runs," in (folder / pages.PAGE).read_text()
-    for path in (folder / pages.RUNS).glob("*.json"):
+    folder = results_folder.add(page, tmp_path / "results")
+    assert "- 5 runs," in (folder / results_folder.PAGE).read_text()
+    for path in (folder / results_folder.RUNS).glob("*.json"):
         content = json.loads(path.read_text())
         if content["label"] == "stacked, 2 layers":
             content.pop(artifacts.CHECKSUM)
             path.write_text(json.dumps(artifacts.add_checksum(content | {"label": "stacked"})))
-    pages.write(folder)
-    text = (folder / pages.PAGE).read_text()
+    results_folder.write(folder)
+    text = (folder / results_folder.PAGE).read_text()
     assert "- 3 runs," in text
     assert "seeds=[1,2,3]`" in text
 
 
 def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: Path) -> None:
-    folder = pages.add(page, tmp_path / "results")
-    (folder / pages.TABLE).write_text(
+    folder = results_folder.add(page, tmp_path / "results")
+    (folder / results_folder.TABLE).write_text(
         json.dumps({"table": page.table.name, "overrides": [*TOY, "optimizer.lr=0.002"]})
     )
-    pages.write(folder)
-    assert "How it was made" not in (folder / pages.PAGE).read_text()
+    results_folder.write(folder)
+    assert "How it was made" not in (folder / results_folder.PAGE).read_text()
 
 
 @pytest.mark.parametrize(
@@ -50,32 +50,35 @@ def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: 
     ],
 )
 def test_a_changed_source_can_be_told_from_its_commit(commit: str | None, shown: str) -> None:
-    assert pages.short_commit({"commit": commit}) == shown
+    assert results_folder.short_commit({"commit": commit}) == shown
 
 
 def test_an_analysis_is_kept_by_the_runs_it_is_made_from(tmp_path: Path) -> None:
     page = collect(spec.load("li2020_table4"))
     with pytest.raises(ValueError, match="li2020_table4 is made from the runs of li2020_table1; keep those"):
-        pages.add(page, tmp_path)
+        results_folder.add(page, tmp_path)
 
 
 def test_the_folder_of_a_command_s_table_may_have_any_name(tmp_path: Path) -> None:
     folder = tmp_path / "a,b {c}" / "xor"
     keep_trials(folder)
-    assert pages.write(folder).results[0].scores == {0: 3, 1: 3}
+    assert results_folder.write(folder).results[0].scores == {0: 3, 1: 3}
 
 
 def keep_trials(folder: Path) -> None:
     """Four trainings of one architecture, which took 90 seconds, beside three measurements."""
     made_up_trials.write(folder, {"baseline": made_up_trials.model([3, 3], [3, 2], [0.0, 1e-16, 2e-16])})
-    (folder / pages.TABLE).write_text(json.dumps({"table": "xor", "overrides": []}))
+    (folder / results_folder.TABLE).write_text(json.dumps({"table": "xor", "overrides": []}))
 
 
 def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(tmp_path: Path) -> None:
     keep_trials(tmp_path / "xor")
-    assert pages.write_all(tmp_path) == [tmp_path / "xor"]
-    assert "| [xor](xor/README.md) | the paper's | 2 of 6 | 4 | 0.0 |" in (tmp_path / pages.INDEX).read_text()
-    text = (tmp_path / "xor" / pages.PAGE).read_text()
+    assert results_folder.write_all(tmp_path) == [tmp_path / "xor"]
+    assert (
+        "| [xor](xor/README.md) | the paper's | 2 of 6 | 4 | 0.0 |"
+        in (tmp_path / results_folder.INDEX).read_text()
+    )
+    text = (tmp_path / "xor" / results_folder.PAGE).read_text()
     assert "| baseline | 2 | 2.0e-16 | 3 of 4 | 3 of 4 | 0, 0 | yes |" in text
     assert "](xor.png)" in text
     cost = "4 trainings and 3 measurements at random weights, in 1.5 minutes by 2 processes"
@@ -97,10 +100,10 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(t
 def test_a_folder_is_named_by_the_values_of_its_overrides(
     overrides: list[str], name: str, tmp_path: Path
 ) -> None:
-    assert pages.new_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
+    assert results_folder.new_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
     (tmp_path / "a" / name).mkdir(parents=True)
-    assert pages.new_folder(tmp_path, "a", overrides).name in (f"{name}-2", "runs-3")
-    assert pages.new_folder(tmp_path, "a", []) == tmp_path / "a"
+    assert results_folder.new_folder(tmp_path, "a", overrides).name in (f"{name}-2", "runs-3")
+    assert results_folder.new_folder(tmp_path, "a", []) == tmp_path / "a"
 
 
 def test_a_folder_is_found_by_its_overrides_whatever_its_name(tmp_path: Path) -> None:
@@ -112,19 +115,19 @@ def test_a_folder_is_found_by_its_overrides_whatever_its_name(tmp_path: Path) ->
     for name, overrides in archived.items():
         (tmp_path / "a" / name).mkdir(exist_ok=True, parents=True)
         content = json.dumps({"table": "a", "overrides": overrides})
-        (tmp_path / "a" / name / pages.TABLE).write_text(content)
+        (tmp_path / "a" / name / results_folder.TABLE).write_text(content)
     for name, overrides in archived.items():
-        assert pages.find_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
+        assert results_folder.find_folder(tmp_path, "a", overrides) == tmp_path / "a" / name
     elsewhere = ["layers=2", "words.input.path=/corpora/glove.txt"]
-    assert pages.find_folder(tmp_path, "a", elsewhere) == tmp_path / "a" / "any"
-    assert pages.find_folder(tmp_path, "a", ["layers=2"]) is None
-    assert pages.find_folder(tmp_path, "b", []) is None
+    assert results_folder.find_folder(tmp_path, "a", elsewhere) == tmp_path / "a" / "any"
+    assert results_folder.find_folder(tmp_path, "a", ["layers=2"]) is None
+    assert results_folder.find_folder(tmp_path, "b", []) is None
 
 
 def test_runs_of_the_same_overrides_are_archived_in_one_folder(page: Page, tmp_path: Path) -> None:
     results = tmp_path / "results"
-    folder = pages.add(page, results)
+    folder = results_folder.add(page, results)
     assert folder == results / page.table.name / "toy_zh-train-20-dev-5-test-30"
     renamed = folder.rename(folder.with_name("renamed"))
-    assert pages.add(page, results) == renamed
-    assert pages.archive_folders(results) == [renamed]
+    assert results_folder.add(page, results) == renamed
+    assert results_folder.archive_folders(results) == [renamed]

@@ -8,8 +8,7 @@ import pytest
 import random_tags
 from scipy import stats
 
-from ner_experiments.analysis import disagreements
-from ner_experiments.analysis import seeds as over_seeds
+from ner_experiments.analysis import disagreements, row_errors
 from ner_experiments.analysis.breakdown import breakdown, dimensions, marked
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.disagreements import Outcomes, outcomes
@@ -35,7 +34,7 @@ def found_by(seed: int) -> Outcomes:
 
 def test_means_over_seeds_have_students_interval() -> None:
     runs = [breakdown(tagged(seed), TRAIN) for seed in (1, 2, 3)]
-    found = over_seeds.breakdown(runs)
+    found = row_errors.breakdown(runs)
     assert list(found) == list(runs[0])
     for dimension, groups in found.items():
         for name, group in groups.items():
@@ -48,13 +47,13 @@ def test_means_over_seeds_have_students_interval() -> None:
             assert group.recall == pytest.approx(np.mean([it.recall for it in of_runs]))
             assert group.gold == of_runs[0].gold
     errors = [kinds(tagged(seed)) for seed in (1, 2, 3)]
-    for name, mean in over_seeds.kinds([{}, *errors]).items():
+    for name, mean in row_errors.kinds([{}, *errors]).items():
         assert mean.value == pytest.approx(np.mean([run[name].rate for run in errors]))
 
 
 def test_one_run_has_the_interval_of_its_sentences() -> None:
     run = breakdown(tagged(1), TRAIN)
-    mean = over_seeds.breakdown([{}, run])["type"]["PER"].f1
+    mean = row_errors.breakdown([{}, run])["type"]["PER"].f1
     bucket = run["type"]["PER"]
     assert (mean.value, mean.low, mean.high) == (bucket.f1, bucket.low, bucket.high)
     assert (mean.runs, mean.over) == (1, "sentences")
@@ -62,28 +61,28 @@ def test_one_run_has_the_interval_of_its_sentences() -> None:
 
 def test_groups_without_a_gold_mention_have_no_mean() -> None:
     run = breakdown([Predicted(("a", "b"), ("B-X", "O"), ("O", "B-Y"))], None)
-    assert list(over_seeds.breakdown([run])["type"]) == ["X"]
+    assert list(row_errors.breakdown([run])["type"]) == ["X"]
 
 
 def test_confusion_over_seeds_is_the_mean_of_the_counts() -> None:
     one = confusion([Predicted(("a",), ("B-X",), ("B-Y",))])
     other = confusion([Predicted(("a",), ("B-X",), ("B-Z",))])
-    mean = over_seeds.confusion([one, None, other])
+    mean = row_errors.confusion([one, None, other])
     assert mean.names == ("X", "Y", "Z", "none")
     assert mean.counts == ((0, 0.5, 0.5, 0), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0))
-    assert over_seeds.confusion([None]) is None
+    assert row_errors.confusion([None]) is None
 
 
 def test_calibration_over_seeds_has_the_bins_of_all_runs() -> None:
     right, sentence = np.array([True, False]), np.array([0, 1])
     one = calibration(np.array([0.95, 0.55]), right, sentence, 2)
     other = calibration(np.array([0.93, 0.97]), right, sentence, 2)
-    mean = over_seeds.calibration([one, None, other])
+    mean = row_errors.calibration([one, None, other])
     assert [(it.start, it.count) for it in mean.bins] == [(0.5, 1), (0.9, 3)]
     assert [it.mean for it in mean.bins] == pytest.approx([0.55, (0.95 + 0.93 + 0.97) / 3])
     assert [it.correct.value for it in mean.bins] == [0.0, 0.75]
     assert mean.error.value == pytest.approx((one.error + other.error) / 2)
-    assert over_seeds.calibration([None]) is None
+    assert row_errors.calibration([None]) is None
 
 
 @pytest.mark.parametrize(("first", "second"), [((1, 2), (1, 2)), ((1, 2), (3, 4, 5)), ((1,), (2,))])

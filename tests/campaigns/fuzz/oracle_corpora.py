@@ -2,7 +2,7 @@
 
 import re
 
-from fuzz.plain import DOCSTART, Faulty, Read, blocks, cut, decoded, is_blank, scored
+from fuzz.oracle import DOCSTART, Faulty, Read, blocks, cut, decoded, is_blank, scored
 
 
 def columns(

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.analysis.archive import archive
-from ner_experiments.config.overrides import as_value, is_number
-from ner_experiments.runs.run import ArchivedRun, Run, archived_runs, finished_once
+from ner_experiments.config.row_settings import as_value, is_number
+from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
+from ner_experiments.runs.run import Run, finished_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.render import Grid, as_markdown, markdown

@@ -19,8 +19,9 @@ from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
 from ner_experiments.analysis.errors import NONE, Confusion, Kind
+from ner_experiments.runs.archived_run import open_archived_run
 from ner_experiments.runs.predictions import Predicted
-from ner_experiments.runs.run import Run, by_seed, open_archived_run, open_run
+from ner_experiments.runs.run import Run, by_seed, open_run
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """How time and memory grow with each knob, the others left where they are.
 
-    python benchmarks/growth.py [--threads N] [--rounds N] [--output FILE]
+    python benchmarks/scaling.py [--threads N] [--rounds N] [--output FILE]
 
 From stacked BiLSTMs with a CRF: two layers of 100 units per direction, 32 sentences of 20 tokens, 17 tags. Of
 a training step, but for the corpus, where it is an epoch with the encoding of its sentences. Each value has a
@@ -45,7 +45,7 @@ def main() -> None:
     if not arguments.tiny and arguments.clock == "wall":  # a processor's seconds do not shrink
         lines["processes"] = processes(arguments.rounds)
     result = {"rounds": arguments.rounds, "default": DEFAULT, "lines": lines}
-    timing.write("growth", result, arguments.output)
+    timing.write("scaling", result, arguments.output)
 
 
 def line(name: str, values: tuple[int, ...], arguments: argparse.Namespace) -> dict[str, Any]:

@@ -13,13 +13,13 @@ from typing import Any
 import torch
 import yaml
 
-from fuzz import plain_lists
+from fuzz import oracle_lists
 from fuzz.corpora import WORDS
 from fuzz.predict_inputs import predict_inputs
 from fuzz.readers import Case, Reader, corpora
 from ner_experiments.data.gazetteer import Gazetteer
+from ner_experiments.data.indexed_text import IndexedText
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.text import IndexedText
 from ner_experiments.data.vectors import read_vectors
 from ner_experiments.runs import progress
 from ner_experiments.runs.provenance import made_by
@@ -64,7 +64,7 @@ class Vectors(Reader):
         return {word: row.tolist() for word, row in found.items()}
 
     def expected(self, content: bytes) -> Any:
-        return plain_lists.vectors(content, {word.encode() for word in WORDS})
+        return oracle_lists.vectors(content, {word.encode() for word in WORDS})
 
 
 class GazetteerLists(Reader):
@@ -96,8 +96,8 @@ class GazetteerLists(Reader):
         return self.lists.names["PER"], self.lists.encode(self.text).table[:, 0].tolist()
 
     def expected(self, content: bytes) -> Any:
-        names = plain_lists.gazetteer(content)
-        return names, [feature for words in self.sentences for feature in plain_lists.in_names(words, names)]
+        names = oracle_lists.gazetteer(content)
+        return names, [feature for words in self.sentences for feature in oracle_lists.in_names(words, names)]
 
     def agrees(self, found: Any, known: Any) -> bool:
         return found[0] == known

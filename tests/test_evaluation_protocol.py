@@ -16,13 +16,13 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from ner_experiments import build, train
-from ner_experiments.config import compose
+from ner_experiments.config.conf import CONFIG_NAME, architectures, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert
 from ner_experiments.metrics import SpanF1
 from ner_experiments.runs.predictions import iob2, seqeval_f1, write_predictions
-from ner_experiments.tables import pages
+from ner_experiments.tables import results_folder
 
 Tags = Sequence[str]
 KINDS = ("A", "B-x", "creative-work")
@@ -32,8 +32,8 @@ SMALL = ["data.max_sentences=40", "trainer.max_epochs=1", "runtime.progress=fals
 
 
 def configure(*overrides: str) -> DictConfig:
-    with compose.hydra_context():
-        return hydra.compose(compose.CONFIG_NAME, overrides=[*SMALL, *overrides])
+    with hydra_context():
+        return hydra.compose(CONFIG_NAME, overrides=[*SMALL, *overrides])
 
 
 def weights(result: dict[str, Any]) -> dict[str, bytes]:
@@ -138,7 +138,7 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
 # The same twice
 
 
-MODELS = compose.architectures()
+MODELS = architectures()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -216,8 +216,8 @@ def test_every_result_says_what_of_test_was_trained_on(tmp_path: Path) -> None:
     audit = {"dev_in_train": 1, "test_in_train": 2, "test_in_dev": 1}
     assert json.loads((Path(result["folder"]) / "metrics.json").read_text())["data"]["leakage"] == audit
     note = "sentences that also occur in another split: 1 dev in train, 2 test in train, 1 test in dev"
-    assert pages.data_origin(result["data"])[2][-1] == note
+    assert results_folder.data_origin(result["data"])[2][-1] == note
 
 
 def test_a_result_of_old_says_nothing_of_leaks() -> None:
-    assert pages.data_origin({"name": "a", "checksum": "b", "notes": ["c"]}) == ("a", "b", ("c",))
+    assert results_folder.data_origin({"name": "a", "checksum": "b", "notes": ["c"]}) == ("a", "b", ("c",))

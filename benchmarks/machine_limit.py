@@ -1,6 +1,6 @@
 """How near a training step comes to the machine's limit, for each architecture at its paper's sizes.
 
-    python benchmarks/limit.py [--threads N] [--rounds N] [--output FILE]
+    python benchmarks/machine_limit.py [--threads N] [--rounds N] [--output FILE]
 
 A step is forward, backward and Adam on 32 sentences of 20 tokens, with 100 numbers a word, a character CNN
 and a CRF. Its share of the limit is the operations of its matrix products (`taggers.operations`) over what a product
@@ -14,7 +14,7 @@ import timing
 import torch
 from taggers import Trial, made_up, operations
 
-from ner_experiments.config.compose import architectures
+from ner_experiments.config.conf import architectures
 
 SENTENCES, LENGTH = 32, 20
 DEEP = 4
@@ -30,7 +30,7 @@ def main() -> None:
         found = models[name]
         print(f"{name}: {in_words(found)}", flush=True)
     result = {"rounds": arguments.rounds, "tokens": SENTENCES * LENGTH, "models": models}
-    timing.write("limit", result, arguments.output)
+    timing.write("machine_limit", result, arguments.output)
 
 
 def measure_model(name: str, square: int, rounds: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Where the time goes in what misses its bar: a training step, decoding, the CRF, the units.
 
-    python benchmarks/explain.py [--threads N] [--rounds N] [--output FILE]
+    python benchmarks/time_breakdown.py [--threads N] [--rounds N] [--output FILE]
 
 Parts are run by themselves, on what they are given within the whole, in turn with it: recurrent layers and
 CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. What the
@@ -86,7 +86,7 @@ def main() -> None:
         "crf": [explain_crf(*shape, rounds) for shape in [(1, 1, 2), *shapes_of(tiny)]],
         "units": [explain_units(*shape, rounds) for shape in (((2, 3),) if tiny else UNITS)],
     }
-    timing.write("explain", result, arguments.output)
+    timing.write("time_breakdown", result, arguments.output)
 
 
 def explain_model(overrides: list[str], sentences: int, rounds: int) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ner_experiments.config.overrides import (
+from ner_experiments.config.row_settings import (
     compared,
     differing,
     distinguishing,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ner_experiments.analysis.seeds import RowErrors
+from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import attention_page, errors, index_page, pair_page, row_page, table_page
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.site import Section, Site
@@ -19,7 +19,7 @@ MARK = "ner-experiments report"
 """Text by which the index of an earlier report is recognized."""
 
 
-def write(
+def write_report(
     entries: Sequence[Entry], results: Path, output: Path, commit: str | None, own: Sequence[Entry] = ()
 ) -> list[Path]:
     """Write the report and return its pages. ValueError if the folder holds something else.
@@ -148,7 +148,7 @@ def pairs_section(site: Site, entry: Entry) -> Section | None:
             "lead": f"{entry.page.table.source}; {data}",
             "trail": [(entry.page.table.source, f"{entry.name}.html"), ("Pairs of rows", "")],
         }
-        site.write(name, "cases.html", {**head, **context})
+        site.write(name, "pair.html", {**head, **context})
         content = f"{len(context['cases'])} sentences" if context["cases"] else "counts only"
         links.append((f"Pairs of {len(group)} rows on {data}: {content}", name))
     text = "For each pair of rows: the test sentences that one tags correctly and the other does not."

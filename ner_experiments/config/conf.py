@@ -1,0 +1,57 @@
+"""The folder conf/, as Hydra reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra import initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from omegaconf import DictConfig
+
+PACKAGE = Path(__file__).parent.parent
+CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
+"""conf/ lies inside an installed package, and beside the package in a checkout."""
+
+HYDRA_VERSION = "1.3"
+CONFIG_NAME = "config"
+
+
+@contextmanager
+def hydra_context() -> Iterator[None]:
+    """Hydra with the suite's conf/ inside a `with`; the context of a running sweep is restored afterwards."""
+    running = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
+            yield
+    finally:
+        GlobalHydra.instance().hydra = running
+
+
+@cache  # most rows of tables only choose options, and their check composes exactly that
+def composed(overrides: tuple[str, ...]) -> DictConfig:
+    """Hydra's composition within `hydra_context`, unchecked. Cached: do not change what is returned."""
+    return hydra.compose(CONFIG_NAME, overrides=list(overrides))
+
+
+@cache
+def options(group: str) -> list[str]:
+    return loader().get_group_options(group)
+
+
+def groups() -> list[str]:
+    return [group for group in loader().list_groups("") if group != "hydra"]
+
+
+def loader() -> Any:
+    return GlobalHydra.instance().config_loader()
+
+
+def architectures() -> list[str]:
+    """The names of conf/model/*.yaml, read without Hydra."""
+    return sorted(path.stem for path in (CONF / "model").glob("*.yaml"))

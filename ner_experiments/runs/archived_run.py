@@ -1,0 +1,62 @@
+"""Readers of archived runs: a file of results/ each, which `analysis.archive` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.run import Run
+
+
+@dataclass(frozen=True)
+class ArchivedRun(Run):
+    """A run as `analysis.archive` wrote it into a file of results/, without sentences and weights.
+
+    `folder` is the path of the file.
+    """
+
+    archived: ClassVar[bool] = True
+
+    content: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """Label of the row that it was archived for."""
+        return str(self.content["label"])
+
+    def settings(self) -> Mapping[Any, Any]:
+        return dict(self.content["config"])
+
+    def counts(self) -> np.ndarray:
+        rows = [row.split(",") for row in self.content["counts"].split(" ")]
+        return np.array(rows, dtype=np.int64)
+
+    def epochs(self) -> list[dict[str, float]]:
+        return list(self.content["epochs"])
+
+    def test_every_epoch(self) -> list[float]:
+        return list(self.content["test_every_epoch"])
+
+
+def archived_runs(folder: Path) -> Iterator[ArchivedRun]:
+    """Yield the archived runs of a folder, by file name."""
+    for path in sorted(folder.glob("*.json")):
+        yield open_archived_run(path)
+
+
+def open_archived_run(path: Path) -> ArchivedRun:
+    """The archived run of a file. Raises ValueError if the file is damaged or is no archived run."""
+    content = artifacts.read(path)
+    if "metrics" not in content:
+        raise ValueError(f"{path}: expected an archived run as in results/, but it has no metrics")
+    return ArchivedRun(path, content["metrics"], content)
+
+
+def format_counts(counts: np.ndarray) -> str:
+    """Counts as one line of text, which `ArchivedRun.counts` reads."""
+    return " ".join(",".join(map(str, row)) for row in counts.tolist())

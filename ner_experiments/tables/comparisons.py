@@ -1,0 +1,56 @@
+"""Differences between the rows of a table, and their significance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ner_experiments.analysis import statistics
+from ner_experiments.analysis.randomization import Randomization, randomization_test
+from ner_experiments.analysis.statistics import Difference
+from ner_experiments.tables.scores import Page, Result, groups, reference
+from ner_experiments.tables.spec import Row
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
+
+    seeds: the number of seeds per row with which a difference of this size is detected four times out of five.
+    """
+
+    row: Row
+    reference: Row
+    over_seeds: Difference
+    over_sentences: Randomization
+    seeds: int | None
+
+
+def compare_rows(page: Page) -> list[Comparison]:
+    """Compare each row with the reference of its data: the row with the best published number."""
+    found = []
+    for group in groups(page.results):
+        best = reference(group)
+        found += [compare(result, best) for result in group if result is not best]
+    return found
+
+
+def compare(result: Result, reference: Result) -> Comparison:
+    ours, best = result.measured, reference.measured
+    assert ours is not None
+    assert best is not None
+    gap = ours.mean - best.mean
+    spread = ours.sd is not None and best.sd is not None
+    return Comparison(
+        row=result.row,
+        reference=reference.row,
+        over_seeds=statistics.difference(result.scores, reference.scores),
+        over_sentences=randomization_test(all_counts(result), all_counts(reference)),
+        seeds=statistics.seeds_needed(ours.sd or 0.0, best.sd or 0.0, gap) if spread and gap else None,
+    )
+
+
+def all_counts(result: Result) -> np.ndarray:
+    """[runs, sentences, counts]"""
+    return np.stack([run.counts() for run in result.runs.values()])
