@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 
 def sha256(path: Path) -> str:
@@ -33,11 +33,10 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
     After an error `path` is as it was before; the error of a full disk names it.
     """
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}")
+    locked = _new_part(path)
+    part = Path(locked.name)
     try:
-        with part.open("xb") as locked:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with locked:
             yield part
             with part.open("rb") as file:
                 os.fsync(file.fileno())
@@ -48,6 +47,24 @@ def atomic_write(path: Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def _new_part(path: Path) -> BinaryIO:
+    """An open, locked temporary file beside `path`.
+
+    Another process may take it for the file of a killed one before it is locked, and remove it: then a new one is made.
+    """
+    while True:
+        file = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}").open("xb")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(file.fileno()).st_nlink > 0:
+                return file
+        except BlockingIOError:
+            pass
+        except OSError:  # a file system without locks, where nobody removes the file either
+            return file
+        file.close()
 
 
 def remove_partial_files(folder: Path, name: str = "*") -> None:
