@@ -7,6 +7,7 @@ import made_up_trials
 import pytest
 from toy_rows import TOY, page_of
 
+from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.scores import Page, collect
@@ -71,9 +72,15 @@ def keep_trials(folder: Path) -> None:
     (folder / results_folder.TABLE).write_text(json.dumps({"table": "xor", "overrides": []}))
 
 
-def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(tmp_path: Path) -> None:
+def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keep_trials(tmp_path / "xor")
-    assert results_folder.write_all(tmp_path) == [tmp_path / "xor"]
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "page.md.j2").write_text("{{ 1 + 1 }} pages")
+    assert cli(["tables", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/xor/README.md\n{tmp_path}/page.md\n"
+    assert (tmp_path / "page.md").read_text() == "2 pages"
     assert (
         "| [xor](xor/README.md) | the paper's | 2 of 6 | 4 | 0.0 |"
         in (tmp_path / results_folder.INDEX).read_text()

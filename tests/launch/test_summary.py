@@ -1,0 +1,103 @@
+"""The table at the end of a sweep, from the outcomes of its jobs."""
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.core.utils import JobReturn
+
+from ner_experiments.launch import summary
+from ner_experiments.launch.worker import busy_folder, completed, failed, job_return
+from ner_experiments.utils.terminal import make_console
+
+TOGETHER = ["data=toy_en", "model=residual"]
+
+
+def result(f1: float, seed: int, **changes: Any) -> dict[str, Any]:
+    scores = {"dev": {"f1": f1 + 0.01}, "test": {"f1": f1}, "best_epoch": seed, "seconds": 2.0 * seed}
+    return {"task": "mentions", "folder": f"outputs/a/seed-{seed}", "parameters": 1234, **scores, **changes}
+
+
+def job(layers: int, seed: int, f1: float) -> JobReturn:
+    return completed([*TOGETHER, f"layers={layers}", f"seed={seed}"], result(f1, seed))
+
+
+def printed(jobs: list[JobReturn], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    num_failed = summary.show(jobs, make_console())
+    return num_failed, capsys.readouterr().out
+
+
+def test_a_row_has_the_mean_and_deviation_of_its_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = [0.8, 0.81, 0.84]
+    jobs = [job(2, seed, f1) for seed, f1 in enumerate(scores, start=1)] + [job(3, 1, 0.7)]
+    num_failed, text = printed(jobs, capsys)
+    assert num_failed == 0
+    deviation = 100 * statistics.stdev(scores)
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[1] == TOGETHER
+    test = f"{100 * statistics.fmean(scores):.2f}", "±", f"{deviation:.2f}"
+    dev = f"{100 * statistics.fmean(scores) + 1:.2f}", "±", f"{deviation:.2f}"
+    assert ["layers=2", "3", *dev, *test, "2", "1,234", "4.0"] in lines
+    assert ["layers=3", "1", "71.00", "70.00", "1", "1,234", "2.0"] in lines
+    assert "layers=2: outputs/a/seed-1, outputs/a/seed-2, outputs/a/seed-3" in text
+
+
+def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrong = failed([*TOGETHER, "layers=0", "seed=1"], "num_layers must be at least 1, got 0")
+    num_failed, text = printed([job(2, 1, 0.8), wrong], capsys)
+    assert num_failed == 1
+    assert "1 of 2 jobs failed:" in text
+    assert "  data=toy_en model=residual layers=0 seed=1\n    num_layers must be at least 1, got 0" in text
+    assert "layers=2: outputs/a/seed-1" in text
+
+
+def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
+    num_failed, text = printed([failed(["layers=0"], "too few")], capsys)
+    assert (num_failed, text) == (1, "\n1 of 1 jobs failed:\n  layers=0\n    too few\n")
+
+
+def test_a_single_run_of_a_corpus_without_test(capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(0.5, 3)
+    del found["test"]
+    summary.show_run(found, make_console())
+    text = capsys.readouterr().out
+    assert ["1", "51.00", "-", "3", "1,234", "6.0"] in [line.split() for line in text.splitlines()]
+    assert text.endswith("\noutputs/a/seed-3\n")
+
+
+def test_tags_are_scored_by_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
+    found = result(0.0, 1, task="tags", dev={"accuracy": 0.9}, test={"accuracy": 0.8})
+    summary.show_run(found, make_console())
+    text = capsys.readouterr().out
+    assert "dev accuracy" in text
+    assert ["1", "90.00", "80.00", "1", "1,234", "2.0"] in [line.split() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("status", "line"),
+    [
+        (143, "stopped; it continues when the command is repeated"),
+        (-9, "its process was killed by SIGKILL, perhaps for want of memory"),
+        (-11, "its process was killed by SIGSEGV"),
+        (3, "its process ended with status 3"),
+    ],
+)
+def test_a_process_without_an_outcome_says_how_it_ended(tmp_path: Path, status: int, line: str) -> None:
+    (found,) = [job_return(tmp_path / "none", ["seed=1"], status)]
+    with pytest.raises(Exception, match=line):
+        found.return_value  # noqa: B018  Hydra raises the reason here
+    assert summary.reason(found._return_value) == line
+
+
+def test_the_outcome_of_a_process_is_that_of_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "outcome"
+    path.write_text(json.dumps({"result": {"busy": "outputs/a"}}))
+    assert busy_folder(job_return(path, ["seed=1"], 0)) == "outputs/a"
+    path.write_text(json.dumps({"failed": "no such corpus"}))
+    found = job_return(path, ["seed=1"], 1)
+    assert busy_folder(found) is None
+    assert summary.reason(found._return_value) == "no such corpus"
