@@ -96,7 +96,7 @@ def test_memory_of_processes_is_the_most_of_all_rounds(monkeypatch: pytest.Monke
     assert scaling.processes(rounds=2)["bytes"] == [30, 40]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_script_writes_its_result_and_prints_its_tables(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.json"

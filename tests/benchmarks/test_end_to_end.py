@@ -79,6 +79,7 @@ def test_a_contestant_that_fails_is_named_with_its_traceback(end_to_end: ModuleT
         end_to_end.run(contestant, tmp_path, threads=1)
 
 
+@pytest.mark.slow
 def test_our_driver_trains_and_decodes(tmp_path: Path) -> None:
     output = tmp_path / "end_to_end.json"
     options = ["--tiny", "--rounds=1", "--threads=1", "--only", "ours_tokens", f"--output={output}"]

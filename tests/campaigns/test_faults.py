@@ -25,10 +25,15 @@ SHORT: dict[Trials, int] = {
     faults_runs.no_numbers: 1,
     faults_runs.changed_data: 1,
 }
-NAMES = [trials.__name__ for trials in SHORT]
+TRAINING = (faults_files.killed_downloads, faults_files.damaged_results, faults_disks.full_disks)
+TRAINING += (faults_runs.no_numbers, faults_runs.changed_data)
+TRIALS = [
+    pytest.param(trials, number, id=trials.__name__, marks=[pytest.mark.slow] * (trials in TRAINING))
+    for trials, number in SHORT.items()
+]
 
 
-@pytest.mark.parametrize(("trials", "number"), SHORT.items(), ids=NAMES)
+@pytest.mark.parametrize(("trials", "number"), TRIALS)
 def test_a_fault_loses_nothing_and_lets_nothing_wrong_count(
     trials: Trials, number: int, tmp_path: Path
 ) -> None:
@@ -38,7 +43,7 @@ def test_a_fault_loses_nothing_and_lets_nothing_wrong_count(
         pytest.skip(str(reason))
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("trials", CAMPAIGN, ids=[trials.__name__ for trials in CAMPAIGN])
 def test_the_campaign(trials: Trials, tmp_path: Path) -> None:
     try:

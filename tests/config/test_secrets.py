@@ -24,6 +24,8 @@ SMALL = (
 )
 Noted = list[list[str]]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fuzz.plain import mentions
+from fuzz.oracle import mentions
 from hostile_corpora import GOOD, LONG, columns
 
 from ner_experiments.data.corpus import load

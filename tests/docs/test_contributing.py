@@ -37,6 +37,7 @@ def test_there_is_an_example_of_each_kind() -> None:
     assert {str(Path(name).parent) for name in FILES} == KINDS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_runs(line: str, checkout: Path) -> None:
     if "diagrams" in line and not shutil.which("dot"):

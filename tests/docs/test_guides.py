@@ -51,6 +51,7 @@ def columns(language: toy.Language, split: toy.Split) -> str:
     return "\n".join("".join(f"{word} {tag}\n" for word, tag in each) for each in pairs)
 
 
+@pytest.mark.slow
 def test_its_commands_run_in_turn(page: Path, checkout: Path) -> None:
     """A run's folder on the page stands for the newest run; a toy stands in for a table's own corpus."""
     for line in page_commands.commands(page):

@@ -28,6 +28,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_runs(line: str, checkout: Path, toy_run: Path) -> None:
     page_commands.skip_without_corpus(line)

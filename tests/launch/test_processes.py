@@ -52,6 +52,7 @@ def only_metrics(output: Path) -> dict[str, Any]:
     return json.loads(path.read_text())
 
 
+@pytest.mark.slow
 def test_every_sentence_is_scored_once_whatever_the_number_of_processes(tmp_path: Path) -> None:
     """A model that learns nothing (rate 0) is the same on 1, 2 and 3 processes, and so must be all counts."""
     commands = {
@@ -88,6 +89,7 @@ def test_shares_of_a_plan_hold_every_sentence_once(lengths: list[int], budget: i
     assert all(len(enough[rank::number]) > 0 for rank in range(number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [0, 1])
 def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_path: Path) -> None:
     """Whichever of them is told; the same command goes on from their checkpoint."""
@@ -113,6 +115,7 @@ def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None
     assert "RefusedError" not in printed
 
 
+@pytest.mark.slow
 def test_the_local_launcher_runs_jobs_of_several_processes(tmp_path: Path) -> None:
     printed = run("-m", "trainer=ddp", "hydra/launcher=local", "seed=1,2", f"output_dir={tmp_path}")
     assert "2 of 2 jobs done, 0 running" in printed
@@ -120,6 +123,7 @@ def test_the_local_launcher_runs_jobs_of_several_processes(tmp_path: Path) -> No
     assert [metrics["processes"] for metrics in found] == [2, 2]
 
 
+@pytest.mark.slow
 def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> None:
     """As in a sweep in turn; here: what a line of a job's log looks like."""
     look = "hydra.job_logging.formatters.simple.format='JOB: %(message)s'"
@@ -129,6 +133,7 @@ def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> N
     assert "hydra.job_logging" not in printed
 
 
+@pytest.mark.slow
 def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
     """One of them has a size that no model can have."""
     process = start(
@@ -146,6 +151,7 @@ def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
     assert only_metrics(tmp_path)["processes"] == 1
 
 
+@pytest.mark.slow
 def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=12", "seed=1"]
     sweep += ["trainer.patience=12", "batches.tokens=40", f"output_dir={tmp_path}"]

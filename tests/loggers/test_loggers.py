@@ -150,6 +150,7 @@ def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment",
     [{}, {"WANDB_API_KEY": KEY, "WANDB_BASE_URL": "http://127.0.0.1:9"}],
@@ -167,12 +168,14 @@ def test_wandb_keeps_a_run_of_its_own_in_each_jobs_folder(
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), f"{path} holds the key"
 
 
+@pytest.mark.slow
 def test_wandb_that_is_disabled_keeps_nothing(tmp_path: Path) -> None:
     outputs = run("wandb", tmp_path, WANDB_MODE="disabled")
     assert len(list(outputs.glob("*/seed-*/metrics.json"))) == 2
     assert not list(outputs.glob("*/seed-*/wandb/*run-*"))
 
 
+@pytest.mark.slow
 def test_without_sentences_wandb_gets_no_word_of_the_corpus(tmp_path: Path) -> None:
     outputs = run("wandb", tmp_path, "logger.sentences=0", "model=attention")
     tokens = (next(outputs.glob("*/seed-1/predictions/test.conll"))).read_bytes().split()
@@ -184,6 +187,7 @@ def test_without_sentences_wandb_gets_no_word_of_the_corpus(tmp_path: Path) -> N
             assert not [word for word in words if word in content], path
 
 
+@pytest.mark.slow
 def test_what_was_cut_off_goes_on_as_the_same_run_with_every_epoch_once(tmp_path: Path) -> None:
     arguments = [
         "train",
@@ -208,6 +212,7 @@ def test_what_was_cut_off_goes_on_as_the_same_run_with_every_epoch_once(tmp_path
     assert [epoch for epoch, _ in curve(kept)] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> None:
     """The same names: curves and summary, pictures, tables."""
     outputs = run("tensorboard", tmp_path, "model=attention", "trainer.max_epochs=2", "audit.gradients=1")
@@ -233,6 +238,7 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> No
         assert metrics["seed"] == seed
 
 
+@pytest.mark.slow
 def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Path) -> None:
     further = ["trainer.max_epochs=4", "trainer.patience=9", "runtime.checkpoint_seconds=0"]
     arguments = ["train", *SMALL, *further, "logger=tensorboard", f"output_dir={tmp_path}/o"]

@@ -210,6 +210,7 @@ def test_what_hostile_text_holds_is_in_the_output_once(
     assert [hostile[start:end] for start, end in record["tokens"]] == hostile.split()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["conll", "text"])
 def test_100_000_tokens_take_less_than_2_gib(form: str, toy_run: Path, tmp_path: Path) -> None:
     """As one sentence in columns, and as a document, by the kernel's count of the process's peak."""
@@ -227,6 +228,7 @@ def test_100_000_tokens_take_less_than_2_gib(form: str, toy_run: Path, tmp_path:
     assert int(result.stderr) * 1024 < 2 * GIB
 
 
+@pytest.mark.slow
 def test_sentences_come_out_before_the_text_ends_and_a_reader_may_leave(toy_run: Path) -> None:
     """A pipe that is never closed on our side: 17,000 tokens are more than a chunk."""
     command = [sys.executable, "-c", CODE, "predict", str(toy_run), "--output=conll"]

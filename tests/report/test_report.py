@@ -83,6 +83,7 @@ def test_the_index_counts_what_is_measured_and_what_is_missing(report: Path) -> 
     assert [line[2:7] for line in ours] == [on_weibo, of_ten_epochs, ["0 of 8", "8", "", "", ""]]
 
 
+@pytest.mark.slow
 def test_the_same_results_make_the_same_bytes(report: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     cli(["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(again)])

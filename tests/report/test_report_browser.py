@@ -1,5 +1,6 @@
 """The report in headless Chromium: it opens from disk, asks for nothing, runs nothing, and can be used."""
 
+import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -23,7 +24,10 @@ from playwright.sync_api import Page
 from ner_experiments.main import cli
 from ner_experiments.tables import spec
 
-pytestmark = pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)"),
+]
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3.html"
 
 
@@ -39,7 +43,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of everything in results/."""
+    """The report of everything in results/, as `make report` left it, which REPORT names, or made now."""
+    if made := os.environ.get("REPORT"):
+        return Path(made).absolute()
     folder = tmp_path_factory.mktemp("report") / "site"
     assert cli(["report", "--results", str(RESULTS), "--output", str(folder)]) == 0
     return folder
@@ -51,12 +57,26 @@ def browser() -> Iterator[Browser]:
         yield found
 
 
-def test_every_page_opens_and_asks_for_nothing_else(
+def test_every_page_asks_for_nothing_is_described_and_fits_a_phone(
     report: Path, hostile: Path, pairs: Path, browser: Browser
 ) -> None:
+    """No request, message or dialog; language, one h1, no level left out, headers with a scope, names of controls,
+    plots and regions; no text beyond its picture; nothing beyond 390 pixels."""
     for path in (*report.iterdir(), *hostile.iterdir(), pairs):
         with browser.page(path) as (page, seen):
             page.wait_for_function("document.querySelector('#theme').textContent.startsWith('Theme')")
+            assert page.evaluate(TEXT_BEYOND_ITS_PICTURE) == [], path.name
+            found = page.evaluate(STRUCTURE)
+            levels, identifiers = found.pop("levels"), found.pop("identifiers")
+            assert levels[0] == 1
+            assert levels.count(1) == 1
+            assert all(later <= level + 1 for level, later in pairwise(levels)), path.name
+            assert len(set(identifiers)) == len(identifiers), path.name
+            assert found.pop("lang") == "en"
+            assert set(found.values()) == {0}, (path.name, found)
+            page.set_viewport_size({"width": 390, "height": 900})
+            page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
+            assert page.evaluate("document.documentElement.scrollWidth") == 390, path.name
             assert [url for url in seen.requests if not url.startswith(("file:", "data:"))] == []
             assert (seen.messages, seen.errors, seen.dialogs) == ([], [], []), path.name
 
@@ -191,21 +211,6 @@ def test_each_number_of_close_rows_leads_to_as_many_sentences_as_it_says(
             assert page.locator("output").text_content() == f"{here} of {every} shown"
 
 
-def test_a_phone_shows_a_page_without_scrolling_it_sideways(
-    report: Path, hostile: Path, pairs: Path, browser: Browser
-) -> None:
-    for path in (*report.iterdir(), *hostile.iterdir(), pairs):
-        with browser.page(path, width=390) as (page, _):
-            page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
-            assert page.evaluate("document.documentElement.scrollWidth") == 390, path.name
-
-
-def test_no_text_of_a_picture_leaves_it(report: Path, hostile: Path, pairs: Path, browser: Browser) -> None:
-    for path in (*report.iterdir(), *hostile.iterdir(), pairs):
-        with browser.page(path) as (page, _):
-            assert page.evaluate(TEXT_BEYOND_ITS_PICTURE) == [], path.name
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_and_plots_can_be_read_in(
     scheme: str, report: Path, hostile: Path, pairs: Path, browser: Browser
@@ -231,20 +236,7 @@ def test_the_theme_can_be_chosen_and_is_remembered(report: Path, browser: Browse
         assert page.evaluate(paper) == "rgb(20, 22, 26)"
 
 
-def test_a_page_can_be_used_by_keyboard_and_by_ear(
-    report: Path, hostile: Path, pairs: Path, browser: Browser
-) -> None:
-    """Language, one h1, no level left out, headers with a scope, names of controls, plots and regions."""
-    for path in (*report.iterdir(), *hostile.iterdir(), pairs):
-        with browser.page(path) as (page, _):
-            found = page.evaluate(STRUCTURE)
-            levels, identifiers = found.pop("levels"), found.pop("identifiers")
-            assert levels[0] == 1
-            assert levels.count(1) == 1
-            assert all(later <= level + 1 for level, later in pairwise(levels)), path.name
-            assert len(set(identifiers)) == len(identifiers), path.name
-            assert found.pop("lang") == "en"
-            assert set(found.values()) == {0}, (path.name, found)
+def test_the_first_key_leads_past_the_navigation(report: Path, browser: Browser) -> None:
     with browser.page(report / "index.html") as (page, _):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the content"

@@ -136,6 +136,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAINED)
 def test_panels_name_what_runs_log(name: str, logged: dict[str, set[str]]) -> None:
     model = model_of(name)

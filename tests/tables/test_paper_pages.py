@@ -131,6 +131,7 @@ def test_what_a_template_says_wrong_is_told_with_its_name(
     assert str(error.value).startswith(f"{tmp_path}/templates/paper.md.j2: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "template", sorted((RESULTS / paper_pages.TEMPLATES).glob("*.md.j2")), ids=lambda path: path.name
 )

@@ -92,6 +92,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 SMALL = ["xor", "--seeds", "1", "--processes", "1", "--models", "cross", "baseline", "--output"]
 
 
+@pytest.mark.slow
 def test_the_json_of_the_command(small: Path, capsys: pytest.CaptureFixture[str]):
     assert cli([*SMALL, str(small), "--json"]) == 0
     printed = capsys.readouterr().out
@@ -185,7 +186,7 @@ def test_a_wrong_argument_is_one_line(
     assert not (tmp_path / "outputs").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run_command("xor", ["--json", "--output", str(tmp_path)]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
