@@ -22,11 +22,11 @@ demo: .venv/installed    ## a small sweep on the toy corpus, with its table, in 
 	$(BIN)/python run.py -m model=residual layers=1,2,3 model.hidden_size=64 model.dense_size=128 \
 	    optimizer.lr=0.003 trainer.max_epochs=15 output_dir=outputs/demo
 
-test: .venv/installed    ## the tests, in some five minutes
+test: .venv/installed    ## the tests that take seconds each at most
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: .venv/installed    ## the commands of the guides, processes, kills, the report in a browser, ...: ten minutes
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
+test-slow: .venv/installed    ## those that take longer: commands of the guides, processes, kills, the report in a browser
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 faults: .venv/installed    ## kills, full disks, damaged files, ...: some ten minutes
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/faults.py

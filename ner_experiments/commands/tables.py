@@ -14,10 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    from ner_experiments.tables import (  # import torch, for which `--help` does not wait
-        paper_pages,
-        results_folder,
-    )
+    from ner_experiments.tables import paper_pages, results_folder  # slow to import: torch
 
     for folder in results_folder.write_all(arguments.folder):
         print(folder / results_folder.PAGE)

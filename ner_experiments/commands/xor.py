@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_suite(arguments: argparse.Namespace) -> int:
     """Prove, measure and train; write xor.json and the picture."""
-    names = requested(arguments.models)
+    names = requested_architectures(arguments.models)
     require_at_least_one(seeds=arguments.seeds, processes=arguments.processes)
     proofs = certificates()
     results = experiment.run_experiment(
@@ -88,7 +88,7 @@ def measure_one_run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def requested(models: Sequence[str] | None) -> list[str]:
+def requested_architectures(models: Sequence[str] | None) -> list[str]:
     """Names of the requested architectures, sorted; all without a request. ValueError for an unknown name."""
     known = architectures()
     for name in models or ():

@@ -1,4 +1,4 @@
-"""Overrides of the command line, and the settings in which experiments differ, read from their overrides.
+"""The settings in which the rows of a sweep or a table differ, read from their overrides.
 
 A row is the overrides of one experiment: as a list of KEY=VALUE, or as a mapping of keys to values.
 """

@@ -1,4 +1,4 @@
-"""Readers of archived runs: a file of results/ each, which `analysis.archive` wrote."""
+"""Readers of archived runs. Each is a file of results/, written by `analysis.archive`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of finished runs in folders of their own; `archived_run.py` has those of runs in results/."""
+"""Readers of finished runs, each in a folder of its own; `archived_run.py` reads those of results/."""
 
 from __future__ import annotations
 

@@ -50,9 +50,9 @@ def atomic_write(path: Path) -> Iterator[Path]:
 
 
 def _new_part(path: Path) -> BinaryIO:
-    """An open, locked temporary file beside `path`.
+    """A new temporary file beside `path`, open and locked.
 
-    Another process may take it for the file of a killed one before it is locked, and remove it: then a new one is made.
+    `remove_partial_files` of another process can win the race for the lock and remove the file: then another is made.
     """
     while True:
         file = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}").open("xb")
@@ -62,7 +62,7 @@ def _new_part(path: Path) -> BinaryIO:
                 return file
         except BlockingIOError:
             pass
-        except OSError:  # a file system without locks, where nobody removes the file either
+        except OSError:  # a file system without locks: no process can lock the file, so none removes it
             return file
         file.close()
 

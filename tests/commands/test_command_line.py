@@ -10,6 +10,8 @@ import pytest
 from places import ROOT
 from seqeval.metrics import f1_score
 
+from ner_experiments.main import COMMANDS, USAGE
+
 SMALL = [
     "model.hidden_size=16",
     "chars.module.num_filters=5",
@@ -160,3 +162,14 @@ def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]
 
     assert cli(["trian"]) == 2
     assert "did you mean 'train'?" in capsys.readouterr().err
+
+
+def test_help_has_a_line_for_each_command() -> None:
+    lines = [line.split()[0] for line in USAGE.splitlines() if line.startswith("  ")]
+    assert {*lines} == {*COMMANDS}
+
+
+def test_the_package_runs_the_commands() -> None:
+    command = [sys.executable, "-m", "ner_experiments"]
+    printed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    assert printed == f"{USAGE}\n"

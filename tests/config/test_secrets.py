@@ -24,7 +24,7 @@ SMALL = (
 )
 Noted = list[list[str]]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("secrets")]
 
 
 @pytest.fixture(scope="module")

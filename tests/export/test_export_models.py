@@ -84,7 +84,7 @@ def check(overrides: Sequence[str], folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(it, marks=[pytest.mark.campaign] * (it in OF_THE_SAME_PARTS)) for it in MODELS]
+    "name", [pytest.param(it, marks=[pytest.mark.slow] * (it in OF_THE_SAME_PARTS)) for it in MODELS]
 )
 def test_every_architecture(name: str, tmp_path: Path) -> None:
     check([f"model={name}", "words.module.dim=5"], tmp_path)

@@ -1,6 +1,5 @@
 """The report in headless Chromium: it opens from disk, asks for nothing, runs nothing, and can be used."""
 
-import os
 import re
 from collections.abc import Iterator
 from itertools import pairwise
@@ -26,6 +25,7 @@ from ner_experiments.tables import spec
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),  # one worker, and so one report
     pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)"),
 ]
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3.html"
@@ -43,9 +43,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of everything in results/, as `make report` left it, which REPORT names, or made now."""
-    if made := os.environ.get("REPORT"):
-        return Path(made).absolute()
+    """The report of everything in results/."""
     folder = tmp_path_factory.mktemp("report") / "site"
     assert cli(["report", "--results", str(RESULTS), "--output", str(folder)]) == 0
     return folder
