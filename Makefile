@@ -1,4 +1,4 @@
-# `make help` lists what there is. Everything works in .venv, which is made when it is missing.
+# `make help` lists the targets. All of them use .venv, which is created on first use.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # --use-pep517: before 23.1 pip builds seqeval in a way that no longer works
@@ -6,58 +6,68 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pe
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams docs bench check audit clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams configuration notebook picture docs bench check audit clean
 
-help:    ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help:    ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: .venv/installed    ## .venv with the versions of constraints.txt
+setup: .venv/installed    ## create .venv, with the versions in constraints.txt
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) -e ".[dev]"
 	@touch $@
 
-demo: .venv/installed    ## a small sweep on the toy corpus, with its table, in under three minutes
+demo: .venv/installed    ## run a small sweep on the toy corpus and print its table, in under three minutes
 	$(BIN)/python run.py -m model=residual layers=1,2,3 model.hidden_size=64 model.dense_size=128 \
 	    optimizer.lr=0.003 trainer.max_epochs=15 output_dir=outputs/demo
 
-test: .venv/installed    ## the tests that take seconds each at most
+test: .venv/installed    ## run the fast tests, which take at most seconds each
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: .venv/installed    ## those that take longer: commands of the guides, processes, kills, the report in a browser
+test-slow: .venv/installed    ## run the slow tests: commands of the guides, processes, kills, the report in a browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
-faults: .venv/installed    ## kills, full disks, damaged files, ...: some ten minutes
+faults: .venv/installed    ## inject faults: kills, full disks, damaged files, ... (about ten minutes)
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/faults.py
 
-smoke: .venv/installed    ## every row of every table, and every architecture, trains two steps and is scored
+smoke: .venv/installed    ## train and score every row of every table, and every architecture, for two steps
 	$(BIN)/ner-experiments smoke
 	$(BIN)/python run.py -m 'model=glob(*)' data=toy_en,toy_zh trainer=smoke runtime.progress=false \
 	    output_dir=outputs/smoke
 
-fuzz: .venv/installed    ## a million inputs, whole, damaged and rubbish, for the readers to read right or refuse
+fuzz: .venv/installed    ## fuzz the readers: a million valid, damaged and random inputs, to be read correctly or refused
 	PYTHONPATH=tests/helpers:tests/campaigns $(BIN)/python -W ignore -m fuzz
 
-table: .venv/installed    ## a published table beside the runs there are: make table T=yang2020_table12
+table: .venv/installed    ## print a published table beside the finished runs: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)
 
-dashboard: .venv/installed    ## the W&B workspace of a table's runs: make dashboard T=yang2020_table12
+dashboard: .venv/installed    ## create the W&B workspace of a table's runs: make dashboard T=yang2020_table12
 	@$(BIN)/ner-experiments dashboard $(T)
 
-tables: .venv/installed    ## the pages under results/, from the runs that are kept there
+tables: .venv/installed    ## generate the pages under results/ from the archived runs
 	@$(BIN)/ner-experiments tables
 
-report: .venv/installed    ## all of it as pages that open from disk: report/index.html; of other runs: RUNS=DIR
+report: .venv/installed    ## build the report as static pages: report/index.html; for other runs: RUNS=DIR
 	$(BIN)/ner-experiments report $(if $(RUNS),--runs $(RUNS))
 
-screenshots: .venv/installed    ## those of docs/report.md, of results/ and of a small sweep on the toy corpus
+screenshots: .venv/installed    ## take the screenshots of docs/report.md, of results/ and of a small sweep on the toy corpus
 	$(BIN)/python docs/screenshots.py
 
-diagrams: .venv/installed    ## docs/diagrams/*.svg, drawn of the architectures as they run, by Graphviz (dot)
+diagrams: .venv/installed    ## draw docs/diagrams/*.svg and docs/map.svg from the code; needs Graphviz (dot)
 	$(BIN)/python docs/diagrams.py
+	$(BIN)/python docs/rooms.py
 
-docs: .venv/docs    ## the pages and the API reference as a site to be opened from the disk: site/index.html
+configuration: .venv/installed    ## generate docs/configuration.md from conf/ and its comments
+	$(BIN)/python docs/configuration.py
+
+notebook: .venv/installed    ## generate docs/python.ipynb from docs/python.md
+	$(BIN)/python docs/notebook.py
+
+picture: .venv/installed    ## draw docs/f1-by-layers.svg of README.md from the archived runs
+	$(BIN)/python docs/f1_by_layers.py
+
+docs: .venv/docs    ## build the guides and the API reference as a site that opens from disk: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet && echo site/index.html
 
 .venv/docs: .venv/installed
@@ -65,15 +75,15 @@ docs: .venv/docs    ## the pages and the API reference as a site to be opened fr
 	@touch $@
 
 THREADS ?= 2
-BENCHMARKS := time_breakdown kernels units peephole machine_limit scaling threads bf16 batches startup vectors scoring
-bench: .venv/installed    ## speed and memory, for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
+BENCHMARKS := time_breakdown kernels units peephole machine_limit scaling threads bf16 batches startup vectors scoring looks
+bench: .venv/installed    ## measure speed and memory for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
 	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
 	PYTHONPATH=$(NCRFPP) $(BIN)/python benchmarks/crf.py --threads $(THREADS)
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
 	$(BIN)/python benchmarks/tables.py
 
-check: .venv/installed    ## formatting, lint, types, which module may import which, known faults of constraints.txt
+check: .venv/installed    ## check formatting, lint, types, the import rule, and known vulnerabilities of constraints.txt
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -81,10 +91,10 @@ check: .venv/installed    ## formatting, lint, types, which module may import wh
 	@$(MAKE) --no-print-directory audit
 
 OSV := https://api.osv.dev/v1/query
-audit: .venv/installed    ## known faults of constraints.txt, asked of OSV where it can be reached
+audit: .venv/installed    ## look up known vulnerabilities of constraints.txt in OSV, if it can be reached
 	@if timeout 5 $(BIN)/python -c "import requests; requests.get('$(OSV)', timeout=4)" 2>/dev/null; then \
 	    $(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip --vulnerability-service osv --progress-spinner off; \
 	else echo "audit: skipped, $(OSV) cannot be reached"; fi
 
-clean:    ## .venv and all outputs
+clean:    ## remove .venv and all outputs
 	rm -rf .venv outputs report build dist site *.egg-info

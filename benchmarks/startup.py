@@ -1,4 +1,4 @@
-"""The fixed cost of a command: `python run.py --help`, and a smoke run, which trains two steps.
+"""The fixed cost of a command: `python run.py --help`, two tables, and a smoke run, which trains two steps.
 
     python benchmarks/startup.py [--threads N] [--rounds N] [--output FILE]
 
@@ -19,6 +19,8 @@ ROOT = timing.FOLDER.parent
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "run.py --help": ["run.py", "--help"],
+    "ner-experiments table": ["-m", "ner_experiments", "table"],
+    "ner-experiments table yang2020_table12": ["-m", "ner_experiments", "table", "yang2020_table12"],
     "run.py trainer=smoke data=toy_en": ["run.py", "trainer=smoke", "data=toy_en"],
 }
 LARGEST = 12

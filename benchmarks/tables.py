@@ -379,6 +379,25 @@ def vectors(result: Result) -> list[str]:
     return [table(f"{size}; {result['words']:,} words of the corpus", "seconds", "MB", rows=rows)]
 
 
+def looks(result: Result) -> list[str]:
+    def percent(value: float | None) -> str:
+        return "" if value is None else f"{100 * value:.1f} %"
+
+    rows = []
+    for scenario in result["scenarios"]:
+        ours, fixed = scenario["rules"]["looks"], scenario["rules"]["fixed"]
+        figures = [percent(rule[key]) for key in ("false", "found") for rule in (ours, fixed)]
+        rows.append([scenario["name"], *figures, percent(ours["saved"])])
+    at, last = ", ".join(map(str, result["looks"])), result["fixed"][-1]
+    head = (
+        f"false claims, looks at {at}",
+        f"with {last} seeds",
+        "differences found, looks",
+        f"with {last} seeds",
+    )
+    return [table(f"{result['sweeps']:,} sweeps each", *head, "runs saved", rows=rows)]
+
+
 def scoring(result: Result) -> list[str]:
     scorers = result["scorers"]
     rows = [[name, spread(found), ratio(found, scorers["ours"])] for name, found in scorers.items()]

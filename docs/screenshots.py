@@ -1,6 +1,7 @@
 """Screenshots of the report for docs/: of the archived runs in results/, and of a small sweep on the toy corpus.
 
-Needs Chromium, like the tests of the report. Trains the sweep first, in a few minutes, unless `--runs` is given.
+Needs Chromium, like the tests of the report. Trains the sweep first, in a few minutes, unless `--runs` is given. The
+pictures of docs/own_sweep.md are of the runs that `python docs/transcript.py docs/own_sweep.md` leaves.
 """
 
 from __future__ import annotations
@@ -32,11 +33,14 @@ SMALL = (
     "optimizer.lr=0.02",
     "trainer.max_epochs=5",
 )
+TRANSCRIPT = ROOT / "outputs" / "transcripts" / "own_sweep"
 PICTURES = (
     ("index", "index.html", 1280, 860, "light", 0),
     ("table", "huang2015_table3-*2015.html", 1280, 1400, "light", 0),
     ("errors", "runs-*.html", 1280, 1250, "dark", 680),
     ("pairs-phone", "*-pairs-0.html", 390, 800, "dark", 610),
+    ("own-sweep", "layers.html", 1280, 1200, "light", 0),
+    ("own-sweep-phone", "layers.html", 390, 900, "light", 0),
 )
 """Name, page, width, height, color scheme, and vertical scroll offset."""
 
@@ -55,10 +59,14 @@ def main() -> int:
     command("report", "--results", str(ROOT / "results"), "--output", str(archived))
     of_toy = ["--runs", str(runs), "--results", "none", "--output", str(toy)]
     command("report", "li2020_table1", *extra_overrides, *of_toy)
+    own = arguments.work / "own"
+    command(
+        "report", "layers", "--runs", str(TRANSCRIPT / "outputs"), "--results", "none", "--output", str(own)
+    )
     with opened() as browser:
         for name, pattern, width, height, scheme, scroll in PICTURES:
             folder = archived if pattern.startswith(("index", "huang2015")) else toy
-            path = sorted(folder.glob(pattern))[0]
+            path = sorted((own if pattern == "layers.html" else folder).glob(pattern))[0]
             with browser.page(path, width=width, scheme=scheme) as (page, _):
                 page.set_viewport_size({"width": width, "height": height})
                 page.evaluate(f"scrollTo(0, {scroll})")

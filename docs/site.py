@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from html import escape
+from io import StringIO
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import Any
 
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -21,13 +25,32 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parent.parent
 PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
-GUIDES = (
-    *("docs/experiments.md", "docs/corpora.md", "docs/predict.md"),
-    *("docs/own_corpus.md", "docs/service.md", "docs/own_architecture.md"),
-    *("docs/sweeps.md", "docs/slurm.md", "docs/reliability.md"),
-)
-"""In this order; other guides follow by name."""
+SECTIONS = {
+    "Start": [
+        *("README.md", "docs/service.md", "docs/predict.md", "docs/export.md", "docs/python.md"),
+        *("docs/troubleshooting.md", "docs/glossary.md"),
+    ],
+    "Data": ["docs/corpora.md", "docs/own_corpus.md"],
+    "Experiments": [
+        *(
+            "docs/experiments.md",
+            "docs/configuration.md",
+            "docs/architectures.md",
+            "docs/own_architecture.md",
+        ),
+        *("docs/own_sweep.md", "docs/sweeps.md", "docs/search.md", "sweeps/README.md", "docs/reliability.md"),
+    ],
+    "Clusters": ["docs/slurm.md", "docs/dashboards.md", "docs/ci.md"],
+    "Results": ["docs/statistics.md", "docs/report.md", "docs/errors.md", "results/", "benchmarks/README.md"],
+    "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/kernels.md", "docs/contributing/"],
+}
+"""The navigation: a page, or all pages of a folder. Pages that are not named come last."""
+
+
+INK = "#123456"
+"""A color that stands for that of the page's text."""
 LINK = re.compile(r'(\]\(|<img src=")([^)"\s#]+)(#[^)"\s]*)?([)"])')
+EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 LOADED = re.compile(
     r"""<(?:(?:script|img|iframe|source)\b[^>]*\ssrc|link(?![^>]*rel=["']?(?:canonical|next|prev))[^>]*\shref)"""
     r"""=["']?(?:https?:)?//[^"'\s>]+"""
@@ -46,7 +69,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         text = LINK.sub(
             partial(relinked, page=page, linked=linked), (ROOT / page).read_text(encoding="utf-8")
         )
-        files.append(File.generated(config, page, content=text))
+        files.append(File.generated(config, page, content=EQUATION.sub(equation, text)))
     for module in modules():
         dotted = reference(module).removeprefix("reference/").removesuffix(".md").replace("/", ".")
         files.append(File.generated(config, reference(module), content=f"# `{dotted}`\n\n::: {dotted}\n"))
@@ -94,21 +117,41 @@ def relinked(match: re.Match[str], *, page: str, linked: set[str]) -> str:
     return f"{opening}{relpath(path, folder or '.')}{anchor}{closing}"
 
 
+def equation(match: re.Match[str]) -> str:
+    """The block of LaTeX as a picture within the page, in the color of its text; GitHub renders the block itself.
+
+    Matplotlib knows no `aligned`: the parts left and right of each & are drawn beside each other.
+    """
+    tex = match[1]
+    lines = re.split(r"\\\\\s*", re.sub(r"\\(begin|end)\{aligned\}", "", tex).strip())
+    figure, place, picture = Figure(figsize=(1, 1)), 0.0, StringIO()
+    with rc_context({"mathtext.fontset": "cm", "svg.fonttype": "path", "svg.hashsalt": tex}):
+        for line in lines:
+            left, _, right = line.rpartition("&")
+            place -= 0.62 if re.search(r"\\(frac|sum)", line) else 0.34
+            for part, side in ((left, "right"), (right, "left")):
+                if part.strip():
+                    figure.text(0, place, f"${part}$", ha=side, va="baseline", fontsize=13, color=INK)
+        figure.savefig(picture, format="svg", bbox_inches="tight", transparent=True, metadata={"Date": None})
+    svg = re.search(r"<svg.*</svg>", picture.getvalue(), re.DOTALL)
+    assert svg is not None
+    drawn = " ".join(svg[0].replace(INK, "currentColor").split())
+    return f'<div class="equation" role="img" aria-label="{escape(" ".join(tex.split()))}">{drawn}</div>'
+
+
 def navigation() -> list[Any]:
-    guides = sorted(
-        (page for page in pages() if page.startswith("docs/") and page != "docs/architectures.md"),
-        key=lambda page: (GUIDES.index(page) if page in GUIDES else len(GUIDES), page),
-    )
-    results = [page for page in pages() if page.startswith("results/")]
-    return [
-        {"Overview": "README.md"},
-        {"Architectures": "docs/architectures.md"},
-        {"Guides": [*guides, {"Tables": "sweeps/README.md"}]},
-        {"Results": sorted(results, key=lambda page: page != "results/README.md")},
-        {"Speed": "benchmarks/README.md"},
-        {"Reference": tree(modules())},
-        {"Project": [page for page in pages() if "/" not in page and page != "README.md"]},
-    ]
+    """Each page once, in the sections' order; within a folder its README comes first."""
+    left = sorted(pages(), key=lambda page: (not page.endswith("README.md"), page))
+    found: dict[str, list[str]] = {}
+    for title, entries in SECTIONS.items():
+        found[title] = [page for entry in entries for page in left if is_in(page, entry)]
+        left = [page for page in left if page not in found[title]]
+    found["Contribute"] += left
+    return [*({title: listed} for title, listed in found.items()), {"Reference": tree(modules())}]
+
+
+def is_in(page: str, entry: str) -> bool:
+    return page == entry or (entry.endswith("/") and page.startswith(entry))
 
 
 def tree(paths: list[str]) -> list[Any]:

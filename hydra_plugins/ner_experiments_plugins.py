@@ -1,12 +1,11 @@
-"""Registers the launchers and the sweeper of ner_experiments/launch.
+"""Registration of the launchers and the sweepers of ner_experiments/launch as Hydra plugins.
 
-Hydra looks for plugins in this namespace package alone, at every start, and takes only classes that are
-defined in it.
+Hydra scans only this namespace package for plugins, at every start, and registers only classes that are defined in it.
 """
 
 from hydra.core.config_store import ConfigStore
 
-from ner_experiments.launch import local, slurm, sweeper
+from ner_experiments.launch import local, search, slurm, sweeper
 
 
 class LocalLauncher(local.LocalLauncher):
@@ -21,7 +20,14 @@ class TableSweeper(sweeper.TableSweeper):
     """`hydra/sweeper=table`, the default of conf/config.yaml"""
 
 
+class OptunaSweeper(search.OptunaSweeper):
+    """`hydra/sweeper=optuna`"""
+
+
 STORE = ConfigStore.instance()
 STORE.store(group="hydra/launcher", name="local", node=local.LocalLauncherConfig)
 STORE.store(group="hydra/launcher", name="slurm", node=slurm.SlurmLauncherConfig)
 STORE.store(group="hydra/sweeper", name="table", node=sweeper.TableSweeperConfig)
+STORE.store(group="hydra/sweeper", name="optuna", node=search.OptunaSweeperConfig)
+STORE.store(group="hydra/sweeper/sampler", name="tpe", node=search.TPESamplerConfig)
+STORE.store(group="hydra/sweeper/sampler", name="random", node=search.RandomSamplerConfig)

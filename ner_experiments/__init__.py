@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ner_experiments.predict.tagger import load as load
 
+    __version__: str
+
+__all__ = ["__version__", "load"]
+
 
 def __getattr__(name: str) -> Any:
-    """Imports PyTorch for `load` only when that is asked for."""
+    """Import PyTorch for `load`, and look up the version, only when asked for."""
     if name == "load":
         return import_module("ner_experiments.predict.tagger").load
+    if name == "__version__":
+        return import_module("importlib.metadata").version(__name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
+from ner_experiments import __version__
 from ner_experiments.utils.text import did_you_mean
 
 USAGE = """usage: ner-experiments COMMAND ...
@@ -34,7 +35,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   data get NAME                 downloads a corpus whose licence allows it
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
 
-`ner-experiments COMMAND --help` says more."""
+`ner-experiments COMMAND --help` says more; `ner-experiments --version` prints the version."""
 
 COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("[a-z]*.py"))
 
@@ -45,6 +46,9 @@ def cli(arguments: Sequence[str] | None = None) -> int:
     if name in ("-h", "--help"):
         print(USAGE)
         return 0
+    if name == "--version":
+        print(f"ner_experiments {__version__}")
+        return 0
     if name not in COMMANDS:
         print(f"ner-experiments: no command {name!r}{did_you_mean(name, COMMANDS)}", file=sys.stderr)
         return 2
@@ -53,6 +57,9 @@ def cli(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted.", file=sys.stderr)
+        return 130
 
 
 def run_command(name: str, arguments: Sequence[str]) -> int:

@@ -12,17 +12,10 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from ner_experiments.data.sentence import PRIMARY_METRIC
+from ner_experiments.utils.f1 import f1_score
 
 Mentions = tuple[Int[Tensor, " mentions"], Int[Tensor, " mentions"], Int[Tensor, " mentions"]]
 """First token, last token and type of each mention, with tokens numbered over the whole batch."""
-
-
-def f1_score(correct: int, predicted: int, gold: int) -> dict[str, float]:
-    """Precision, recall and F1. Undefined ones are 0, as in conlleval."""
-    precision = correct / predicted if predicted else 0.0
-    recall = correct / gold if gold else 0.0
-    f1 = 2 * correct / (predicted + gold) if correct else 0.0
-    return {"precision": precision, "recall": recall, "f1": f1}
 
 
 class SpanF1(Metric):

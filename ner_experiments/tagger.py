@@ -17,8 +17,8 @@ from ner_experiments.modules.decoding import Decoder, Scores, Tags
 
 
 @runtime_checkable
-class Encoder(Protocol):
-    """An architecture of models/."""
+class Architecture(Protocol):
+    """Interface of the architectures in models/: states of every token, `output_size` wide."""
 
     output_size: int
 
@@ -42,11 +42,11 @@ class Tagger(LightningModule):
         *,
         inputs: dict[str, nn.Module],
         direct: dict[str, nn.Module],
-        model: Encoder,
+        model: Architecture,
         decoder: Decoder,
         num_tags: int,
         metric: SpanF1 | TagAccuracy,
-        penalty: Callable[[Encoder], Tensor] | None,
+        penalty: Callable[[Architecture], Tensor] | None,
         optimizer: MakeOptimizer,
     ) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import logging
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from ner_experiments.data.sentence import Corpus
 from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
 from ner_experiments.loggers.epoch import LogEpochs
 from ner_experiments.runs import artifacts, progress
-from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS, WEIGHTS
+from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS_FILE, WEIGHTS
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.tagger import Tagger, count_parameters, describe
@@ -80,16 +80,22 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     folder = run_folder(cfg, name)
     about = {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
     if not is_first:
-        result = finished_result(folder) or about | run_as_follower(cfg, corpus, encoder, folder, start)
-        return {"folder": str(folder), **result}
+        finished = finished_result(folder)
+        if finished is None or lacks_test(cfg, corpus, finished):
+            finished = about | run_as_follower(cfg, corpus, encoder, folder, start, finished)
+        return {"folder": str(folder), **finished}
     with claim(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
-        if (finished := finished_result(folder)) is not None:
+        finished = finished_result(folder)
+        if finished is not None and not lacks_test(cfg, corpus, finished):
             return {"folder": str(folder), **finished}
         with saved_traceback(folder), sigterm_handler() as sigterm:
-            prepare_folder(folder, cfg)
-            result = about | run(cfg, corpus, encoder, folder, start, sigterm)
+            if finished is None:
+                prepare_folder(folder, cfg)
+                result = about | run(cfg, corpus, encoder, folder, start, sigterm)
+            else:
+                result = score_test(cfg, corpus, encoder, folder, finished, sigterm)
             refuse_changed_data(cfg, sources)  # another command may have finished a run meanwhile
             result = write_metrics(folder, result)
     sigterm.exit_if_requested()
@@ -121,15 +127,15 @@ def run(
         init_from(Path(start["folder"]), tagger)
     counts = count_parameters(tagger)
     log.info("%s: %s", folder, describe(counts))
-    data = CorpusModule(
-        corpus, encoder, instantiate(cfg.batches), seed=cfg.seed, train_batches=cfg.trainer.train_batches
-    )
+    data = corpus_module(cfg, corpus, encoder)
     epochs = EpochLog(folder)
     checkpoint = resumable_checkpoint(folder)
     with open_logger(cfg, folder, resumed=checkpoint is not None) as logger:
         monitoring = monitoring_callbacks(cfg, folder, epochs, logger)
         trainer, best_epoch, predictions = fit(cfg, folder, tagger, data, monitoring, sigterm, checkpoint)
-        scores = {"best_epoch": best_epoch} | score(trainer, tagger, data, predictions, folder, sigterm)
+        splits = ("dev", "test") if cfg.audit.test else ("dev",)
+        scores = {"best_epoch": best_epoch}
+        scores |= score(trainer, tagger, data, predictions, folder, sigterm, splits)
         if trainer.is_global_zero:
             write_tagger(folder, tagger, encoder)
         result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
@@ -140,15 +146,48 @@ def run(
     return result
 
 
-def run_as_follower(
-    cfg: DictConfig, corpus: Corpus, encoder: Encoder, folder: Path, start: dict[str, Any] | None
+def lacks_test(cfg: DictConfig, corpus: Corpus, finished: dict[str, Any]) -> bool:
+    """Whether a run was finished with audit.test=false, and its test score is asked for now."""
+    return cfg.audit.test and "test" in corpus.splits and "test" not in finished
+
+
+def score_test(
+    cfg: DictConfig,
+    corpus: Corpus,
+    encoder: Encoder,
+    folder: Path,
+    finished: dict[str, Any],
+    sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Run in a process that is not the first.
+    """Score test by the weights of a finished run, which were selected on dev without it; return the whole result."""
+    log.info("%s: scoring test, which this run was made without", folder)
+    torch.set_num_threads(cfg.runtime.threads)
+    seed_everything(cfg.seed, verbose=False)
+    tagger = build(cfg, encoder)
+    tagger.load_state_dict(read_weights(folder))
+    predictions = Predictions()
+    trainer = make_trainer(cfg, folder, [predictions])
+    data = corpus_module(cfg, corpus, encoder)
+    scores = score(trainer, tagger, data, predictions, folder, sigterm, ("test",))
+    return {name: value for name, value in finished.items() if name != artifacts.CHECKSUM} | scores
+
+
+def run_as_follower(
+    cfg: DictConfig,
+    corpus: Corpus,
+    encoder: Encoder,
+    folder: Path,
+    start: dict[str, Any] | None,
+    finished: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """Run in a process that is not the first, or score test if the run is `finished`.
 
     On SIGTERM it exits with status 0; otherwise Lightning kills the first process before it can write a checkpoint.
     """
     try:
         with sigterm_handler() as sigterm:
+            if finished is not None:
+                return score_test(cfg, corpus, encoder, folder, finished, sigterm)
             return run(cfg, corpus, encoder, folder, start, sigterm)
     except SystemExit:
         raise SystemExit(0) from None
@@ -194,12 +233,17 @@ def score(
     predictions: Predictions,
     folder: Path,
     sigterm: Sigterm,
+    splits: Sequence[str],
 ) -> dict[str, Any]:
-    """Reports on dev and test, as far as the corpus has them; the first process writes the predictions."""
+    """Reports on dev and test, as far as they are asked for and the corpus has them.
+
+    The first process writes the predictions.
+    """
     scores: dict[str, Any] = {}
-    for split, evaluate in (("dev", trainer.validate), ("test", trainer.test)):
+    for split in splits:
         if split not in data.corpus.splits:
             continue
+        evaluate = trainer.validate if split == "dev" else trainer.test
         with killing_stragglers(trainer):
             evaluate(tagger, datamodule=data, verbose=False)
         sigterm.exit_if_requested()
@@ -247,10 +291,18 @@ def init_from(folder: Path, tagger: Tagger) -> None:
     assert all(name.startswith(words) for name in missing)
 
 
+def corpus_module(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> CorpusModule:
+    limit = cfg.trainer.train_batches
+    return CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed, train_batches=limit)
+
+
 def open_logger(cfg: DictConfig, folder: Path, *, resumed: bool) -> AbstractContextManager[Logger]:
     """The config's logger in the first process, a null logger in the others."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    about = RunInfo(folder, folder.parent.name, folder.name, tags(cfg), settings, resumed)
+    sweep = settings.pop("sweep")
+    group = sweep["row"] or folder.parent.name
+    name = f"{group} seed={cfg.seed}"
+    about = RunInfo(folder, group, name, sweep["name"], tags(cfg), settings, resumed)
     return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
 
 
@@ -287,7 +339,7 @@ def write_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
 
 def finished_result(folder: Path) -> dict[str, Any] | None:
     """Result of the folder's finished run; None, with a warning, if one of its files is damaged."""
-    path = folder / METRICS
+    path = folder / METRICS_FILE
     if not path.exists():
         return None
     try:
@@ -303,8 +355,8 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
 def prepare_folder(folder: Path, cfg: DictConfig) -> None:
     """Remove partial files, set a damaged metrics.json aside, and write config.yaml."""
     remove_partial_files(folder)
-    if (folder / METRICS).exists():
-        (folder / METRICS).replace(folder / f"{METRICS}.damaged")
+    if (folder / METRICS_FILE).exists():
+        (folder / METRICS_FILE).replace(folder / f"{METRICS_FILE}.damaged")
     with atomic_write(folder / CONFIG) as part:
         OmegaConf.save(cfg, part, resolve=True)
 
@@ -312,7 +364,7 @@ def prepare_folder(folder: Path, cfg: DictConfig) -> None:
 def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """Write metrics.json with the checksums of all files: from now on the run counts, and needs no checkpoint."""
     whole = artifacts.add_checksum(result | {artifacts.FILES: artifacts.checksums(folder)})
-    write_json(folder / METRICS, whole)
+    write_json(folder / METRICS_FILE, whole)
     for name in (progress.CHECKPOINT, progress.NAME):
         (folder / name).unlink(missing_ok=True)
     return whole
@@ -324,7 +376,7 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
     `sources` are the checksums of `checksums_by_source`.
     """
     corpus = glob.escape(cfg.data.name)
-    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS}")):
+    for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS_FILE}")):
         try:
             earlier = artifacts.read(path).get("read", {})
         except artifacts.DamagedError:

@@ -1,4 +1,4 @@
-"""Shapes are checked wherever the modules name them; every test is seeded; one thread."""
+"""Setup of all tests: shape annotations are checked, every test is seeded, and torch uses one thread."""
 
 import os
 from pathlib import Path
@@ -8,6 +8,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import jaxtyping
 import pytest
 import torch
+from hypothesis import settings
+
+settings.register_profile("suite", deadline=None)  # a busy machine breaks no test
+settings.load_profile("suite")
 
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which transformers does too
@@ -33,6 +37,6 @@ def _seeded() -> None:
 @pytest.fixture(scope="session")
 def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BiLSTM-CRF with character CNNs that finds mentions in the toy language."""
-    from tiny_runs import finished  # behind the hook above
+    from tiny_runs import finished  # after the hook above
 
     return finished(tmp_path_factory.mktemp("toy_run"), "data=toy_en")

@@ -1,4 +1,4 @@
-"""Trustworthy numbers: equal to conlleval's, reproducible, chosen without looking at test, audited for leakage."""
+"""Trustworthy numbers: equal to conlleval's, reproducible, selected without test, audited for leakage."""
 
 import json
 import random

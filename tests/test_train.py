@@ -1,4 +1,4 @@
-"""A whole experiment in one process: chosen by dev alone, repeatable, loadable without executing anything."""
+"""A whole experiment in one process: selected on dev alone, reproducible, loadable without executing code."""
 
 import json
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_the_best_epoch_is_restored_not_the_last(tmp_path: Path) -> None:
 
 
 def columns(folder: Path, text: str) -> list[str]:
-    """Overrides for a corpus whose three files hold `text`."""
+    """Overrides for a corpus whose three files contain `text`."""
     files = []
     for split in ("train", "dev", "test"):
         (folder / split).write_text(text)

@@ -24,7 +24,6 @@ from ner_experiments.analysis.breakdown import (
 from ner_experiments.analysis.calibration import Calibration, of_run
 from ner_experiments.analysis.disagreements import Outcomes, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
-from ner_experiments.build import train_sentences
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.runs.archived_run import ArchivedRun, format_counts
@@ -105,6 +104,8 @@ def run_errors(run: Run) -> Errors:
     """
     if isinstance(run, ArchivedRun):
         return Errors.from_record(run.content["errors"]) if "errors" in run.content else Errors()
+    from ner_experiments.build import train_sentences  # imports Lightning, which archived runs do not need
+
     return errors_in_predictions(run.predicted(), run.metrics["task"], train_sentences(run.folder))
 
 

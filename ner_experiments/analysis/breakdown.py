@@ -17,8 +17,8 @@ from jaxtyping import Int
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import LENGTHS, Span, length_group
-from ner_experiments.metrics import f1_score
 from ner_experiments.runs.predictions import Predicted, as_field, units
+from ner_experiments.utils.f1 import f1_score
 
 TYPE, LENGTH, SEEN, FREQUENCY, SENTENCE_LENGTH = "type", "length", "seen", "frequency", "sentence length"
 

@@ -9,19 +9,19 @@ import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
-from ner_experiments.build import batches, decode_with_probabilities, load_with_corpus
-from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Span
 from ner_experiments.runs.predictions import units
-from ner_experiments.tagger import Tagger
+
+if TYPE_CHECKING:
+    from ner_experiments.data.encoder import Encoder
+    from ner_experiments.tagger import Tagger
 
 log = logging.getLogger(__name__)
 
@@ -109,6 +109,10 @@ def of_run(folder: Path) -> Calibration | None:
     None without predictions, or, with a warning, if the run or its corpus cannot be read as it was. Runs on a
     GPU if there is one.
     """
+    import torch  # slow to import, as is Lightning, and archived runs need neither
+
+    from ner_experiments.build import load_with_corpus
+
     try:
         tagger, encoder, corpus = load_with_corpus(folder)
     except (ValueError, OSError) as error:
@@ -126,15 +130,19 @@ def of_run(folder: Path) -> Calibration | None:
     )
 
 
-@torch.inference_mode()
 def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> Iterator[Scored]:
     """Yield each mention of the decoded tags with the probability that its tokens have these tags.
 
     For the CRF it is the exact marginal over the tags of all other tokens; for the softmax, the product of the
     tokens' probabilities.
     """
+    import torch  # as in `of_run`
+
+    from ner_experiments.build import batches, decode_with_probabilities
+
     for batch in batches(encoder, sentences, tagger.device):
-        of_batch = decode_with_probabilities(tagger, encoder, batch)
+        with torch.inference_mode():
+            of_batch = decode_with_probabilities(tagger, encoder, batch)
         for number, (_, mentions, probabilities) in zip(batch.sentences.tolist(), of_batch, strict=True):
             for mention, probability in zip(mentions, probabilities, strict=True):
                 yield number, mention, probability

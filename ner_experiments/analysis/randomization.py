@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Real
+from jaxtyping import Bool, Float, Int, Real, UInt8
 
 COINS_PER_CHUNK = 2_000_000
 """Bounds the memory to 16 MB for any number of sentences and draws."""
@@ -139,11 +139,21 @@ def swap_sentences(
     """Differences of the scores after a coin for each sentence swaps its counts."""
     null = np.empty(draws)
     step = max(1, COINS_PER_CHUNK // len(a))
+    differing = np.flatnonzero(
+        (a != b).any(axis=1)
+    )  # a swap of equal counts moves nothing: usually most sentences
+    gaps = b[differing] - a[differing]
     for start in range(0, draws, step):
-        coins = rng.integers(2, size=(min(step, draws - start), len(a)), dtype=np.uint8)
-        moved = coins.astype(np.float64) @ (b - a)
+        coins = toss((min(step, draws - start), len(a)), rng)
+        moved = coins[:, differing].astype(np.float64) @ gaps
         null[start : start + step] = ratio(a.sum(axis=0) + moved) - ratio(b.sum(axis=0) - moved)
     return null
+
+
+def toss(shape: tuple[int, int], rng: np.random.Generator) -> UInt8[np.ndarray, "draws sentences"]:
+    """The coins of `rng.integers(2, size=shape, dtype=np.uint8)`, each the highest bit of a random byte; faster."""
+    tossed = np.frombuffer(rng.bytes(shape[0] * shape[1]), dtype=np.uint8) >> 7
+    return tossed.reshape(shape)
 
 
 def reassign_runs(

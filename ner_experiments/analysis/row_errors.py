@@ -104,18 +104,22 @@ class Comparison:
         }
 
 
-def rows(paths: Iterable[Path]) -> list[RowErrors]:
+def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
     """Group runs into rows by identity, in order of first appearance; of runs with one seed the first is used.
 
+    runs: the label of its row by the path of each run; of an empty label the name of the run's folder is used.
     Raises ValueError for a path that is no finished run scored on test.
     """
     found: dict[str, dict[int, Run]] = {}
-    for path in paths:
+    names: dict[str, str] = {}
+    for path, label in runs.items():
         run = open_archived_run(path) if path.is_file() else open_run(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set, of which errors are")
-        found.setdefault(run.metrics["identity"], {}).setdefault(run.metrics["seed"], run)
-    return [RowErrors(next(iter(runs.values())).label, by_seed(runs.values())) for runs in found.values()]
+        identity = run.metrics["identity"]
+        names.setdefault(identity, label or run.label)
+        found.setdefault(identity, {}).setdefault(run.metrics["seed"], run)
+    return [RowErrors(names[identity], by_seed(runs.values())) for identity, runs in found.items()]
 
 
 def compared(found: Sequence[RowErrors]) -> list[Comparison]:

@@ -7,14 +7,16 @@ They generalize to new seeds on the same test set; `randomization.randomization_
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
 
-from scipy.stats import nct, t
+import scipy  # imports scipy.stats when it is first used
 
 CONFIDENCE = 0.95
+POWER = 0.8
+"""Probability of detecting a true difference that `seeds_needed` plans for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,7 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
         if pairs.sd is None:
             return Difference(pairs.mean, None, None, None, None)
         return t_test(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t")
-    first, second = summarize(a.values()), summarize(b.values())
-    gap = first.mean - second.mean
-    if first.sd is None or second.sd is None:
-        return Difference(gap, None, None, None, None)
-    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t")
+    return welch_difference(a.values(), b.values())
 
 
 def against_published(
@@ -103,7 +101,7 @@ def against_published(
 
 
 def seeds_needed(
-    sd_a: float, sd_b: float, difference: float, *, power: float = 0.8, alpha: float = 0.05
+    sd_a: float, sd_b: float, difference: float, *, power: float = POWER, alpha: float = 0.05
 ) -> int:
     """Fewest seeds per row with which Welch's two-sided test detects a true difference with probability `power`.
 
@@ -115,15 +113,49 @@ def seeds_needed(
     return 2 + bisect_left(seeds, power, key=lambda n: power_of_welch(sd_a, sd_b, difference, n, alpha))
 
 
+def welch_difference(a: Iterable[float], b: Iterable[float]) -> Difference:
+    """Difference of two rows by Welch's t (1947), which does not pair seeds. It needs two seeds in each row."""
+    first, second = summarize(a), summarize(b)
+    gap = first.mean - second.mean
+    if first.sd is None or second.sd is None:
+        return Difference(gap, None, None, None, None)
+    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t")
+
+
+def p_of_equivalence(a: Iterable[float], b: Iterable[float], margin: float) -> float | None:
+    """p of the hypothesis that the true means differ by `margin` or more: two one-sided Welch tests.
+
+    (Schuirmann 1987.) A small p shows that the difference lies within ± margin. None if a row has only one seed.
+    """
+    first, second = summarize(a), summarize(b)
+    if first.sd is None or second.sd is None:
+        return None
+    gap = abs(first.mean - second.mean)
+    error, freedom = welch(first.sd, first.n, second.sd, second.n)
+    if error == 0:
+        return float(gap >= margin)
+    return float(scipy.stats.t.sf((margin - gap) / error, freedom))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p values corrected for their number (Holm 1979), in the same order; at most 1."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    adjusted, largest = [1.0] * len(p_values), 0.0
+    for rank, number in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[number]))
+        adjusted[number] = largest
+    return adjusted
+
+
 def t_quantile(freedom: float) -> float:
     """Half-width of the interval, in standard errors."""
-    return float(t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
 def t_test(gap: float, error: float, freedom: float, test: Literal["paired t", "Welch t"]) -> Difference:
     # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; the tests compare with them elsewhere
     half = t_quantile(freedom) * error
-    p = float(2 * t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
+    p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
     return Difference(gap, gap - half, gap + half, p, test)
 
 
@@ -141,5 +173,7 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
     error, freedom = welch(sd_a, n, sd_b, n)
     if error == 0:
         return 1.0
-    critical, shift = t.isf(alpha / 2, freedom), abs(difference) / error
-    return float(nct.sf(critical, freedom, shift) + nct.cdf(-critical, freedom, shift))
+    critical, shift = scipy.stats.t.isf(alpha / 2, freedom), abs(difference) / error
+    return float(
+        scipy.stats.nct.sf(critical, freedom, shift) + scipy.stats.nct.cdf(-critical, freedom, shift)
+    )

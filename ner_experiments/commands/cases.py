@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ner_experiments.analysis.disagreements import Case, bracketed, of_runs
+from ner_experiments.tables.sweeps import named_runs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = "List the test sentences that at least one run tags correctly and one does not, shortest first."
     parser.description = text
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
-    parser.add_argument("others", type=Path, nargs="+", metavar="RUN", help="runs to compare it with")
+    text = "the folder of a finished run, or a table or sweep for all its runs; at least two runs"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=text)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    folders = [arguments.run, *arguments.others]
-    cases, total = of_runs(folders)
-    print((as_json if arguments.json else markdown)(folders, cases, total), end="")
+    runs = named_runs(arguments.runs)
+    if len(runs) < 2:
+        raise ValueError(f"expected at least two runs to compare, got {len(runs)}")
+    cases, total = of_runs([*runs])
+    print(as_json([*runs], cases, total) if arguments.json else markdown(runs, cases, total), end="")
     return 0
 
 
-def markdown(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:
-    runs = [f"{number}. `{folder}`" for number, folder in enumerate(folders, start=1)]
+def markdown(runs: Mapping[Path, str], cases: Sequence[Case], total: int) -> str:
+    """The page; `runs` has the labels of rows, or "", by folder."""
+    lines = [
+        f"{number}. `{folder}`" + (f" ({label})" if label else "")
+        for number, (folder, label) in enumerate(runs.items(), start=1)
+    ]
     parts = [
         f"# {len(cases):,} of {total:,} test sentences, tagged correctly by some runs and wrongly by others",
-        "\n".join(runs),
+        "\n".join(lines),
     ]
     return "\n\n".join([*parts, *map(block, cases)]) + "\n"
 

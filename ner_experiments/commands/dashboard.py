@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.tables import experiments, spec
+from ner_experiments.tables import experiments, sweeps
+from ner_experiments.tables.spec import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,20 +18,22 @@ XOR_PICTURE = Path("results/xor/xor.png")
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
-    table = spec.load(arguments.table)
-    print(log_xor_picture(arguments) if table.name == "xor" else save(arguments, table))
+    table, overrides = sweeps.requested([arguments.table, *arguments.overrides])
+    print(log_xor_picture(arguments) if table.name == "xor" else save(arguments, table, overrides))
     return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = (
-        "Makes the W&B workspace that compares the rows of a published table, of runs with logger=wandb: "
+        "Makes the W&B workspace that compares the rows of a published table or of a sweep, of runs with logger=wandb: "
         "what varies against F1, parameters and seconds against F1, curves, errors. Of the table xor: a run "
         "with the picture in results/."
     )
     parser.description = text
-    parser.add_argument("table", metavar="TABLE", help="a table of sweeps/")
+    parser.add_argument(
+        "table", metavar="TABLE", help="a table of sweeps/ or a recorded sweep, by its name or its overrides"
+    )
     parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made")
     parser.add_argument("--project", default="ner_experiments", help="(ner_experiments)")
     parser.add_argument("--entity", default="", help="a user or team (yourself)")
@@ -41,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def save(arguments: argparse.Namespace, table: spec.Table) -> str:
+def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) -> str:
     """Save the workspace and return a line that says where.
 
     Raises ValueError without wandb-workspaces, and if W&B refuses the workspace.
@@ -54,7 +58,7 @@ def save(arguments: argparse.Namespace, table: spec.Table) -> str:
         from ner_experiments.tables.dashboard import workspace
     except ImportError as error:
         raise ValueError("a dashboard needs wandb-workspaces: pip install -e '.[dashboard]'") from error
-    rows = experiments.experiments(table, arguments.overrides)
+    rows = experiments.experiments(table, overrides)
     if arguments.output is None and is_reachable():
         try:
             entity = arguments.entity or default_entity()
@@ -63,7 +67,8 @@ def save(arguments: argparse.Namespace, table: spec.Table) -> str:
         except Exception as error:  # whatever W&B's server and client make of it
             raise ValueError(f"W&B does not take the workspace: {error}") from error
     board = workspace(table, rows, entity=arguments.entity, project=arguments.project)
-    path = arguments.output or Path(f"{table.name}.workspace.json")
+    path = arguments.output or experiments.output_dir(overrides) / f"{table.name}.workspace.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, board._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
     return f"{path}: the workspace as W&B is sent it; where there is a key and a network it is saved on W&B"
 
@@ -86,7 +91,9 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
         )
     folder = arguments.output or Path("outputs/xor")
     folder.mkdir(parents=True, exist_ok=True)
-    with wandb(RunInfo(folder, "xor", "picture", ["xor"]), project=arguments.project, sentences=0) as logger:
+    with wandb(
+        RunInfo(folder, "xor", "picture", tags=["xor"]), project=arguments.project, sentences=0
+    ) as logger:
         logger.picture("xor", picture)
     return f"a run with {XOR_PICTURE}; where W&B cannot be reached it is kept in {folder}/wandb"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
+from ner_experiments.analysis import row_errors
 from ner_experiments.analysis.disagreements import Agreement
 from ner_experiments.analysis.row_errors import (
     Comparison,
@@ -18,6 +18,7 @@ from ner_experiments.analysis.row_errors import (
     RowErrors,
 )
 from ner_experiments.commands.cases import block
+from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.utils.text import markdown_table
 
 Grid = list[list[str]]
@@ -30,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Runs that differ only in the seed form one row; rows on the same test set are compared pairwise."
     )
     parser.description = text
-    text = "the folder of a finished run, or the file of an archived run in results/"
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help=text)
+    text = "the folder of a finished run, the file of an archived run in results/, or a table or sweep for all its runs"
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=text)
     parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
     text = "number of sentences shown that one row tags correctly more often than the other (5)"
     parser.add_argument("--sentences", type=int, default=5, metavar="N", help=text)
@@ -47,10 +48,8 @@ def output(arguments: argparse.Namespace) -> str:
     """Markdown, or JSON with --json."""
     if arguments.sentences < 0:
         raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
-    from ner_experiments.analysis.row_errors import compared, rows  # slow to import: SciPy
-
-    seed_groups = rows(arguments.runs)
-    pairs = compared(seed_groups)
+    seed_groups = row_errors.rows(named_runs(arguments.runs))
+    pairs = row_errors.compared(seed_groups)
     if not arguments.json:
         return markdown(seed_groups, pairs, arguments.sentences)
     content = {

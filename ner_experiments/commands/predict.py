@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input",
         choices=INPUTS,
         default="text",
-        help="text: split into sentences and tokens; conll: columns as in the run's corpus, with or without tags; "
-        'jsonl: {"text": ...} or {"words": [...]} per line (text)',
+        help="text: split into sentences and tokens; conll: the format of the run's corpus, such as columns, with or "
+        'without tags; jsonl: {"text": ...} or {"words": [...]} per line (text)',
     )
     parser.add_argument("--output", choices=OUTPUTS, help="(terminal on a terminal, jsonl elsewhere)")
     parser.add_argument(

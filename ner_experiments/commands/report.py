@@ -5,6 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ner_experiments.config.row_settings import as_value
+from ner_experiments.tables import spec, sweeps
+from ner_experiments.tables.experiments import output_dir
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
@@ -13,7 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "learning curves, cost and errors. For runs in their own folders it also has sentences and attention maps."
     )
     parser.description = text
-    help = "a table of sweeps/ (all), or an override of the runs, such as data=weibo"
+    help = (
+        "a table of sweeps/ or a recorded sweep (all), by its name or its overrides; or an override of the runs, "
+        "such as data=weibo"
+    )
     parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
     parser.add_argument("--output", type=Path, default=Path("report"), metavar="DIR", help="(report)")
     parser.add_argument(
@@ -32,13 +39,26 @@ def write(arguments: argparse.Namespace) -> Path:
     """Write the report; return the path of its index."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
-    from ner_experiments.report import entries  # slow to import: torch, Matplotlib
+    from ner_experiments.report import entries, search_page  # slow to import: torch, Matplotlib
     from ner_experiments.report.write import write_report
     from ner_experiments.runs.provenance import commit
 
     outputs = arguments.runs or (Path("outputs") if Path("outputs").is_dir() else None)
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item]
-    tables = entries.entries(arguments.results, outputs, names, overrides)
-    own = entries.own_entries(outputs, tables) if outputs and not names else []
-    return write_report(tables, arguments.results, arguments.output, commit(), own)[0]
+    place = [f"output_dir={as_value(str(outputs))}"] if outputs else []
+    if names:
+        tables = [sweeps.find(name, output_dir([*overrides, *place])) for name in names]
+    elif sweeps.is_sweep(overrides):
+        table, overrides = sweeps.requested(overrides, place)
+        tables = [table]
+    else:
+        recorded = [*sweeps.recorded(outputs)] if outputs else []
+        tables = [*recorded, *map(spec.load, spec.names())]
+    found = entries.entries(arguments.results, outputs, tables, overrides)
+    own = [entry for entry in found if entry.page.table.is_sweep]
+    published = [entry for entry in found if entry not in own]
+    everything = outputs if len(tables) >= len(spec.names()) else None
+    own += entries.own_entries(everything, found) if everything else []
+    searches = search_page.find(everything) if everything else []
+    return write_report(published, arguments.results, arguments.output, commit(), own, searches)[0]

@@ -144,6 +144,10 @@ def write_corpus(data: Mapping[str, Any]) -> None:
         sentences = toy.sentences(language, split, SIZES[split])
         reader = data["_target_"].rpartition(".")[2]
         path = gold_conll_path(data, split) if reader == "GoldConllFiles" else Path(data["folder"]) / file
+        if reader not in FORMATS:
+            raise ValueError(
+                f"{data['name']}: smoke writes no files for {reader}; add a writer to FORMATS in {__file__}"
+            )
         lines = FORMATS[reader](data, sentences)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")

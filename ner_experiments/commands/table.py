@@ -1,13 +1,17 @@
-"""`ner-experiments table`: a published table beside its finished runs, or the list of all tables."""
+"""`ner-experiments table`: a published table or a sweep beside its finished runs, or the list of all tables."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ner_experiments.config.row_settings import as_value
-from ner_experiments.tables import spec
+from ner_experiments.tables import experiments, spec, sweeps
+from ner_experiments.tables.results_folder import summaries
+from ner_experiments.tables.spec import Table
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -17,12 +21,10 @@ FORMATS = ("latex", "csv", "json")
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
-    if arguments.name is None:
-        if arguments.keep or arguments.format or arguments.output:
+    if not arguments.items:
+        if arguments.keep or arguments.over or arguments.format or arguments.output:
             raise ValueError("--keep, --output and formats are of one table, named first: table NAME ...")
-        for name in spec.names():
-            table = spec.load(name)
-            print(f"{name:<18} {table.title} ({table.source})")
+        print_list(Path("results"))
     elif arguments.keep is not None:
         print(f"kept in {keep(arguments)}")
     else:
@@ -32,12 +34,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    text = "A published table beside the finished runs that belong to its rows; without a name: all tables."
-    parser.description = text
-    parser.add_argument("name", nargs="?", metavar="NAME", help="a table of sweeps/")
-    parser.add_argument(
-        "overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made, such as data=weibo"
+    text = (
+        "A published table beside the finished runs that belong to its rows, or a sweep with the differences between "
+        "its rows. Without a name, lists all tables and recorded sweeps."
     )
+    parser.description = text
+    text = (
+        "a table of sweeps/ or a recorded sweep, then overrides with which its runs were made, such as data=weibo; "
+        "or the overrides of a sweep, such as model=residual layers=2,3"
+    )
+    parser.add_argument("items", nargs="*", metavar="NAME|OVERRIDE", help=text)
+    text = "collect finished runs with these overrides, which need not have been one sweep"
+    parser.add_argument("--over", action="store_true", help=text)
     output = parser.add_mutually_exclusive_group()
     for name in FORMATS:
         output.add_argument(f"--{name}", dest="format", action="store_const", const=name)
@@ -46,26 +54,80 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
 
 
-# The tables' modules import torch, for which `table` without a name does not wait.
+def print_list(results: Path) -> None:
+    """All tables and recorded sweeps, a line each; of tables with archived runs how much is measured."""
+    archived = summaries(results)
+    for table in [*map(spec.load, spec.names()), *sweeps.recorded(experiments.output_dir([]))]:
+        measured = max(
+            archived.get(table.name, []),
+            key=lambda it: (not it["settings"], bool(it["best_row"]), it["runs"]),
+            default=None,
+        )
+        state = "" if measured is None else f"; {state_of(measured)}"
+        print(f"{table.name:<24} {table.title} ({table.source}){state}")
+
+
+def state_of(summary: Mapping[str, Any]) -> str:
+    """`8 of 8 rows, 3 seeds, published best row: open`."""
+    seeds = summary["seeds"][1]
+    parts = [f"{summary['measured']} of {summary['rows']} rows", f"up to {seeds} seed{'s' * (seeds > 1)}"]
+    if summary["best_row"]:
+        parts.append(f"published best row: {summary['best_row']}")
+    return ", ".join(parts)
 
 
 def rendered(arguments: argparse.Namespace) -> str:
-    from ner_experiments.tables import render
+    """The table in the requested format; as Markdown with the places of its runs."""
+    from ner_experiments.tables import render  # slow to import: SciPy
 
-    formats = {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}
-    return formats.get(arguments.format, render.markdown)(page(arguments))
+    table, overrides = requested(arguments)
+    page = collected(table, overrides, Path("results"))
+    if arguments.format:
+        return {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}[arguments.format](page)
+    text = render.markdown(page)
+    return f"{text}\n{places(page)}\n" if page.runs else text
+
+
+def collected(table: Table, overrides: list[str], results: Path) -> Page:
+    """The table with its runs in outputs and, if it is a published one, those archived in `results`.
+
+    If no run has the requested settings and no overrides ask for them, the runs whose settings deviate least.
+    """
+    from ner_experiments.tables.scores import collect  # slow to import: SciPy
+
+    if table.is_sweep or not results.is_dir():
+        return collect(table, overrides)
+    from ner_experiments.report.entries import entries, is_measured
+
+    output = experiments.output_dir(overrides)
+    own = [item for item in overrides if experiments.root(item) != "output_dir"]
+    found = entries(results, output if output.is_dir() else None, [table], own)
+    asked = sorted(experiments.deviations(table, own)) if not table.command else []
+    exact = [it.page for it in found if sorted(it.page.deviations) == asked]
+    if exact and (exact[0].runs or exact[0].trials or own):
+        return exact[0]
+    others = sorted((it for it in found if is_measured(it)), key=lambda it: len(it.page.deviations))
+    if others and not own:
+        return others[0].page
+    return exact[0] if exact else collect(table, overrides)
+
+
+def places(page: Page) -> str:
+    """How many runs lie where."""
+    folders = Counter(str(run.folder.parents[1]) for run in page.runs)
+    return "Runs: " + ", ".join(f"{number} in {folder}" for folder, number in folders.items()) + "."
 
 
 def keep(arguments: argparse.Namespace) -> Path:
-    from ner_experiments.tables import results_folder
-
-    return results_folder.add(page(arguments), arguments.keep)
-
-
-def page(arguments: argparse.Namespace) -> Page:
+    from ner_experiments.tables import results_folder  # slow to import: SciPy
     from ner_experiments.tables.scores import collect
 
-    extra_overrides = list(arguments.overrides)
-    if arguments.output is not None:
-        extra_overrides.append(f"output_dir={as_value(arguments.output)}")
-    return collect(spec.load(arguments.name), extra_overrides)
+    return results_folder.add(collect(*requested(arguments)), arguments.keep)
+
+
+def requested(arguments: argparse.Namespace) -> tuple[Table, list[str]]:
+    return sweeps.requested(arguments.items, output_overrides(arguments), unrecorded=arguments.over)
+
+
+def output_overrides(arguments: argparse.Namespace) -> list[str]:
+    return [] if arguments.output is None else [f"output_dir={as_value(arguments.output)}"]

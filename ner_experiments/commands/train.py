@@ -11,24 +11,29 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
+from ner_experiments import __version__
 from ner_experiments.config import overrides
 from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.config.processes import is_first_process, num_processes
-from ner_experiments.launch import sweeper
+from ner_experiments.launch import search, sweeper
 
 
 def main(arguments: list[str]) -> int:
     """Checks the command line, then hands over to Hydra, which calls `run_job` or starts the sweeper."""
+    if "--version" in arguments:  # Hydra would print its own
+        print(f"ner_experiments {__version__}")
+        return 0
     options = get_args_parser().parse_args(arguments)
     try:
-        table = sweeper.table_overrides(options.overrides, sweep=options.multirun)
-        if not (table or options.help or options.hydra_help or options.cfg or options.info):
+        expanded = search.search_overrides(options.overrides, sweep=options.multirun)
+        expanded = expanded or sweeper.sweeper_overrides(options.overrides, sweep=options.multirun)
+        if not (expanded or options.help or options.hydra_help or options.cfg or options.info):
             overrides.check(options.overrides, sweep=options.multirun)
     except ValueError as error:
         print(f"{error}\nNothing was started.", file=sys.stderr)
         return 1
-    if table:
-        arguments = [*(item for item in arguments if item not in options.overrides), *table]
+    if expanded is not None:
+        arguments = [*(item for item in arguments if item not in options.overrides), *expanded]
     command, sys.argv = sys.argv, ["run.py", *arguments]
 
     def task(cfg: DictConfig) -> dict[str, Any]:

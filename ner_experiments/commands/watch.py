@@ -17,7 +17,7 @@ from rich.table import Table
 from ner_experiments.config import compose
 from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
-from ner_experiments.launch.sweeper import table_request
+from ner_experiments.launch.sweeper import sweep_settings, table_request
 from ner_experiments.runs.progress import format_range
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, sweep_statuses
 from ner_experiments.tables import experiments
@@ -32,12 +32,13 @@ DISPLAY_PRIORITY = ("running", "failed", "cut off", "done", "waiting")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "Status of the runs of a sweep: done, running, failed, cut off or waiting. Takes the arguments of "
-        "`run.py -m` (table=NAME seeds=[1,2], or model=residual layers=2,3); without arguments, shows all "
+        "`run.py -m` (table=NAME seeds=[1,2], or model=residual layers=2,3) or the name of a sweep; without, shows all "
         "runs that have a folder. Exit status 0: all are done; 1: some failed or were cut off; 2: wrong "
         "arguments; 3: some are running or waiting."
     )
     parser.description = text
-    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE")
+    parser.add_argument("overrides", nargs="*", metavar="NAME|OVERRIDE")
+    parser.add_argument("-m", "--multirun", action="store_true", help="ignored: every sweep has several runs")
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
     parser.add_argument("--once", action="store_true", help="print one table and exit")
     parser.add_argument("--json", action="store_true", help="print one JSON object and exit")
@@ -70,7 +71,7 @@ def show(arguments: argparse.Namespace) -> list[Status]:
 def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
     """Compose the sweep once; return a function that reads the status of its runs."""
 
-    overrides = list(arguments.overrides)
+    overrides = [item if "=" in item else f"table={item}" for item in arguments.overrides]
     if arguments.output is not None:
         overrides.append(f"output_dir={as_value(arguments.output)}")
     if all(item.startswith("output_dir=") for item in overrides):
@@ -93,7 +94,8 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
         runs = [PlannedRun.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
         return experiments.output_dir(extra_overrides), runs
 
-    jobs = compose.jobs(overrides)
+    _, settings = sweep_settings(overrides)
+    jobs = compose.jobs(settings)
     configs = [compose.compose(job, "watch") for job in jobs]
     runs = [PlannedRun.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
     return Path(configs[0].output_dir), runs

@@ -7,16 +7,17 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ner_experiments.config.conf import architectures
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.terminal import make_console, new_table
 from ner_experiments.utils.text import did_you_mean
-from ner_experiments.xor import experiment
 from ner_experiments.xor.certificate import Certificate, cases, certificates, render
-from ner_experiments.xor.measurement import Measurement, measure_run
-from ner_experiments.xor.picture import draw
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, ModelResult, disagreements, table_lines
+
+if TYPE_CHECKING:
+    from ner_experiments.xor.measurement import Measurement
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,12 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def run_suite(arguments: argparse.Namespace) -> int:
     """Prove, measure and train; write xor.json and the picture."""
+    from ner_experiments.xor.experiment import run_experiment  # slow to import: torch, Lightning
+    from ner_experiments.xor.picture import draw  # slow to import: Matplotlib
+
     names = requested_architectures(arguments.models)
     require_at_least_one(seeds=arguments.seeds, processes=arguments.processes)
     proofs = certificates()
-    results = experiment.run_experiment(
-        names, proofs, num_seeds=arguments.seeds, num_processes=arguments.processes
-    )
+    results = run_experiment(names, proofs, num_seeds=arguments.seeds, num_processes=arguments.processes)
     arguments.output.mkdir(parents=True, exist_ok=True)
     write_json(arguments.output / FILE, results.content)
     draw(arguments.output / PICTURE, cases(proofs), results.models)
@@ -67,13 +69,15 @@ def run_suite(arguments: argparse.Namespace) -> int:
         print(json.dumps(results.content, indent=2, ensure_ascii=False))
     else:
         print_certificates(proofs, every_proof=arguments.certificates)
-        print_models(results.models)
+        print_models(results.models, num_draws=results.content["config"]["measured"]["draws"])
         print(f"{arguments.output / PICTURE}, {FILE}; {results.content['seconds']:.0f} s")
     return 1 if impossible else 0
 
 
 def measure_one_run(arguments: argparse.Namespace) -> int:
     """Measure a trained run; write tokens.tsv."""
+    from ner_experiments.xor.measurement import measure_run  # slow to import: torch, Lightning
+
     require_at_least_one(sentences=arguments.sentences)
     measurement = measure_run(arguments.run, num_sentences=arguments.sentences)
     path = arguments.output / "tokens.tsv"
@@ -118,11 +122,12 @@ def print_certificates(proofs: Sequence[Certificate], *, every_proof: bool) -> N
     make_console(markup=False, emoji=False, highlight=False).print(table)
 
 
-def print_models(models: Mapping[str, ModelResult]) -> None:
+def print_models(models: Mapping[str, ModelResult], *, num_draws: int) -> None:
     """Print a table of the architectures, and whether training agrees with the proofs."""
     num_seeds = len(next(iter(models.values())).num_correct("softmax"))
-    draws = f"{experiment.DRAWS} draws of random weights"
-    title = f"Measured with {draws}; trained on four phrases with {num_seeds} seeds"
+    title = (
+        f"Measured with {num_draws} draws of random weights; trained on four phrases with {num_seeds} seeds"
+    )
     table = new_table(*HEADINGS, title=title)
     for line in table_lines(models):
         table.add_row(*line)

@@ -8,10 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hydra
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
-from omegaconf import DictConfig
 
 PACKAGE = Path(__file__).parent.parent
 CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
@@ -31,12 +29,6 @@ def hydra_context() -> Iterator[None]:
             yield
     finally:
         GlobalHydra.instance().hydra = running
-
-
-@cache  # most rows of tables only choose options, and their check composes exactly that
-def composed(overrides: tuple[str, ...]) -> DictConfig:
-    """Hydra's composition within `hydra_context`, unchecked. Cached: do not change what is returned."""
-    return hydra.compose(CONFIG_NAME, overrides=list(overrides))
 
 
 @cache

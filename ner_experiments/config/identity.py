@@ -11,7 +11,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir")
+NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep")
 KNOBS = ("layers", "paper")
 """They only take effect through the settings that refer to them, which are hashed."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
@@ -89,4 +89,4 @@ def kind(part: DictConfig) -> str:
 def tags(cfg: DictConfig) -> list[str]:
     """Tags of a run for loggers. The last one is shared by all runs that count for the same row of a table."""
     parts = [str(cfg.get("paper", "none")), cfg.data.name, kind(cfg.model), kind(cfg.decoder)]
-    return [*dict.fromkeys(parts), experiment(cfg)]
+    return [*dict.fromkeys(part for part in parts if part != "none"), experiment(cfg)]

@@ -12,20 +12,20 @@ from types import NoneType
 from typing import get_args, get_type_hints
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.conf import composed, groups, hydra_context, loader, options
+from ner_experiments.config.choices import chosen, is_of_hydra, parse
+from ner_experiments.config.conf import groups, hydra_context, options
 from ner_experiments.utils.text import did_you_mean
 
 DEPTH = "layers"
 """The setting that `model.num_layers` refers to; models of a fixed depth do not."""
 
-SWEEP_SETTINGS = ("table", "seeds")
-"""Not in conf/: the sweeper takes them from the command line."""
+SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
+"""The sweeper takes them from the command line; only sweep.name is in conf/ as well, for the jobs."""
 
 TYPES = {
     bool: "true or false",
@@ -56,25 +56,21 @@ def split(overrides: Sequence[str]) -> list[list[str]]:
     return batch
 
 
-def parse(overrides: Sequence[str]) -> list[Override]:
-    return OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
-
-
 def check_job(overrides: Sequence[Override]) -> None:
     own = [item for item in overrides if not is_for_hydra(item)]
     choices = [item for item in own if options(item.key_or_group)]
     for item in choices:
         check_choice(item)
-    defaults = composed(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
+    defaults = chosen(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
     for item in own:
         if item not in choices:
             check_value(item, defaults)
-        if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in OmegaConf.to_yaml(defaults):
+        if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in str(OmegaConf.to_container(defaults)):
             raise ValueError(f"{item.input_line}: no part of this experiment has layers to choose")
 
 
 def is_for_hydra(item: Override) -> bool:
-    return item.key_or_group.split(".")[0].split("/")[0] == "hydra"
+    return is_of_hydra(item.key_or_group)
 
 
 def check_choice(item: Override) -> None:

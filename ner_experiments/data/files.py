@@ -65,6 +65,10 @@ class Files(ABC):
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         """Sentences of a file in this format with or without tags; every tag is O."""
 
+    def line_of(self, sentence: Sentence, token: int) -> int:
+        """1-based line of a token, for errors. Formats without a line for each token override it."""
+        return sentence.line + token
+
     def find(self, file: str) -> list[Path]:
         """The files that an entry of `files` names; empty if there is none."""
         path = self.place / file
@@ -109,8 +113,24 @@ class Files(ABC):
         if self.task == "mentions":
             scheme = scheme_by_letters(self, splits)
             for path, sentences in chain.from_iterable(files.values()):
-                _check_tags(path, sentences, scheme)
+                self._check_tags(path, sentences, scheme)
         return splits
+
+    def _check_tags(self, path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> None:
+        """Raise ValueError at the first tag that the scheme does not have, in any context."""
+        faults = {}
+        for tag in {tag for sentence in sentences for tag in sentence.tags}:
+            try:
+                illegal_positions((tag,), scheme)
+            except ValueError as error:
+                faults[tag] = error
+        if not faults:
+            return
+        for sentence in sentences:
+            for token, tag in enumerate(sentence.tags):
+                if tag in faults:
+                    line = self.line_of(sentence, token)
+                    raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}")
 
     def checksum(self) -> str:
         """SHA-256 over the split, name and content of each file, independent of its folder."""
@@ -202,18 +222,3 @@ class GoldConllFiles(Files):
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         return read_untagged_gold_conll(path)
-
-
-def _check_tags(path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> None:
-    """Raise ValueError at the first tag that the scheme does not have, in any context."""
-    faults = {}
-    for tag in {tag for sentence in sentences for tag in sentence.tags}:
-        try:
-            illegal_positions((tag,), scheme)
-        except ValueError as error:
-            faults[tag] = error
-    if faults:
-        for sentence in sentences:
-            for line, tag in enumerate(sentence.tags, sentence.line):
-                if tag in faults:
-                    raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}")

@@ -1,6 +1,6 @@
 """Model card of an export: the model, its data and protocol, its scores, and their distribution over seeds.
 
-It is written from metrics.json and config.yaml alone, so it contains no text of the corpus.
+It is generated from metrics.json and config.yaml alone, so it contains no text of the corpus.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ def model(run: Run, cfg: Any) -> Iterator[str]:
 
 
 def class_summary(target: str) -> str:
-    """A class and the first docstring line of its module, which names the paper."""
+    """Name of a class and the first line of its module's docstring, which names the paper."""
     place = target.rpartition(".")[0]
     text = inspect.getdoc(import_module(place)) or ""
     return f"`{target}`" + (f": {text.splitlines()[0]}" if text else "")
 
 
 def files(origin: str, differences: Mapping[str, float]) -> Iterator[str]:
-    yield f"Each was read again and tried on sentences: {origin}. All their tags are the run's own."
+    yield f"Each model file was loaded and verified on sentences: {origin}. It predicts the same tags as the run."
     yield ""
     for name, difference in differences.items():
         yield f"- `{name}`: scores differ from the run's by at most {difference:.1e}"
-    yield "- `encoder.json`: how the inputs are made, and the tags by number"
+    yield "- `encoder.json`: how to compute the inputs, and the tag of each index"
 
 
 def data(about: Mapping[str, Any]) -> Iterator[str]:
@@ -87,22 +87,22 @@ def data(about: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"- {note}" for note in about["notes"])
     for name, count in about.get("leakage", {}).items():
         one, other = name.split("_in_")
-        yield f"- {count:,} sentences of {one} have the words of one of {other}"
+        yield f"- {count:,} sentences of {one} have the same words as a sentence of {other}"
 
 
 def protocol(run: Run, cfg: Any) -> Iterator[str]:
     metrics = run.metrics
     yield (
-        f"- The dev set alone chose the epoch: number {metrics['best_epoch']} of {metrics['epochs']} "
-        f"(at most {cfg.trainer.max_epochs}; it ends after {cfg.trainer.patience} without a better one)."
+        f"- The epoch was selected on the dev set alone: epoch {metrics['best_epoch']} of {metrics['epochs']} "
+        f"(at most {cfg.trainer.max_epochs}; early stopping after {cfg.trainer.patience} without improvement)."
     )
     if "test" in metrics:
         yield "- The test set was scored once, by that model."
         if cfg.audit.peek:
             yield "- It was also scored after each epoch, for the oracle-epoch gain; nothing was selected by it."
     if metrics["task"] == "mentions":
-        yield "- A mention counts if its type and both ends are right; seqeval finds the same F1."
-    yield f"- Seed {metrics['seed']}, which decides the first weights, the order of the batches and dropout."
+        yield "- A mention is correct if its type and both boundaries match; seqeval computes the same F1."
+    yield f"- Seed {metrics['seed']}, which determines the initial weights, the order of the batches and dropout."
 
 
 def scores(run: Run, scored: list[str]) -> Iterator[str]:
@@ -142,26 +142,26 @@ def commit_text(commit: str | None) -> str:
 
 def limits(metrics: Mapping[str, Any]) -> Iterator[str]:
     name = metrics["data"]["name"]
-    yield f"- It was trained and scored on {name} alone; what it does on other text was not measured."
-    yield "- It reads tokens, cut as that corpus cuts them, one sentence at a time."
-    yield "- `encoder.json` holds words of the corpus, whose licence may bind it and the weights."
-    yield "- Other machines round otherwise: where two tags score the same but for that, either may come."
+    yield f"- It was trained and scored on {name} alone; its performance on other text was not measured."
+    yield "- It expects tokens, tokenized as in that corpus, one sentence at a time."
+    yield "- `encoder.json` contains words of the corpus, whose license may apply to it and to the weights."
+    yield "- Other machines round differently: where the scores of two tags are equal up to rounding, either may win."
 
 
 def settings(cfg: Any) -> Iterator[str]:
-    yield "All that can change the result, but for the seed:"
+    yield "All settings that can change the result, except the seed:"
     yield ""
     yield f"```json\n{json.dumps(counted(cfg), indent=2)}\n```"
 
 
 def same_experiment(run: Run) -> dict[int, Run]:
-    """Seed -> the finished runs in the run's output folder with its identity, itself included.
+    """Seed -> finished run, over the runs in the same output folder with the same identity, including this one.
 
     Damaged runs are skipped.
     """
     output = run.folder.resolve().parent.parent
     same = []
-    for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS}")):
+    for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS_FILE}")):
         with suppress(artifacts.DamagedError):
             other = Run(path.parent, artifacts.read(path))
             same += [other] if other.metrics["identity"] == run.metrics["identity"] else []
@@ -169,11 +169,11 @@ def same_experiment(run: Run) -> dict[int, Run]:
 
 
 def seeds(run: Run, split: str) -> Iterator[str]:
-    """The distribution of the score, in percent, over the finished runs that differ in the seed alone."""
+    """Distribution of the score, in percent, over the finished runs that differ only in the seed."""
     runs = same_experiment(run)
     name = PRIMARY_METRIC[run.metrics["task"]][1]
     scores = {seed: 100 * float(it.metrics[split][it.primary_metric]) for seed, it in runs.items()}
-    yield f"{split} {name}, in percent, of the finished runs that differ in the seed alone:"
+    yield f"{split} {name}, in percent, of the finished runs that differ only in the seed:"
     yield ""
     yield "| seed | " + " | ".join(map(str, scores)) + " |"
     yield "|---|" + "--:|" * len(scores)
@@ -183,18 +183,18 @@ def seeds(run: Run, split: str) -> Iterator[str]:
 
 
 def seed_statistics(summary: Summary, scores: Mapping[int, float], seed: int) -> Iterator[str]:
-    """Mean, spread and interval of the scores, and the rank of this run."""
+    """Mean, standard deviation and confidence interval of the scores, and the rank of this run."""
     if summary.sd is None:
-        yield "This is the only run: how much its score owes to its seed is not known."
+        yield "This is the only run, so the variation of the score over seeds is not known."
         return
     assert summary.low is not None
     assert summary.high is not None
     above = sum(score > scores[seed] for score in scores.values())
     yield f"- mean {summary.mean:.2f}, standard deviation {summary.sd:.2f}, {summary.n} runs"
-    yield f"- {CONFIDENCE:.0%} interval of the mean (Student): {summary.low:.2f} to {summary.high:.2f}"
+    yield f"- {CONFIDENCE:.0%} confidence interval of the mean (Student's t): {summary.low:.2f} to {summary.high:.2f}"
     away = (
         f", {(scores[seed] - summary.mean) / summary.sd:+.2f} standard deviations from the mean"
         if summary.sd
         else ""
     )
-    yield f"- this run, seed {seed}: number {above + 1} of {summary.n} from above{away}"
+    yield f"- this run, seed {seed}: rank {above + 1} of {summary.n}{away}"

@@ -29,9 +29,9 @@ log = logging.getLogger(__name__)
 
 SCORED_SPLITS = ("dev", "test")
 TOLERANCE = 1e-3
-"""Largest accepted difference of a score. Rounding alone causes 1e-6 or so."""
+"""Largest accepted difference of a score. Rounding alone causes differences of about 1e-6."""
 EXAMPLE_SENTENCES = 3
-"""Sentences to trace with. There must be two at least, as torch.export would specialize on a batch of one."""
+"""Number of sentences to trace with. At least two, because torch.export would specialize on a batch of one."""
 LENGTHS = "lengths"
 NO_TENSOR = torch.empty(0)
 
@@ -54,11 +54,11 @@ class Exported:
 
 
 def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
-    """Write the export of a run. Raises ValueError or OSError if that fails or differs from the run."""
+    """Write the export of a run. Raises ValueError or OSError if that fails or the export differs from the run."""
     for each in FORMATS[format]:
         each.require()
     if output.exists():
-        raise ValueError(f"{output} is there already: take it away, or choose another folder by --output")
+        raise ValueError(f"{output} already exists: remove it, or choose another folder with --output")
     run = open_run(folder)
     artifacts.verify(folder, run.metrics)
     tagger, encoder = build.load(folder)
@@ -135,19 +135,19 @@ def repeat_first_token(x: Tensor, mask: Tensor) -> Tensor:
 
 
 def tensors(batch: Batch) -> dict[str, Tensor]:
-    """The named tensors that the exported tagger takes: `lengths`, and each input at every token."""
+    """Named tensors that the exported tagger takes: `lengths`, and each input at every token."""
     spread = {name: batch.spread(name, rows) for name, rows in batch.inputs.items()}
     return {LENGTHS: batch.lengths, **{name: x.long() for name, x in spread.items()}}
 
 
 def sentences_to_check(folder: Path, encoder: Encoder, number: int) -> CheckedSentences:
-    """`number` sentences of dev and test, completed by random ones if these are too few or have changed."""
+    """`number` sentences of dev and test, filled up with random ones if there are too few or the data has changed."""
     try:
         splits = build.corpus_of(folder).splits
         available, reason = {split: splits[split] for split in SCORED_SPLITS if split in splits}, ""
     except (ValueError, OSError) as error:
         log.warning("%s", error)
-        available, reason = {}, ", as the run's corpus is not there as it was"
+        available, reason = {}, ", because the run's corpus is missing or has changed"
     sentences: list[Sentence] = []
     parts = []
     for split, of_split in available.items():
@@ -156,7 +156,7 @@ def sentences_to_check(folder: Path, encoder: Encoder, number: int) -> CheckedSe
             parts.append(f"{len(taken):,} of {split}")
     if missing := number - len(sentences):
         sentences += random_sentences(encoder, missing)
-        parts.append(f"{missing:,} made up of its words and characters{reason}")
+        parts.append(f"{missing:,} random ones of its words and characters{reason}")
     return CheckedSentences(sentences, ", ".join(parts))
 
 
@@ -167,7 +167,7 @@ def max_difference(
     run: Callable[[Mapping[str, Tensor]], Outputs],
     name: str,
 ) -> float:
-    """The largest difference of a score. Raises ValueError if a tag differs, or a score by over `TOLERANCE`."""
+    """Largest difference of a score. Raises ValueError if a tag differs, or a score by more than `TOLERANCE`."""
     differing, differences = 0, []
     with torch.no_grad():
         for batch in build.batches(encoder, sentences):
@@ -179,7 +179,7 @@ def max_difference(
     largest = torch.stack(differences).max().item()  # propagates NaN, unlike Python's max
     if differing or not largest <= TOLERANCE:
         raise ValueError(
-            f"{name} is not equal to the run: of {len(sentences):,} sentences {differing:,} have other tags, "
-            f"and a score differs by {largest:.2g}; nothing was written"
+            f"{name} does not reproduce the run: {differing:,} of {len(sentences):,} sentences have different tags, "
+            f"and scores differ by up to {largest:.2g}; nothing was written"
         )
     return largest

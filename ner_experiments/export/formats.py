@@ -63,7 +63,7 @@ class Onnx(Format):
     def require(self) -> None:
         if missing := [name for name in EXTRA if find_spec(name) is None]:
             raise ValueError(
-                f'ONNX needs {", ".join(missing)}: pip install -e ".[export]"; --format torch needs nothing'
+                f'ONNX needs {", ".join(missing)}: pip install -e ".[export]"; --format torch needs no extra packages'
             )
 
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:

@@ -20,8 +20,8 @@ from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
 
 REFUSED = {
-    Pieces: "BERT reads windows of word pieces, which an export does not make; use the run's own folder",
-    FrozenPieces: "its vectors come from a BERT that is no part of the run",
+    Pieces: "BERT reads windows of word pieces, which an export cannot compute; use the run's folder instead",
+    FrozenPieces: "its vectors come from a BERT that is not part of the run",
 }
 WITH_IDS = (RandomWords, PretrainedWords, WordsWithCase, Characters)
 AXES = ("batch", "time", "width")
@@ -53,7 +53,7 @@ def description(encoder: Encoder, example: Mapping[str, Tensor]) -> dict[str, An
 
 
 def settings(part: Input) -> dict[str, Any]:
-    """The settings of an input, without paths of files."""
+    """Settings of an input, without file paths."""
     values = {field.name: getattr(part, field.name) for field in fields(part) if field.name not in PLACES}  # type: ignore[arg-type]
     return {name: value if np.isscalar(value) else list(value) for name, value in values.items()}
 

@@ -1,8 +1,8 @@
 """Traceable replacements of modules that loop over time or use an operator that ONNX lacks.
 
-Loops become one operator, `scan`, which torch.export and ONNX keep for any number of steps: PyTorch's own LSTM
-and GRU are unrolled by tracing, and kernels cannot be traced at all. The replacements compute the same as the
-modules up to rounding, from left to right and including padding.
+Loops become one operator, `scan`, which torch.export and ONNX support for any number of steps. Tracing would unroll
+PyTorch's own LSTM and GRU, and cannot trace the kernels at all. The replacements compute the same as the modules up
+to rounding, from left to right and including padding.
 """
 
 from collections.abc import Sequence
@@ -116,7 +116,7 @@ def carry(
 
 
 class LSTMCell(nn.Module):
-    """LSTM layers from left to right, in place of a cell of `UniRNN`: the states of the last."""
+    """LSTM layers from left to right, as a replacement for the cell of a `UniRNN`; returns the last layer's states."""
 
     def __init__(self, layers: Sequence[Weights]) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ class LSTMCell(nn.Module):
 
 
 class GRUCell(nn.Module):
-    """Layers of an `nn.GRU`, in place of a cell of `UniRNN`: the states of the last.
+    """Layers of an `nn.GRU`, as a replacement for the cell of a `UniRNN`; returns the last layer's states.
 
     r, z = sigmoid(U x_t + b + W h_{t-1} + d), n = tanh(U x_t + b + r (W h_{t-1} + d)), in the order r z n;
     h_t = (1 - z) n + z h_{t-1}.

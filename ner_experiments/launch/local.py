@@ -28,6 +28,7 @@ class LocalLauncherConfig:
     """jobs: how many run at a time; 0: one for each slot, or without GPUs one for each processor.
 
     gpus: the CUDA indices to use; by default all GPUs. A slot is `gpus_per_job` of them.
+    gpus_per_job: how many GPUs each job gets.
     minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hydra.core.utils import JobReturn, JobStatus
@@ -29,6 +29,8 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
     if rows:
         console.print(f"\n{' '.join(shared(overrides))}", markup=False, highlight=False, soft_wrap=True)
         console.print(results_table(rows))
+        for hint in hints(rows):
+            console.print(hint, markup=False, soft_wrap=True)
         for name, runs in rows.items():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
     failed = [
@@ -48,6 +50,8 @@ def show_run(result: dict[str, Any], console: Console | None = None) -> None:
     """Print the table of a single run, and its folder."""
     console = console or make_console()
     console.print(results_table({"": [result]}))
+    for hint in hints({"the run": [result]}):
+        console.print(hint, markup=False, soft_wrap=True)
     console.print(result["folder"], markup=False, soft_wrap=True)
 
 
@@ -70,6 +74,25 @@ def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
             f"{statistics.fmean(run['seconds'] for run in runs):.1f}",
         )
     return table
+
+
+def hints(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+    """A line for each row with a run whose dev score is 0, and what usually helps."""
+    lines = []
+    for name, runs in rows.items():
+        metric, score = PRIMARY_METRIC[runs[0]["task"]]
+        number = sum(run["dev"][metric] == 0 for run in runs)
+        if number:
+            which = (
+                f"dev {score} is 0"
+                if len(runs) == 1
+                else f"{number} of {len(runs)} runs have a dev {score} of 0"
+            )
+            lines.append(
+                f"{name}: {which}, as taggers have that were trained for too few steps. More epochs, smaller batches "
+                "(batches.tokens, batches.sentences) or a larger optimizer.lr usually help."
+            )
+    return lines
 
 
 def mean_and_deviation(values: Sequence[float]) -> str:

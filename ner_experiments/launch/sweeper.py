@@ -1,11 +1,11 @@
-"""`-m`: runs every job of a sweep, or what a published table still lacks, and prints one table.
+"""`-m`: runs every job of a sweep, or what a table still lacks, records the sweep, and prints its table and verdict.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +18,54 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from ner_experiments.analysis.sequential import levels
+from ner_experiments.config import compose
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import busy_folder
-from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import experiments, unfinished
+from ner_experiments.tables import spec, sweeps
+from ner_experiments.tables.experiments import experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
 
 
 @dataclass
 class TableSweeperConfig:
-    """`table` is a published one, whose unfinished runs are the jobs; no `seeds`: its own.
+    """The command line as the sweeper gets it, see `sweeper_overrides`.
 
-    `table=NAME seeds=[1,2] ...` on the command line sets all three, see `table_overrides`.
+    table: a published table or a recorded sweep, whose unfinished runs are the jobs. seeds: its own without any.
+    overrides: of the jobs of a table. name: under which a sweep is recorded; empty to name it after what varies.
+    looks: the numbers of seeds at which is decided whether more are needed; empty for a fixed number.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
     table: str = ""
     seeds: list[int] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
+    name: str = ""
+    looks: list[int] = field(default_factory=list)
 
 
 class TableSweeper(Sweeper):
-    """Launches the cartesian product of the overrides' values, or the unfinished runs of a published table.
+    """Launches the cartesian product of the overrides' values, or the unfinished runs of a table.
 
     A failed job stops no other. The command line was checked before Hydra was started, see commands/train.py.
     """
 
-    def __init__(self, table: str, seeds: Sequence[int], overrides: Sequence[str]) -> None:
+    def __init__(
+        self,
+        table: str = "",
+        seeds: Sequence[int] = (),
+        overrides: Sequence[str] = (),
+        name: str = "",
+        looks: Sequence[int] = (),
+    ) -> None:
         self.table = table
         self.seeds = list(seeds)
         self.extra_overrides = list(overrides)
+        self.name = name
+        self.looks = tuple(looks)
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         self.hydra_context, self.config = hydra_context, config
@@ -59,92 +74,183 @@ class TableSweeper(Sweeper):
         )
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
-        results = self.launch_table() if self.table else self.launch(split(arguments))
-        failed = summary.show(results) if results else 0
+        assert self.config is not None
         if self.table:
-            self.show_table()
+            table = sweeps.find(self.table, output_dir(self.extra_overrides))
+            extra_overrides, jobs = self.extra_overrides, None
+        else:
+            jobs = split(arguments)
+            extra_overrides = [item for item in arguments if sweeps.is_place(item)]
+            table = sweeps.of_jobs(jobs, self.name, arguments, looks=self.looks)
+            table = sweeps.record(table, Path(self.config.output_dir))
+        if self.looks:
+            results = self.launch_looks(replace(table, looks=self.looks), extra_overrides)
+        elif jobs is None:
+            results = self.launch_table(table)
+        else:
+            results = self.launch(jobs, names(table, jobs, extra_overrides))
+        failed = summary.show(results) if results else 0
+        self.show_table(table, extra_overrides)
         if failed:
             sys.exit(1)
         return results
 
-    def launch_table(self) -> Sequence[JobReturn]:
-        jobs, finished = unfinished(spec.load(self.table), self.extra_overrides, self.seeds)
-        print(f"{self.table}: {len(jobs)} runs to do, {finished} are finished", flush=True)
-        return self.launch(jobs) if jobs else []
+    def launch_table(self, table: Table) -> Sequence[JobReturn]:
+        jobs, finished = unfinished(table, self.extra_overrides, self.seeds)
+        print(f"{table.name}: {len(jobs)} runs to do, {finished} are finished", flush=True)
+        return self.launch(jobs, names(table, jobs, self.extra_overrides)) if jobs else []
 
-    def launch(self, jobs: list[list[str]]) -> Sequence[JobReturn]:
-        """Runs all jobs; those that another command is working on are tried again when it has left them."""
+    def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> Sequence[JobReturn]:
+        """Adds seeds, look by look, to the rows that are not decided; see tables/looks.py."""
+        from ner_experiments.tables import looks, scores  # slow to import: NumPy
+
+        by_label = {it.row.label: it.overrides for it in experiments(table, extra_overrides)}
+        results: list[JobReturn] = []
+        seen = 0
+        while True:
+            decision = looks.decide(scores.collect(table, extra_overrides), self.looks, table.seeds[0])
+            for line in decision.history[seen:]:
+                print(line, flush=True)
+            seen = len(decision.history)
+            jobs = jobs_of(decision.to_run, by_label)
+            if not jobs:
+                return results
+            print(f"{table.name}: {len(jobs)} runs to do", flush=True)
+            returned = self.launch(jobs, names(table, jobs, extra_overrides))
+            results += returned
+            if any(job.status.name != "COMPLETED" for job in returned):
+                return results
+
+    def launch(self, jobs: list[list[str]], names: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
+        """Runs all jobs; those that another command is working on are tried again when it has left them.
+
+        names: for each job the overrides that name it for loggers; its outcome is returned without them.
+        """
         assert self.launcher is not None
-        results = list(self.launcher.launch(jobs, initial_job_idx=0))
+        named = [[*job, *name] for job, name in zip(jobs, names, strict=True)]
+        results = list(self.launcher.launch(named, initial_job_idx=0))
         while elsewhere := {
             number: folder for number, job in enumerate(results) if (folder := busy_folder(job))
         }:
             print(f"{len(elsewhere)} runs are being made by another command; waiting for them", flush=True)
             free = locks.wait_for_one(list(map(Path, elsewhere.values())))
             again = [number for number, folder in elsewhere.items() if Path(folder) in free]
-            returned = self.launcher.launch([jobs[number] for number in again], initial_job_idx=len(jobs))
+            returned = self.launcher.launch([named[number] for number in again], initial_job_idx=len(jobs))
             for number, job in zip(again, returned, strict=True):
                 results[number] = job
+        for result, overrides in zip(results, jobs, strict=True):
+            result.overrides = overrides
         return results
 
-    def show_table(self) -> None:
+    def show_table(self, table: Table, extra_overrides: Sequence[str]) -> None:
         from ner_experiments.tables import render, scores  # slow to import: SciPy
 
-        print(f"\n{render.markdown(scores.collect(spec.load(self.table), self.extra_overrides))}")
+        page = scores.collect(table, extra_overrides)
+        if self.table:
+            print(f"\n{render.markdown(page)}")
+        elif page.runs:
+            print(f"\n{render.answer(page)}\n")
+            print(
+                f"Recorded as {table.name}: see `ner-experiments table {table.name}`, or report {table.name}"
+            )
 
 
-def table_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
-    """`table=NAME seeds=[1,2] ...` as settings of `TableSweeper`; None where no table is named.
+def names(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]) -> list[list[str]]:
+    """For each job, the overrides that say which sweep and which of its rows it belongs to."""
+    labels = sweeps.rows_of(table, jobs, extra_overrides)
+    return [[f"sweep.name={table.name}", f"sweep.row={as_value(label)}"] for label in labels]
 
-    Hydra itself would check the other overrides against conf/ alone, without those of the rows. Composes every
-    row. ValueError for an invalid table, row or override.
+
+def jobs_of(to_run: Mapping[str, Sequence[int]], overrides: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    return [[*overrides[label], f"seed={seed}"] for label, seeds in to_run.items() for seed in seeds]
+
+
+def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
+    """The command line with `table=`, `seeds=` and `sweep.*` as settings of `TableSweeper`; None if it has none.
+
+    Hydra itself would check the other overrides of a table against conf/ alone, without those of the rows. Composes
+    every row of a table, and every job of a sweep. ValueError for an invalid table, row, override or setting.
     """
-    if (request := table_request(overrides)) is None:
-        return None
+    if (request := table_request(overrides)) is not None:
+        if not sweep:
+            name = f"table={request.table.name}"
+            raise ValueError(f"{name} is a sweep: add -m, as in `python run.py -m {name}`")
+        experiments(request.table, request.extra_overrides)
+        return [
+            f"hydra.sweeper.table={request.table.name}",
+            *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
+            *([f"hydra.sweeper.looks={request.looks}"] if request.looks else []),
+            f"hydra.sweeper.overrides=[{','.join(map(as_value, request.extra_overrides))}]",
+            *request.hydra_overrides,
+        ]
+    own, others = sweep_settings(overrides)
     if not sweep:
-        name = f"table={request.table.name}"
-        raise ValueError(f"{name} is a sweep: add -m, as in `python run.py -m {name}`")
-    experiments(request.table, request.extra_overrides)
+        if own:
+            raise ValueError(f"{next(iter(own.values()))} goes with a sweep: add -m")
+        return None
+    if any(item.partition("=")[0] == "hydra/sweeper" for item in others):
+        return None  # another sweeper, which has settings of its own
+    items = [item for item in others if not is_for_hydra(parse([item])[0])]
+    jobs = compose.jobs(items)
+    name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
+    table = sweeps.of_jobs(jobs, name, items)
+    sweeps.named(table, output_dir(items))
     return [
-        f"hydra.sweeper.table={request.table.name}",
-        *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
-        f"hydra.sweeper.overrides=[{','.join(map(as_value, request.extra_overrides))}]",
-        *request.hydra_overrides,
+        *others,
+        *([f"hydra.sweeper.name={name}"] if name else []),
+        *([f"hydra.sweeper.looks={looks}"] if looks else []),
     ]
 
 
 @dataclass(frozen=True)
 class TableRequest:
-    """`table=NAME seeds=[1,2] ...` of a command line. seeds: empty for the table's own."""
+    """`table=NAME seeds=[1,2] ...` of a command line. seeds: empty for the table's own. looks: empty for none."""
 
     table: Table
     seeds: list[int]
+    looks: list[int]
     extra_overrides: list[str]
     hydra_overrides: list[str]
 
 
 def table_request(overrides: Sequence[str]) -> TableRequest | None:
-    """The table that a command line asks for; None where it names none.
+    """The table or recorded sweep that a command line asks for; None where it names none.
 
     ValueError for an unknown table, and for seeds and overrides that a table cannot have.
     """
-    own = {key: item for item in overrides for key in SWEEP_SETTINGS if item.startswith(f"{key}=")}
+    own, rest = sweep_settings(overrides)
     if "table" not in own:
-        if own:
+        if "seeds" in own:
             raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
         return None
-    others = parse([item for item in overrides if item not in own.values()])
+    if "sweep.name" in own:
+        raise ValueError(f"{own['sweep.name']}: a table has its name already")
+    others = parse(rest)
     for item in others:
         if item.key_or_group == "seed":
             raise ValueError(f"{item.input_line}: a table takes its seeds as a list: seeds=[1,2,3]")
         if item.is_sweep_override():
             raise ValueError(f"{item.input_line}: a table's rows are the sweep; here a setting has one value")
+    extra_overrides = [str(item.input_line) for item in others if not is_for_hydra(item)]
+    if "sweep.looks" in own and "seeds" in own:
+        raise ValueError(f"{own['seeds']}: {own['sweep.looks']} says how many seeds there are")
     return TableRequest(
-        spec.load(own["table"].partition("=")[2]),
+        sweeps.find(value(own, "table"), output_dir(extra_overrides)),
         parse_seeds(own["seeds"]) if "seeds" in own else [],
-        [str(item.input_line) for item in others if not is_for_hydra(item)],
+        parse_looks(own.get("sweep.looks")),
+        extra_overrides,
         [str(item.input_line) for item in others if is_for_hydra(item)],
     )
+
+
+def sweep_settings(overrides: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """The overrides that are for the sweeper, by their keys, and the others."""
+    own = {key: item for item in overrides for key in SWEEP_SETTINGS if item.startswith(f"{key}=")}
+    return own, [item for item in overrides if item not in own.values()]
+
+
+def value(own: Mapping[str, str], key: str) -> str:
+    return own.get(key, "").partition("=")[2]
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
@@ -163,3 +269,17 @@ def parse_seeds(override: str) -> list[int]:
             f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"
         )
     return [*seeds]
+
+
+def parse_looks(override: str | None, others: Sequence[str] = ()) -> list[int]:
+    """The looks; empty without an override. ValueError if they are not ascending, or if the seed varies as well."""
+    if override is None:
+        return []
+    (item,) = parse([override])
+    looks: Any = item.value()
+    if not spec.list_of(spec.is_count)(looks):
+        raise ValueError(f"{override}: expected a list of numbers of seeds, such as sweep.looks=[3,5,8]")
+    levels(looks, alpha=0.05)
+    if seed := next((item for item in others if item.startswith("seed=") and "," in item), None):
+        raise ValueError(f"{seed}: {override} says how many seeds there are")
+    return [*looks]

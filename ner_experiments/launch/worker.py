@@ -75,7 +75,7 @@ def job_return(outcome: Path, overrides: Sequence[str], status: int) -> JobRetur
         if "result" in content:
             return completed(overrides, content["result"])
         return failed(overrides, content["failed"])
-    if status == 143:
+    if status in (130, 143):
         return failed(overrides, "stopped; it continues when the command is repeated")
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     memory = ", perhaps for want of memory" if status == -signal.SIGKILL else ""

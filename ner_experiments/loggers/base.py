@@ -25,13 +25,15 @@ Rows = Iterable[Sequence[str | float]]
 class RunInfo:
     """Description of a run at its start.
 
-    group: name of the experiment, shared by its seeds. name: name of the seed. tags: see identity.py. config: the
-    content of config.yaml. resumed: whether the run resumes from a checkpoint; its earlier epochs are logged again.
+    group: name of the experiment, shared by its seeds: what varies in a sweep, else the folder. name: the group and the
+    seed. sweep: name of the sweep, or empty. tags: see identity.py. config: the content of config.yaml. resumed:
+    whether the run resumes from a checkpoint; its earlier epochs are logged again.
     """
 
     folder: Path
     group: str
     name: str
+    sweep: str = ""
     tags: Sequence[str] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     resumed: bool = False

@@ -1,4 +1,4 @@
-"""Weights & Biases: one run per job, and a group of all seeds of an experiment.
+"""Weights & Biases: one run per job, a group for the seeds of an experiment, and the sweep as job type.
 
 Without an account or a network, the run is kept in its folder, and `wandb sync` uploads it later. W&B gets the
 settings, the scores, and the number of sentences in `logger.sentences`. It does not get what it would collect by
@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
@@ -65,11 +66,20 @@ class WandbLogger:
         self.run.log({name: Table(columns=list(columns), data=data), "epoch": self.epoch})
 
     def close(self, *, failed: bool) -> None:
-        """Finish the W&B run; otherwise the next job of the sweep would log to it."""
+        """Finish the W&B run; otherwise the next job of the sweep would log to it.
+
+        Tables that were uploaded leave the staging folder; `wandb sync` needs those of an offline run.
+        """
         try:
             self.run.finish(exit_code=int(failed))
         finally:
+            staging = Path(os.environ[STAGING])
             restore_staging(self.staging)
+        if self.run.offline:
+            log.info("W&B: kept offline; `wandb sync %s` uploads it", Path(self.run.dir).parent)
+        else:
+            shutil.rmtree(staging, ignore_errors=True)
+            log.info("W&B: %s", self.run.url)
 
 
 def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
@@ -84,7 +94,7 @@ def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
     set_aside(folder)
     arguments = {
         **{"project": project, "dir": about.folder, "id": own_id(folder), "group": about.group},
-        **{"job_type": about.name, "name": f"{about.group} {about.name}", "tags": about.tags},
+        **{"job_type": about.sweep or None, "name": about.name, "tags": about.tags},
         "config": dict(about.config),
     }
     before = os.environ.get(STAGING)
@@ -116,6 +126,7 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
     import wandb as client
 
     settings = client.Settings(
+        silent=True,
         init_timeout=BEGIN,
         finish_timeout=END,
         x_disable_meta=True,
@@ -130,8 +141,6 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
         except client.Error as error:
             log.warning("W&B refuses the run (%s)", error)
             mode = "offline"
-    if mode == "offline":
-        log.info("the run is kept offline; `wandb sync` uploads it later")
     return client.init(mode=mode, settings=settings, **arguments)
 
 

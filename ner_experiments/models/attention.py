@@ -39,9 +39,9 @@ class SelfAttention(nn.Module):
     def forward(
         self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> tuple[Float[Tensor, "batch time out"], Float[Tensor, "batch heads time time"]]:
-        """C^1 || ... || C^m, and alpha[b, i, t, s], the attention of t to s in head i: 0 where s is padding.
+        """C^1 || ... || C^m, and alpha, where alpha[b, i, t, s] is the attention of token t to token s in head i.
 
-        Undefined where t is padding.
+        alpha is 0 where s is padding, and undefined where t is padding.
         """
         query, key, value = self._heads(h)
         weights = self._weights(query, key, lengths)
@@ -50,7 +50,7 @@ class SelfAttention(nn.Module):
     def contexts(
         self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        """First result of `forward`, from a few rows of alpha at a time, with memory linear in the number of tokens."""
+        """First result of `forward`, from a few rows of alpha at a time: memory is linear in the length."""
         query, key, value = self._heads(h)
         rows = max(1, LONG**2 // h.shape[1])
         parts = [self._weights(part, key, lengths) @ value for part in torch.split(query, rows, 2)]
@@ -73,8 +73,8 @@ class SelfAttention(nn.Module):
 class AttBiLSTM(nn.Module):
     """H || C^1 || ... || C^m: the states of `BaselineBiLSTM` and the contexts of each attention head.
 
-    A forward hook on `attention` receives its weights, the heat maps of figure 2, except for sentences of more than
-    `LONG` tokens without gradients: their weights are never in memory at once.
+    A forward hook on `attention` receives the attention weights, which are the heat maps of figure 2. The hook is not
+    called for sentences of more than `LONG` tokens without gradients, whose weights are never in memory at once.
     """
 
     def __init__(

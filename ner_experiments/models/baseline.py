@@ -12,9 +12,9 @@ from ner_experiments.modules.variational_lstm import VariationalLSTMs
 class BaselineBiLSTM(nn.Module):
     """H = LSTM^2(LSTM^1(X)) || LSTM^4(LSTM^3(X)): independent forward and backward stacks.
 
-    The scores of a token are therefore the sum of a term of its past and a term of its future, and no weights can tag
-    an XOR of the two (section 3.3). Variational dropout is on the input and on the recurrent state of every LSTM, and
-    on H.
+    The scores of a token are therefore the sum of a term that depends on its past and a term that depends on its
+    future, and no weights can represent an XOR of the two (section 3.3). Variational dropout is on the input and on the
+    recurrent state of every LSTM, and on H.
     """
 
     def __init__(self, *, input_size: int, num_layers: int, hidden_size: int, dropout: float):

@@ -9,19 +9,19 @@ from torch import Tensor, cat, is_grad_enabled, nn, no_grad, split
 Windows = tuple[Int[Tensor, "windows length"], Bool[Tensor, "windows length"]]
 """Piece ids, and a mask that is True for real pieces."""
 MAX_PIECES = 16_384
-"""Maximum number of pieces per call without gradients: a sentence may have any number."""
+"""Maximum number of pieces per call without gradients. Sentences may be of any length, so this bounds the memory."""
 
 
 class Bert(nn.Module):
-    """Last layer of BERT at every piece, with windows concatenated: rows = windows * length.
+    """Hidden states of BERT's last layer, one row per piece: rows = windows * length.
 
-    Yang & Xu (2020), section IV. Dropout is that of the model's configuration.
+    Yang & Xu (2020), section IV. The dropout rates are those of the model's configuration.
     """
 
     def __init__(self, *, bert: nn.Module, dim: int):
         super().__init__()
         self.output_size = dim
-        self.bert = bert.train()  # transformers returns models in eval mode, and Lightning changes no mode
+        self.bert = bert.train()  # transformers returns models in eval mode, and Lightning leaves modes alone
 
     def forward(self, windows: Windows) -> Float[Tensor, "rows size"]:
         pieces, mask = windows

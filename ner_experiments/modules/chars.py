@@ -19,7 +19,7 @@ PADDING = 0
 
 
 def char_embedding(num_chars: int, dim: int) -> nn.Embedding:
-    """Trained vectors, initialized by `uniform_vectors`; that of padding stays 0."""
+    """Embedding initialized by `uniform_vectors`, with a constant zero vector for padding."""
     vectors = uniform_vectors(num_chars, dim)
     embedding = nn.Embedding(num_chars, dim, padding_idx=PADDING)
     with torch.no_grad():
@@ -46,9 +46,9 @@ def convolution(dim: int, num_filters: int, width: int) -> nn.Conv1d:
 class CharCNN(nn.Module):
     """Convolutions over the embedded characters, no non-linearity, max over time (Ma & Hovy 2016, 2.1, 3.1).
 
-    `num_filters` per width; the vector concatenates the widths in order. The windows of a form are those it has
-    without batch padding, with width // 2 zeros at either end: one per character, plus one if the width is even.
-    Windows in the batch padding are masked. `dropout` is on the embeddings.
+    There are `num_filters` filters per width; the vector concatenates the widths in order. A form is padded with
+    width // 2 zeros at either end. It has one window per character, plus one if the width is even; windows in the
+    batch padding are masked. `dropout` is applied to the embeddings.
     """
 
     def __init__(self, *, num_chars: int, dim: int, num_filters: int, widths: Sequence[int], dropout: float):
@@ -56,7 +56,7 @@ class CharCNN(nn.Module):
         check_sizes(num_filters=num_filters)
         check_rates(dropout=dropout)
         if not widths or min(widths) < 1:
-            raise ValueError(f"widths must be one or more numbers from 1 on, got {list(widths)}")
+            raise ValueError(f"widths must be one or more numbers of at least 1, got {list(widths)}")
         self.output_size = num_filters * len(widths)
         self.embedding = char_embedding(num_chars, dim)
         self.dropout = Dropout(dropout)
@@ -76,7 +76,7 @@ class CharCNN(nn.Module):
 
 
 class LastState(nn.Module):
-    """Last state of each direction: at the last and at the first character (Lample et al. 2016)."""
+    """Final state of each direction, at the last and at the first character (Lample et al. 2016)."""
 
     def forward(
         self, states: Float[Tensor, "forms length size"], lengths: Int[Tensor, " forms"]

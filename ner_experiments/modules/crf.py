@@ -28,8 +28,8 @@ class CRF(nn.Module):
     initialized uniformly in [-0.1, 0.1].
 
     With `constrained`, tag sequences that `allowed` does not permit have probability 0 in the loss, in decoding and in
-    the marginals. Gold tags must then be permitted. The loss does not check this, which would make a GPU sync; it is
-    about 1e30 for forbidden gold tags.
+    the marginals. Gold tags must then be permitted. The loss does not check this, because the check would synchronize
+    with the GPU. For forbidden gold tags it is about 1e30.
 
     Implements `decoding.Decoder`.
     """
@@ -72,7 +72,7 @@ class CRF(nn.Module):
         return span_probabilities(scores, tags, mask, spans, self.constrained_transitions(scores.dtype))
 
     def constrained_transitions(self, dtype: torch.dtype) -> Transitions:
-        """The transitions in this type, with the hard constraints if there are any."""
+        """Transitions in `dtype`, with the hard constraints applied if there are any."""
         transitions = Transitions(self.start, self.transitions, self.end)
         if transitions.start.dtype != dtype:
             transitions = Transitions(*(part.to(dtype) for part in transitions))

@@ -23,11 +23,11 @@ FORBIDDEN = -1e30
 class Decoder(Protocol):
     """A decoder: `crf.CRF` or `softmax.Softmax`.
 
-    Scores and tags may hold anything at padding. Decoders compute in float32 or float64, under autocast too.
+    Scores and tags may have any value at padding. Decoders compute in float32 or float64, under autocast too.
     """
 
     def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
-        """Negative log-likelihood of the tags; its reduction is the decoder's."""
+        """Negative log-likelihood of the tags. Each decoder defines its own reduction over the batch."""
         ...
 
     def decode(self, scores: Scores, mask: Mask) -> Tags:
@@ -47,7 +47,10 @@ class Decoder(Protocol):
 
 @runtime_checkable
 class Allowed(Protocol):
-    """Transitions that a tag scheme permits: tag i first, tag j after tag i (`pairs[i][j]`), tag i last."""
+    """Transitions that a tag scheme permits.
+
+    `start[i]`: tag i may be first. `pairs[i][j]`: tag j may follow tag i. `end[i]`: tag i may be last.
+    """
 
     @property
     def start(self) -> Sequence[bool] | Tensor: ...
@@ -84,7 +87,7 @@ class HardConstraints(nn.Module):
             permitted = torch.as_tensor(getattr(allowed, name), dtype=torch.bool)
             if permitted.shape != shape:
                 raise ValueError(
-                    f"allowed.{name} must have the shape {shape} of num_tags, got {tuple(permitted.shape)}"
+                    f"allowed.{name} must have shape {shape} for {num_tags} tags, got {tuple(permitted.shape)}"
                 )
             self.register_buffer(name, ~permitted, persistent=False)
 
@@ -99,7 +102,7 @@ class HardConstraints(nn.Module):
 def viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
     """Tags with the largest sum of scores and transitions, 0 at padding.
 
-    Among equally good sequences, the one with the lowest last tag, then the lowest second to last, and so on.
+    Ties are broken in favor of the lowest last tag, then of the lowest second-to-last tag, and so on.
     """
     if cpu.supports_crf(scores):
         return cpu.viterbi(scores, mask, *transitions)
@@ -112,7 +115,7 @@ def viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
 def plain_viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
     """`viterbi` in PyTorch, without back-pointers: the backward pass repeats the argmax along the path only."""
     scores = center(scores, mask)
-    # Batch last is twice as fast on a CPU, and maxima without indices four times.
+    # On a CPU, the batch as last dimension is twice as fast, and maxima without indices are four times as fast.
     by_token = scores.permute(1, 2, 0).contiguous().unbind(0)
     real = mask.t().unbind(0)
     best = [transitions.start.unsqueeze(1) + by_token[0]]
@@ -128,11 +131,11 @@ def plain_viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
 
 
 def check_inputs(scores: Tensor, *, num_tags: int, mask: Tensor, tags: Tensor | None = None) -> None:
-    """Raise ValueError for shapes that would broadcast to a wrong result. Reads no values, so a GPU need not sync."""
+    """Raise ValueError for shapes that would broadcast to a wrong result. Reads no values, to avoid a GPU sync."""
     shape = scores.shape
     if len(shape) != 3 or shape[2] != num_tags or 0 in shape:
         raise ValueError(
-            f"scores must have shape [batch, time, {num_tags}], with a sentence and a token at least,"
+            f"scores must have shape [batch, time, {num_tags}], with at least one sentence and one token,"
             f" got {tuple(shape)}"
         )
     if mask.dtype != torch.bool:
@@ -157,4 +160,5 @@ def center(scores: Scores, mask: Mask) -> Scores:
 
 
 def at_least_float32(scores: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """Scores, converted to float32 if their type is narrower."""
     return scores if scores.element_size() >= 4 else scores.float()

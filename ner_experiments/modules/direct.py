@@ -10,8 +10,8 @@ from ner_experiments.modules.checks import check_sizes
 class SparseScores(nn.Module):
     """Tag scores of a row: the sum of the weights of its features. All weights start at 0.
 
-    Features are numbered from 1; 0 is no feature. With `sparse` the gradient has rows for the features of the batch
-    only, so that a step of SGD does not visit all weights. The result is the same, but Adam, weight decay and gradient
+    Feature ids start at 1; id 0 is padding. With `sparse`, the gradient has rows only for the features of the batch,
+    so that a step of SGD does not visit all weights. The result is the same, but Adam, weight decay and gradient
     clipping do not support such gradients (torch 2.13).
     """
 

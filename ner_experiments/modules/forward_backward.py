@@ -47,14 +47,14 @@ def span_probabilities(
 ) -> Float[Tensor, " spans"]:
     """p(y_s = tags_s, ..., y_e = tags_e | scores) for each span from s to e.
 
-    From right to left y is a Markov chain. With a_i(j) the log of the sum of exp(score) over all tag sequences of the
-    tokens before i, given y_i = j,
+    Read from right to left, y is a Markov chain. Let a_i(j) be the log of the sum of exp(score) over all tag sequences
+    of the tokens before i, given y_i = j. Then
 
         p(y_i = j | y_{i+1} = k) = exp(a_i(j) + A[j, k] + f[i+1, k] - a_{i+1}(k)),
         p(y_s, ..., y_e) = p(y_e) prod_{i=s..e-1} p(y_i | y_{i+1}).
 
-    The product of the tokens' marginals would treat the tags as independent. The sums a are float64: in float32, those
-    of a long sentence differ by less than their rounding.
+    The product of the tokens' marginals would treat the tags as independent. The a_i are computed in float64, because
+    in a long sentence they differ by less than the rounding error of float32.
     """
     sentence, _, end = spans.unbind(1)
     last = marginals(scores, mask, transitions)[sentence, end - 1, tags[sentence, end - 1]]
@@ -70,7 +70,7 @@ def needs_gradient(scores: Tensor, transitions: Transitions) -> bool:
 
 
 class _NumbaLikelihood(torch.autograd.Function):
-    """The mean loss; its gradient is computed along with it."""
+    """Mean loss, whose gradient is computed in the forward pass."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ class _NumbaLikelihood(torch.autograd.Function):
 
 
 class _TritonLikelihood(torch.autograd.Function):
-    """The mean loss. Its gradient is computed in `backward`, scaled by the upstream gradient without a device sync."""
+    """Mean loss, whose gradient is computed in `backward`, scaled by the upstream gradient without a device sync."""
 
     @staticmethod
     def forward(ctx: Any, *inputs: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ def _differentiable_gradient(
 ) -> tuple[Tensor | None, ...]:
     """The gradient as a graph, for create_graph=True.
 
-    Differentiates by views of the inputs, since one input may be a function of another.
+    Differentiates with respect to views of the inputs, since one input may be a function of another.
     """
     scores, *others = views = [x.view_as(x) for x in (scores, *transitions)]
     loss = plain_likelihood(scores, tags, mask, Transitions(*others))
@@ -173,7 +173,7 @@ class Posterior(NamedTuple):
 def posterior(scores: Scores, mask: Mask, transitions: Transitions) -> Posterior:
     """Forward recursion in log space, then backward along the Markov chain p(y_i | y_{i+1}) that it defines.
 
-    The batch is the last dimension in between, which is twice as fast on a CPU.
+    Internally the batch is the last dimension, which is twice as fast on a CPU.
     """
     by_token = scores.permute(1, 2, 0).contiguous().unbind(0)
     real = mask.t().unbind(0)

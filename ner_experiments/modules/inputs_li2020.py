@@ -15,9 +15,9 @@ class TypedCharCNN(nn.Module):
     """Convolutions over [character ; type], no bias, no non-linearity, and the maximum over all positions.
 
     Row i of `types` is the one-hot type of character i, all False if it has none. As in the released code, words are
-    padded to `length` characters and padding is an ordinary character: its vector is trained, and its windows count in
-    the maximum. A window of width w starts at one of length - w + 1 positions. `num_filters` is per width; the vector
-    concatenates the widths in order.
+    padded to `length` characters and padding is an ordinary character: its vector is trained, and its windows take
+    part in the maximum. A window of width w starts at one of length - w + 1 positions. There are `num_filters` filters
+    per width; the vector concatenates the widths in order.
 
     Weights are Glorot-uniform and character vectors normal with standard deviation 0.1, as in the released code.
     """

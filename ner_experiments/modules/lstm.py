@@ -1,7 +1,7 @@
 """Parallel LSTM units in one or both directions, with or without peepholes: `lstm_states`.
 
-On a CPU, numba kernels over sentences without padding, or oneDNN's fused loop where that is faster; on a GPU, Triton
-kernels for small units; otherwise one batched product per time step. All are equal up to rounding.
+The states are computed on a CPU by numba kernels that skip padding, or by oneDNN's fused loop where it is faster; on a
+GPU by Triton kernels if the units are small; otherwise by one batched product per time step. All agree up to rounding.
 """
 
 from typing import NamedTuple
@@ -37,8 +37,8 @@ def lstm_states(
 ) -> Float[Tensor, "directions batch time units size"]:
     """States h, with h_0 = c_0 = 0 and h_{t-1} multiplied by the mask wherever W reads it.
 
-    x is one per direction or shared by all. A backward direction starts at each sentence's last token; its states are
-    at the positions of their tokens. States at padding are finite and undefined.
+    `x` holds one input per direction, or one that all directions share. A backward direction starts at each sentence's
+    last token; its states are stored at the positions of their tokens. States at padding are finite and undefined.
     """
     if masks is None and onednn_is_faster(x, lengths, weights):
         return onednn_states(x, lengths, weights, backwards)
@@ -69,10 +69,12 @@ def onednn_is_faster(
 
 
 def has_little_padding(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
+    """Whether the share of real tokens exceeds the threshold `token_share`."""
     return bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
 
 
 def bounds() -> Bounds:
+    """Thresholds for training if gradients are enabled, else for decoding."""
     return TRAINING if torch.is_grad_enabled() else DECODING
 
 
@@ -82,7 +84,7 @@ def onednn_states(
     weights: Weights,
     backwards: tuple[bool, ...],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """States by the function behind `nn.LSTM`, which has two biases per gate."""
+    """States computed by the function behind `nn.LSTM`, which takes two biases per gate."""
     directions, units, rows, size = weights.recurrent.shape
     x = reverse_directions(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
     no_bias, start = weights.biases.new_zeros(rows), x.new_zeros(1, len(lengths), size)
@@ -106,6 +108,7 @@ def numba_states(
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
+    """States computed by the numba kernels, from the tokens without padding."""
     _, units, _, size = weights.recurrent.shape
     tokens = Tokens(lengths, x.shape[2], backwards)
     blocks = cpu.num_blocks(units, size)
@@ -127,7 +130,7 @@ def numba_states(
 def in_blocks(
     weights: Float[Tensor, "directions units gates in"], blocks: int
 ) -> Float[Tensor, "blocks gates_of_block in"]:
-    """Rows arranged by block of units: gates i f g o, each of all units of the block."""
+    """Rows of the weights by block of units: within a block gate by gate (i f g o), each gate for all units."""
     directions, units, rows, size = weights.shape
     gates = weights.view(directions, blocks, units // blocks, 4, rows // 4, size).transpose(2, 3)
     return gates.reshape(directions * blocks, -1, size)
@@ -140,7 +143,7 @@ def padded_states(
     backwards: tuple[bool, ...],
     masks: Float[Tensor, "directions units batch size"] | None,
 ) -> Float[Tensor, "directions batch time units size"]:
-    """States from padded sentences, by Triton kernels on a GPU if the units fit, else by `recurrence`."""
+    """States computed from padded sentences, by Triton kernels on a GPU if the units fit, else by `recurrence`."""
     gates = input_gates(x, weights)
     triton = cuda.supports_lstm(gates, weights.recurrent)
     # the kernels read a second direction backward themselves

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class HasParallelUnits(Protocol):
-    """Interface that the penalty needs of a model, such as `ParallelBiLSTM`."""
+    """Interface that the penalty requires of a model, such as `ParallelBiLSTM`."""
 
     def recurrent_candidates(self) -> Float[Tensor, "directions units size"]: ...
 
@@ -17,7 +17,7 @@ class OrthogonalityPenalty:
     """weight * sum over both directions of || Phi Phi^T - I ||_F^2, where row k of Phi is unit k's vec(W_c).
 
     Zukov-Gregoric et al. (2018), eq. 1; W_c are the weights from the hidden state to the candidate of the cell update.
-    The paper does not say what its sum ranges over. Reading: the directions, each with its own Phi.
+    The paper does not say what its sum ranges over. Reading: over the two directions, each with its own Phi.
 
     The diagonal is included, so each vec(W_c) is also pulled toward norm 1. Glorot initialization gives units of size n
     a squared norm near n, hence K units an initial penalty near weight * 2 K (n - 1)^2: 1,270 for 16 x 64 and 0.01.

@@ -1,8 +1,8 @@
 """Recurrent layers over padded sentences: one direction, both directions, and stacks of either.
 
-A layer maps `(x, lengths)` to `"batch time out"` and has `output_size`. Padding follows the sentence, so a forward
-layer meets it only after the last token; for the backward direction sentences are reversed and padding stays in place.
-Outputs at padding are finite and undefined. Weights are initialized as in PyTorch, uniformly within
+A layer maps `(x, lengths)` to `"batch time out"` and has `output_size`. Padding follows the sentence, so the forward
+direction reads it only after the last token. For the backward direction, sentences are reversed and padding stays in
+place. Outputs at padding are finite and undefined. Weights are initialized as in PyTorch, uniformly within
 1 / sqrt(hidden_size).
 """
 
@@ -31,7 +31,7 @@ def run(
     *,
     backwards: bool,
 ) -> Float[Tensor, "batch time out"]:
-    """States of a cell, which reads each sentence from its last token to its first if `backwards`."""
+    """States of a cell. With `backwards`, the cell reads each sentence from its last token to its first."""
     states, _ = cell(reverse(x, lengths) if backwards else x)
     return reverse(states, lengths) if backwards else states
 
@@ -43,7 +43,7 @@ def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Flo
 
 @run.register
 def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
-    """States by oneDNN's or cuDNN's fused loop; on a CPU and with much padding, by the numba kernels."""
+    """States computed by oneDNN's or cuDNN's fused loop, or by the numba kernels on a CPU if there is much padding."""
     if not cpu.supports_lstm(x) or lstm.has_little_padding(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
     for weights in weights_of(cell):
@@ -94,7 +94,7 @@ class BiRNN(nn.Module):
 
 
 class Block(nn.Module):
-    """`rnn(before(x))`: a recurrent layer behind a token-wise module."""
+    """`rnn(before(x))`: a recurrent layer after a token-wise module."""
 
     def __init__(self, *, before: nn.Module, rnn: UniRNN | BiRNN):
         super().__init__()

@@ -28,12 +28,12 @@ class BiLSTMUnits(nn.Module):
     A gate has one bias; PyTorch's LSTM has two, of which only the sum matters.
 
     `init` initializes the n x n and the n x m matrix of each gate separately; fan-in is n or m, fan-out is n.
-    Readings: the paper speaks of a layer's parameters without naming the matrices; it does not mention biases, which
-    start at 0 here, that of the forget gate included.
+    Readings: the paper speaks of a layer's parameters without naming the matrices, and does not mention biases. Here
+    all biases start at 0, including that of the forget gate.
 
     `dropout` is variational (Gal & Ghahramani 2016): where W reads h_{t-1}, it is multiplied by a mask that is drawn
-    once per sentence, unit and direction and shared by all time steps and gates. Reading of "between the hidden
-    states"; x, c and the output are not masked.
+    once per sentence, unit and direction and shared by all time steps and gates. This is our reading of "between the
+    hidden states"; x, c and the output are not masked.
 
     Under autocast the states stay in the weights' precision.
     """
@@ -75,7 +75,7 @@ class BiLSTMUnits(nn.Module):
     def states(
         self, x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "directions batch time units size"]:
-        """States of the forward and the backward direction, from one x for both or one for each."""
+        """States of the forward and the backward direction. `x` holds one input for both, or one for each."""
         weights = self.weights()
         directions, units, _, size = weights.recurrent.shape
         masks = None

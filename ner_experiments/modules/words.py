@@ -23,10 +23,10 @@ def uniform_vectors(num: int, dim: int, bound: float | None = None) -> Float[Ten
 
 
 class SingletonReplacement(nn.Module):
-    """Replaces singletons of train by the unknown word during training, so that its vector is trained.
+    """Random replacement of singletons of train by the unknown word during training, so that its vector is trained.
 
-    Lample et al. (2016), section 4.1, with probability 0.5. Drawn once per form of the batch. Since a singleton has one
-    token in train, that is one draw per token and epoch.
+    Lample et al. (2016), section 4.1, with probability 0.5. There is one draw per form of the batch. Since a singleton
+    occurs once in train, this amounts to one draw per token and epoch.
     """
 
     singletons: Tensor
@@ -49,7 +49,7 @@ class SingletonReplacement(nn.Module):
 
 
 class RandomEmbedding(nn.Module):
-    """Vectors trained from `uniform_vectors`; that of the unknown word is trained by `SingletonReplacement`."""
+    """Trained word vectors, initialized by `uniform_vectors`; for the unknown word see `SingletonReplacement`."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class RandomEmbedding(nn.Module):
 class PretrainedEmbedding(nn.Module):
     """Pretrained vectors, and one trained vector for the unknown word.
 
-    `found` marks the rows of `vectors` that come from the file; row 0 never does, and other rows are ignored.
-    Trainable: every word has its own vector, all are tuned, and words not in the file start from `uniform_vectors`.
-    Frozen: the vectors of the file are constant but saved with the weights, and all words not in the file share the
-    vector of the unknown word.
+    `found` marks the rows of `vectors` that come from the file. Row 0 never does, and rows that are not marked are
+    ignored. If trainable, every word has its own vector, all vectors are fine-tuned, and words that are not in the file
+    start from `uniform_vectors`. If frozen, the vectors of the file are constant but saved with the weights, and all
+    words that are not in the file share the vector of the unknown word.
     """
 
     vectors: Tensor

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Literal
 
 from ner_experiments.data.columns import Line, PathOrFile, malformed, read_lines, read_text, read_untagged
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.predict.tokenize import TokenizedSentence, tokenize, tokenize_lines
-from ner_experiments.utils.text import json_object
+from ner_experiments.utils.text import check_string, check_strings, json_object
 
 InputFormat = Literal["text", "conll", "jsonl"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputReader:
-    """Reads text for a run that was trained on the corpus `source`.
+    """Reader of input text for a run that was trained on the corpus `source`.
 
     tokens: the unit that raw text is tokenized into. lines: each line of raw text is a sentence.
     required_columns: the columns that the run reads besides the words.
@@ -47,7 +47,8 @@ class InputReader:
             keys = ", ".join(f'"{name}": [...]' for name in self.required_columns)
             raise ValueError(
                 f"the run reads the columns {', '.join(self.required_columns)} besides the words, which raw text does "
-                f'not have: give it columns (conll), or JSON lines as {{"words": [...], {keys}}} (jsonl)'
+                f"not have: give it a file in the format of the run's corpus (conll), or JSON lines as "
+                f'{{"words": [...], {keys}}} (jsonl)'
             )
 
     def from_words(
@@ -55,17 +56,19 @@ class InputReader:
     ) -> TokenizedSentence:
         """A sentence from its tokens: words joined by spaces, or characters joined directly.
 
-        Raises ValueError for a word that is empty or no text, and for missing or misaligned columns.
+        Raises ValueError for a word that is empty or not a string, and for missing or misaligned columns.
         """
-        check_words("words", words)
+        check_strings("words", words)
         for name in self.required_columns:
             if name not in columns:
                 raise ValueError(
-                    f"the run reads the columns {', '.join(self.required_columns)}, and there is no {name}"
+                    f"the run reads the columns {', '.join(self.required_columns)}, but {name} is missing"
                 )
-            check_words(name, columns[name])
+            check_strings(name, columns[name])
             if len(columns[name]) != len(words):
-                raise ValueError(f"{name} must have one item a word, {len(words)}, got {len(columns[name])}")
+                raise ValueError(
+                    f"{name} must have one item per word ({len(words)}), got {len(columns[name])}"
+                )
         separator = " " if self.tokens == "words" else ""
         starts = accumulate((len(word) + len(separator) for word in words), initial=0)
         offsets = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=False))
@@ -98,28 +101,6 @@ class InputReader:
             columns = {name: record[name] for name in self.required_columns if name in record}
             return [self.from_words(record["words"], columns, number)]
         self.check_raw_text()
-        check_text("text", record["text"])
+        check_string("text", record["text"])
         sentences = tokenize(record["text"], self.tokens, lines=self.lines)
         return [replace(sentence, line=number) for sentence in sentences]
-
-
-def check_words(name: str, words: Any) -> None:
-    """Raise ValueError unless `words` is a list of non-empty texts."""
-    if not isinstance(words, list | tuple):
-        raise ValueError(f"{name} must be a list of strings")
-    for number, word in enumerate(words, 1):
-        if word == "":
-            raise ValueError(f"empty word: item {number} of {name}")
-        check_text(f"item {number} of {name}", word)
-
-
-def check_text(name: str, text: Any) -> None:
-    """Raise ValueError for a value that a UTF-8 file without NUL cannot contain."""
-    if not isinstance(text, str):
-        raise ValueError(f"{name} must be a string")
-    if "\0" in text:
-        raise ValueError(f"NUL in {name}")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"half a surrogate pair in {name}, at character {error.start + 1}") from None

@@ -86,7 +86,7 @@ def write_conll(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[
 
 
 def token_probabilities(tagged: TaggedSentence) -> list[str]:
-    """For each token the probability of its mention or tag, formatted; _ outside mentions."""
+    """Formatted probability of the mention or tag of each token; _ outside mentions."""
     if tagged.probabilities:
         return [f"{probability:.{DIGITS}f}" for probability in tagged.probabilities]
     probabilities = ["_"] * len(tagged.tags)
@@ -100,7 +100,7 @@ def token_probabilities(tagged: TaggedSentence) -> list[str]:
 
 
 def one_field(text: str) -> str:
-    """The text with white space as U+2423, so that it is one field of a column file."""
+    """The text with white space replaced by U+2423, so that it is one field of a column file."""
     return "".join("␣" if character in " \t\r\n" else character for character in text)
 
 

@@ -14,22 +14,23 @@ from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode
-from ner_experiments.predict.input import InputReader, check_text
+from ner_experiments.predict.input import InputReader
 from ner_experiments.predict.tokenize import TokenizedSentence, tokenize
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
+from ner_experiments.utils.text import check_string
 
 PARTS = (artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
 CHUNK = 16_384
-"""Number of tokens that are collected before they are tagged together."""
+"""Minimum number of tokens that are collected and then tagged together."""
 
 
 def load(
     run: Path | str, *, tokens: Tokens | None = None, lines: bool = False, device: str = "cpu"
 ) -> TextTagger:
-    """The tagger of a finished run's folder. Executes no code from the folder, and needs no corpus.
+    """Tagger of a finished run, loaded from its folder. Executes no code from the folder and needs no corpus.
 
     Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. With `lines`, each line is a
     sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run.
@@ -49,7 +50,7 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A predicted mention: `text` is document[start:end], `probability` is that of exactly this mention."""
+    """A predicted mention: `text` is document[start:end], `probability` that of exactly this span and type."""
 
     start: int
     end: int
@@ -73,9 +74,9 @@ class TaggedSentence:
 
 
 class TextTagger:
-    """Tags text with a trained model, in batches of a bounded number of tokens; a longer sentence comes alone.
+    """Tagger of text by a trained model, in batches of a bounded size; a longer sentence is a batch of its own.
 
-    The probability of a mention from token s to token e is exact. It is determined by its BIOES tags, so it
+    The probability of a mention from token s to token e is exact. Its BIOES tags determine the mention, so it
     is p(y_s = t_s, ..., y_e = t_e | x), summed over all tags of the other tokens: see the decoders'
     `span_probabilities`. It is the model's confidence, which need not be calibrated.
     """
@@ -91,20 +92,23 @@ class TextTagger:
         return list(dict.fromkeys(label[2:] for label in self.encoder.labels if label != "O"))
 
     def tag(self, text: str) -> list[TaggedSentence]:
-        """Tag the sentences of a document. Raises ValueError if the run reads columns, or for a NUL."""
+        """Tag the sentences of a document. Raises ValueError if the run reads columns or the text contains NUL."""
         self.reader.check_raw_text()
-        check_text("the text", text)
+        check_string("the text", text)
         return list(self.stream(tokenize(text, self.reader.tokens, lines=self.reader.lines)))
 
     def tag_words(self, words: Sequence[str], **columns: Sequence[str]) -> TaggedSentence:
-        """Tag a tokenized sentence, given with the columns that the run reads, such as pos=[...]."""
+        """Tag a tokenized sentence. `columns` are those that the run reads, such as pos=[...].
+
+        Raises ValueError for a sentence without words, an empty word, or a missing or misaligned column.
+        """
         if not words:
-            raise ValueError("a sentence must have a word")
+            raise ValueError("a sentence must have at least one word")
         (tagged,) = self.stream([self.reader.from_words(words, columns)])
         return tagged
 
     def stream(self, sentences: Iterable[TokenizedSentence]) -> Iterator[TaggedSentence]:
-        """Tag sentences lazily and in order, reading some `CHUNK` tokens ahead."""
+        """Tag sentences lazily and in order, reading about `CHUNK` tokens ahead."""
         chunk: list[TokenizedSentence] = []
         tokens = 0
         for sentence in sentences:
@@ -145,6 +149,7 @@ class TextTagger:
 def with_mentions(
     sentence: TokenizedSentence, spans: Sequence[Span], probabilities: Sequence[float]
 ) -> TaggedSentence:
+    """The sentence with its predicted spans as mentions."""
     mentions = []
     for (first, last, kind), probability in zip(spans, probabilities, strict=True):
         start, end = sentence.offsets[first][0], sentence.offsets[last - 1][1]

@@ -2,8 +2,8 @@
 
 English follows rules close to those of the English corpora. Words are split as in CoNLL-2003 (`do n't`, `Ann 's`,
 `U.S.`, `Mr.`, `US$ 3.50`, quotes and brackets as written), but addresses, @names, #tags and emoticons stay whole,
-as in tweets. In Chinese, as in its corpora, each character but white space is a token. Whether a sentence ends is
-decided from the tokens before and one token after.
+as in tweets. In Chinese, each character except white space is a token, as in the Chinese corpora. Whether a sentence
+ends is decided from the tokens before and one token after.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def tokenize(text: str, tokens: Tokens, *, lines: bool = False) -> Iterator[Toke
 def tokenize_lines(
     document: Iterable[str], tokens: Tokens, *, lines: bool = False
 ) -> Iterator[TokenizedSentence]:
-    """The sentences of a document, given as lines with their line ends. No token crosses a line end.
+    """The sentences of a document, which is passed as lines with their line ends. No token crosses a line end.
 
-    A blank line always ends a sentence. Any other line end is mere white space, unless `lines` makes each line
+    A blank line always ends a sentence. Any other line end is plain white space, unless `lines` makes each line
     a sentence.
     """
     find_tokens, ends = _RULES[tokens]
@@ -95,8 +95,8 @@ def _sentence(tokens: Sequence[Token]) -> TokenizedSentence:
 # English
 
 # Characters that no word contains, except where the pattern of words allows it. The pattern never backtracks, so
-# that tokenization is linear. Possessive quantifiers apply to single characters only, as those of groups are
-# broken in Python 3.11.2 (Debian 12).
+# that tokenization is linear. Possessive quantifiers apply to single characters only, because those of groups
+# are broken in Python 3.11.2 (Debian 12).
 _APART = r"""\s"“”„«»‹›()\[\]{}<>;!?…,:$£€¥%*=|~^\\`'’‘/"""
 _TOKEN = re.compile(
     rf"""
@@ -128,7 +128,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PRONOUN = "I"
-"""Before a full stop, more often a word than an initial."""
+"""Before a full stop, this is more often a word than an initial."""
 
 _STOPS = frozenset((".", "…"))
 _CLOSES = frozenset("\"'”’»)]}")
@@ -215,7 +215,7 @@ def _characters(line: str) -> Iterator[tuple[int, int]]:
 
 
 def _ends_sentence_of_characters(sentence: Sequence[Token], following: Token) -> bool:
-    """Whether the sentence ends: after a run of `。！？!?…` and the quotes and brackets that close there."""
+    """Whether the sentence ends, which it does after `。！？!?…` and the quotes and brackets that close there."""
     if following.text in _CHINESE_STOPS or (following.text in _CHINESE_CLOSES and not following.before):
         return False
     last = (token.text for token in reversed(sentence[-_LOOK_BACK:]))
@@ -226,4 +226,4 @@ _RULES = {
     "words": (words, ends_sentence),
     "characters": (_characters, _ends_sentence_of_characters),
 }
-"""Kind of tokens -> functions that find the tokens of a line and decide where sentences end."""
+"""Unit of tokenization -> functions that find the tokens of a line and decide where sentences end."""

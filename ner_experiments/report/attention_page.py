@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ner_experiments import build
-from ner_experiments.analysis.attention import AttentionMap, SplitSentence, attention, require_mentions
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run
+
+if TYPE_CHECKING:
+    from ner_experiments.analysis.attention import AttentionMap, SplitSentence
 
 MODEL = "AttBiLSTM"
 PAPER_SENTENCES = ("Dutch into English", "the White house")
@@ -41,9 +42,12 @@ class AttentionPage:
 
 def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> AttentionPage:
     """Write the page of a run. A run that cannot be read is named instead."""
+    from ner_experiments.analysis.attention import attention  # imports torch; few reports have these pages
+    from ner_experiments.build import load_with_corpus
+
     title = f"{label}, seed {run.metrics['seed']}"
     try:
-        tagger, encoder, corpus = build.load_with_corpus(run.folder)
+        tagger, encoder, corpus = load_with_corpus(run.folder)
         maps = attention(tagger, encoder, sentences_to_draw(corpus))
     except (ValueError, OSError) as error:
         return AttentionPage("", title, f"{title}: no attention maps, as {error}")
@@ -66,6 +70,8 @@ def section(pages: Sequence[AttentionPage]) -> Section:
 
 def sentences_to_draw(corpus: Corpus) -> list[SplitSentence]:
     """The paper's sentences if the corpus has them, then the first short ones with a mention."""
+    from ner_experiments.analysis.attention import require_mentions  # as in `write`
+
     short = [source for source in require_mentions(corpus) if len(source.sentence.words) <= MAX_TOKENS]
 
     def in_paper(source: SplitSentence) -> bool:

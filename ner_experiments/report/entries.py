@@ -11,12 +11,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.conf import CONF
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import as_value, varying
+from ner_experiments.report.progress import tracked
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import archived_runs
 from ner_experiments.runs.run import Run, by_seed, open_run
@@ -58,6 +60,8 @@ class Entry:
     @property
     def commands(self) -> Sequence[tuple[str, str]]:
         """Titles and commands that make its runs."""
+        if self.page.table.is_sweep:
+            return (("The command", " ".join(["python run.py -m", *self.page.table.overrides])),)
         seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in self.runs})))
         table = f"table={self.page.table.runs_of}"
         text = " ".join(["python run.py -m", table, *self.page.deviations, f"seeds=[{seeds}]"])
@@ -90,16 +94,19 @@ def file_name(override: str) -> str:
 
 
 def entries(
-    results: Path, outputs: Path | None, names: Sequence[str] = (), overrides: Sequence[str] = ()
+    results: Path, outputs: Path | None, tables: Sequence[Table], overrides: Sequence[str] = ()
 ) -> list[Entry]:
-    """All tables in the order of the papers, or those named; the paper's settings before others.
+    """The tables in their order; of each the paper's settings before others.
 
     `overrides` are those with which the runs under `outputs` were made. ValueError or OSError as `results_folder.read`.
     """
-    tables = [spec.load(name) for name in names or spec.names()]
     folders = results_folder.archive_folders(results) if results.is_dir() else []
     entries = []
-    for table in tables:
+    for table in tracked(tables, "reading table", attrgetter("name")):
+        if table.is_sweep:
+            if outputs:
+                entries.append(of_sweep(table, outputs, overrides))
+            continue
         archives = [
             folder for folder in folders if results_folder.read_table(folder)[0].name == table.runs_of
         ]
@@ -136,6 +143,12 @@ def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[
     if not corpora(table, overrides) & {path.name.partition("-")[0] for path in outputs.glob("*-*")}:
         return []
     return [of_source(table, extra_overrides, in_output_dir(), outputs.name)]
+
+
+def of_sweep(table: Table, outputs: Path, overrides: Sequence[str]) -> Entry:
+    return of_source(
+        table, [*overrides, f"output_dir={as_value(str(outputs))}"], in_output_dir(), outputs.name
+    )
 
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
@@ -225,7 +238,7 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
     """
     in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
     groups: dict[str, Group] = {}
-    for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS}")):
+    for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS_FILE}")):
         if path.parent.resolve() in in_tables:
             continue
         try:

@@ -21,12 +21,19 @@ STATES = {
     "off": "rows off",
     "deviating": "not the paper's settings",
 }
+LEAD = "Tables of four papers on named entity recognition, beside the results of runs of this suite."
 AFTER_YEAR = re.compile(r"(?<=\(\d{4}\)).*")
 NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
 
 
-def write(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry] = ()) -> None:
-    """Write the page. `own` are entries of runs that belong to no published table."""
+def write(
+    site: Site,
+    entries: Sequence[Entry],
+    results: Path,
+    own: Sequence[Entry] = (),
+    searches: Sequence[dict[str, Any]] = (),
+) -> None:
+    """Write the page. `own` are entries of runs that belong to no published table, `searches` lines of searches."""
     everything = [*entries, *own]
     runs = {(run.metrics["identity"], run.metrics["seed"]): run for entry in everything for run in entry.runs}
     tables = {entry.page.table.name for entry in entries}
@@ -38,10 +45,10 @@ def write(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Ent
         "index.html",
         "index.html",
         {
-            "heading": "Published tables and our results",
+            "heading": "Published tables and our results" if entries else "Your experiments",
+            "lead": LEAD if entries else "",
             "facts": [
-                ("tables", len(tables)),
-                ("tables with results", len(measured)),
+                *([("tables", len(tables)), ("tables with results", len(measured))] if entries else []),
                 ("finished runs", len(runs)),
                 ("hours of training", f"{hours(runs.values()):.1f}"),
             ],
@@ -49,6 +56,7 @@ def write(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Ent
             "states": list(STATES.items()),
             "lines": [index_line(entry) for entry in sorted(entries, key=is_unmeasured)],
             "own": [index_line(entry) for entry in own],
+            "searches": searches,
             "others": single_runs(results),
         },
     )

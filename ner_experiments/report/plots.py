@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,20 +13,34 @@ from matplotlib.ticker import EngFormatter, LogFormatter, LogLocator, MaxNLocato
 
 from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import PRIMARY_METRIC
+from ner_experiments.report.charts import (
+    AXIS,
+    BOTTOM,
+    COLORS,
+    RIGHT,
+    TOP,
+    LegendEntry,
+    Panel,
+    Picture,
+    labels_width,
+    legend_height,
+    limits_of,
+    line_style,
+    marker,
+    sample,
+    y_axis_width,
+)
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.plots import LOG_RATIO, MAX_LABEL, error_bars, unit_of
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.svg import (
     MARKERS,
-    MUTED,
     ROW_HEIGHT,
-    SERIES,
     Plot,
     cut,
     drawing,
     inline,
-    label_rows,
     label_width,
     legends_above,
     series_style,
@@ -35,7 +50,6 @@ MAX_BAR_LABEL = 30
 """Letters of a label before it is cut."""
 GROUP_GAP, POINT_GAP = 14, 11
 """Pixels between the points of two groups, and between the points of one group."""
-POINTS: dict[str, Any] = {"linestyle": "", "marker": "o", "capsize": 3, "elinewidth": 1.4}
 COSTS = {"parameters": "trained parameters", "seconds": "seconds of a run"}
 """Keys of metrics.json, and the labels of their axes."""
 MIN_ROWS = 2
@@ -50,7 +64,6 @@ COST_DESCRIPTION = (
     "One numbered point per row: mean over seeds with standard deviation, "
     "on the left against trained parameters, on the right against seconds of a run."
 )
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3)))
 MAX_SEEDS, MAX_EPOCHS = 12, 60
 """Limits of a picture's lines, and of the lines of its table."""
 Limits = tuple[float, float]
@@ -74,88 +87,90 @@ class Bar(NamedTuple):
 
 def bar_plot(rows: Sequence[Bar], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """Horizontal bars from 0, on an axis up to 100 or less if the values are small."""
-    labels = [bar.label for bar in rows]
-    with drawing(420 + label_width(labels, MAX_BAR_LABEL), 56 + ROW_HEIGHT * len(rows)) as figure:
-        axes = figure.subplots()
-        values = [bar.value for bar in rows]
-        axes.barh(range(len(rows)), values, height=0.62, color=SERIES[0], alpha=0.55)
-        axes.errorbar(values, range(len(rows)), xerr=interval_sides(rows), color=SERIES[0], **POINTS)
-        label_values(axes, labels)
-        most = max(bar.value if bar.high is None else bar.high for bar in rows)
-        axes.set_xlim(0, 100 if most > 50 else max(1.0, 1.05 * most))
-        axes.set_xlabel(unit)
-        svg = inline(
-            figure, name, title, "One bar each, with its 95 % interval, cut at the ends of the axis."
+    labels = [cut(bar.label, MAX_BAR_LABEL) for bar in rows]
+    most = max(bar.value if bar.high is None else bar.high for bar in rows)
+    picture = Picture(420 + label_width(labels, MAX_BAR_LABEL), 56 + ROW_HEIGHT * len(rows))
+    panel = picture.panel(
+        Panel(
+            labels_width(labels),
+            picture.width - RIGHT,
+            TOP,
+            picture.height - BOTTOM,
+            x=(0, 100 if most > 50 else max(1.0, 1.05 * most)),
+            y=(len(rows) - 0.5, -0.5),
         )
+    )
+    panel.x_axis(unit, 5)
+    panel.rows(labels)
+    for number, (bar, interval) in enumerate(zip(rows, intervals(rows), strict=True)):
+        panel.bar(number, bar.value)
+        if interval:
+            panel.interval(bar.value, number, *interval, upright=False)
+        panel.point(bar.value, number, marker(0))
+    svg = picture.svg(name, title, "One bar each, with its 95 % interval, cut at the ends of the axis.")
     return Plot(svg, title, grid)
 
 
 def points(bars_by_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title: str, grid: Grid) -> Plot:
     """One point per row for each group, with its interval."""
     labels = list(dict.fromkeys(bar.label for bars in bars_by_row.values() for bar in bars))
+    shown = [cut(label, MAX_BAR_LABEL) for label in labels]
     height = GROUP_GAP + POINT_GAP * len(bars_by_row)
-    with drawing(480 + label_width(labels, MAX_BAR_LABEL), 56 + height * len(labels)) as figure:
-        axes = figure.subplots()
-        for number, (row, bars) in enumerate(bars_by_row.items()):
-            below = POINT_GAP / height * (number - (len(bars_by_row) - 1) / 2)
-            places = [labels.index(bar.label) + below for bar in bars]
-            values = [bar.value for bar in bars]
-            drawn = axes.errorbar(
-                values, places, xerr=interval_sides(bars), label=row, **POINTS | series_style(number)
-            )
-            drawn.lines[0].set_clip_on(False)  # keeps a point at 0 or 100 whole
-        label_values(axes, labels)
-        axes.set_yticks([place + 0.5 for place in range(len(labels) - 1)], minor=True)
-        axes.tick_params(axis="y", which="minor", length=0)
-        axes.grid(axis="y", which="minor")
-        low, high = axes.get_xlim()
-        axes.set_xlim(max(0.0, low), min(100.0, high))
-        axes.set_xlabel(unit)
-        legends_above(figure)
-        svg = inline(
-            figure,
-            name,
-            title,
-            f"One point each, with its 95 % interval, cut at 0 and 100: {', '.join(bars_by_row)}.",
+    width = 480 + label_width(labels, MAX_BAR_LABEL)
+    left = labels_width(shown)
+    entries = [LegendEntry(marker(number), row) for number, row in enumerate(bars_by_row)]
+    top = TOP + legend_height(entries, width - RIGHT - left)
+    picture = Picture(width, top - TOP + 56 + height * len(labels))
+    ends = [end for bars in bars_by_row.values() for bar in bars for end in bar[1:] if end is not None]
+    low, high = limits_of(ends)
+    panel = picture.panel(
+        Panel(
+            left,
+            width - RIGHT,
+            top,
+            picture.height - BOTTOM,
+            x=(max(0.0, low), min(100.0, high)),
+            y=(len(labels) - 0.5, -0.5),
         )
+    )
+    panel.x_axis(unit, 5)
+    panel.rows(shown)
+    panel.row_borders(len(labels))
+    panel.legend(entries)
+    for number, bars in enumerate(bars_by_row.values()):
+        below = POINT_GAP / height * (number - (len(bars_by_row) - 1) / 2)
+        color = COLORS[number % len(COLORS)]
+        for bar, interval in zip(bars, intervals(bars), strict=True):
+            place = labels.index(bar.label) + below
+            if interval:
+                panel.interval(bar.value, place, *interval, upright=False, color=color)
+            panel.point(bar.value, place, marker(number), clip=False)  # keeps a point at 0 or 100 whole
+    description = f"One point each, with its 95 % interval, cut at 0 and 100: {', '.join(bars_by_row)}."
+    svg = picture.svg(name, title, description)
     return Plot(svg, title, grid)
 
 
-def interval_sides(bars: Sequence[Bar]) -> Any:
-    """Lengths of the intervals to the left and to the right of the values; None if some bar has none."""
-    pairs = [
-        (bar.value - bar.low, bar.high - bar.value)
-        for bar in bars
-        if bar.low is not None and bar.high is not None
-    ]
-    if len(pairs) < len(bars):
-        return None
-    return [[max(0.0, side) or math.nan for side in sides] for sides in zip(*pairs, strict=True)]
-
-
-def label_values(axes: Axes, labels: Sequence[str]) -> None:
-    label_rows(axes, labels, MAX_BAR_LABEL)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.grid(axis="x")
+def intervals(bars: Sequence[Bar]) -> list[tuple[float, float] | None]:
+    """The interval of each bar; None for all if some bar has none."""
+    found = [(bar.low, bar.high) for bar in bars if bar.low is not None and bar.high is not None]
+    return [*found] if len(found) == len(bars) else [None] * len(bars)
 
 
 def reliability(rows: Sequence[Bar], mean: Sequence[float], name: str, title: str, grid: Grid) -> Plot:
     """Share of correct mentions over mean probability, with the diagonal."""
-    with drawing(420, 340) as figure:
-        axes = figure.subplots()
-        axes.plot([0, 100], [0, 100], color=MUTED, linestyle=":", linewidth=1.2)
-        axes.errorbar(mean, [bar.value for bar in rows], yerr=interval_sides(rows), color=SERIES[0], **POINTS)
-        axes.set_xlim(0, 102)
-        axes.set_ylim(0, 102)
-        axes.set_xlabel("mean probability of the predicted mentions, %")
-        axes.set_ylabel("correct among them, %")
-        axes.grid()
-        svg = inline(
-            figure,
-            name,
-            title,
-            "One point per tenth of probability; on the dotted line, probabilities are calibrated.",
-        )
+    picture = Picture(420, 340)
+    limits, bottom = (0.0, 102.0), picture.height - BOTTOM
+    left = y_axis_width(limits, bottom - TOP)
+    panel = picture.panel(Panel(left, picture.width - RIGHT, TOP, bottom, x=limits, y=limits))
+    panel.x_axis("mean probability of the predicted mentions, %", 6)
+    panel.y_axis("correct among them, %")
+    panel.curve([0, 100], [0, 100], f"stroke: {AXIS}; stroke-width: 1.2; stroke-dasharray: 1.2 2")
+    for probability, bar, interval in zip(mean, rows, intervals(rows), strict=True):
+        if interval:
+            panel.interval(probability, bar.value, *interval, upright=True)
+        panel.point(probability, bar.value, marker(0))
+    description = "One point per tenth of probability; on the dotted line, probabilities are calibrated."
+    svg = picture.svg(name, title, description)
     return Plot(svg, title, grid)
 
 
@@ -280,23 +295,20 @@ def mean_and_sd(summary: Summary, digits: int) -> str:
 
 def dev_curves(runs: Mapping[int, Run], name: str, title: str, limits: Limits) -> Plot:
     """Small plot of a row's dev scores; `limits` of the axis are shared by the rows on a corpus."""
-    with drawing(330, 200) as figure:
-        axes = figure.subplots()
-        draw_dev(axes, runs, seeds_shown=len(runs) > 1)
-        axes.set_ylim(*limits)
-        svg = inline(figure, name, title, curve_description(runs))
+    curve = dev_curve(runs)
+    picture = Picture(330, 200)
+    draw_curves(picture, [(curve, limits)], seeds_shown=len(runs) > 1)
+    svg = picture.svg(name, title, curve_description(runs))
     return Plot(svg, title, curve_grid(runs))
 
 
 def dev_and_loss_curves(runs: Mapping[int, Run], name: str) -> Plot:
     """Dev scores and training loss of each seed."""
-    with drawing(720, 280) as figure:
-        left, right = figure.subplots(1, 2)
-        draw_dev(left, runs, seeds_shown=True)
-        draw_curves(right, runs, "train_loss", 1.0)
-        right.set_ylabel("training loss")
-        title = "Learning curves, seed by seed"
-        svg = inline(figure, name, title, curve_description(runs))
+    curves = [dev_curve(runs), Curves(runs, "train_loss", 1.0, "training loss")]
+    picture = Picture(720, 280)
+    draw_curves(picture, [(curve, curve.limits()) for curve in curves], seeds_shown=True)
+    title = "Learning curves, seed by seed"
+    svg = picture.svg(name, title, curve_description(runs))
     return Plot(svg, title, curve_grid(runs))
 
 
@@ -305,27 +317,56 @@ def curve_description(runs: Mapping[int, Run]) -> str:
     return f"One line per seed. A marker shows the epoch that dev chose ({best})."
 
 
-def draw_dev(axes: Axes, runs: Mapping[int, Run], *, seeds_shown: bool) -> None:
+@dataclass(frozen=True)
+class Curves:
+    """A column of the learning curves of a row's runs, times a factor."""
+
+    runs: Mapping[int, Run]
+    column: str
+    factor: float
+    label: str
+
+    @cached_property
+    def lines(self) -> dict[int, tuple[list[float], list[float]]]:
+        """Epochs and values by seed."""
+        found = {}
+        for seed, run in list(self.runs.items())[:MAX_SEEDS]:
+            rows = [row for row in run.epochs() if self.column in row]
+            found[seed] = [row["epoch"] for row in rows], [self.factor * row[self.column] for row in rows]
+        return found
+
+    def limits(self) -> Limits:
+        return limits_of([value for _, values in self.lines.values() for value in values])
+
+
+def dev_curve(runs: Mapping[int, Run]) -> Curves:
     run = next(iter(runs.values()))
-    draw_curves(axes, runs, f"dev_{run.primary_metric}", 100.0)
-    axes.set_ylabel(f"dev {PRIMARY_METRIC[run.metrics['task']][1]}")
-    if seeds_shown:
-        axes.legend(ncols=3, loc="best", title="seed", handlelength=1.6, columnspacing=0.8)
+    label = f"dev {PRIMARY_METRIC[run.metrics['task']][1]}"
+    return Curves(runs, f"dev_{run.primary_metric}", 100.0, label)
 
 
-def draw_curves(axes: Axes, runs: Mapping[int, Run], column: str, factor: float) -> None:
-    for number, (seed, run) in enumerate(list(runs.items())[:MAX_SEEDS]):
-        rows = [row for row in run.epochs() if column in row]
-        epochs, values = [row["epoch"] for row in rows], [factor * row[column] for row in rows]
-        color = SERIES[number % len(SERIES)]
-        axes.plot(epochs, values, color=color, linestyle=LINES[number % len(LINES)], label=f"{seed}")
-        best = run.metrics.get("best_epoch")
-        if best in epochs:
-            index = epochs.index(best)
-            axes.plot(epochs[index], values[index], MARKERS[number % len(MARKERS)], color=color)
-    axes.set_xlabel("epoch", color=MUTED)
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.grid(axis="y")
+def draw_curves(picture: Picture, curves: Sequence[tuple[Curves, Limits]], *, seeds_shown: bool) -> None:
+    """Draw curves side by side, with a marker at the epoch that dev chose; the legend makes the picture taller."""
+    width, bottom = picture.width / len(curves), picture.height - BOTTOM
+    seeds = list(curves[0][0].lines)
+    entries = [LegendEntry(sample(line_style(number)), f"{seed}") for number, seed in enumerate(seeds)]
+    lefts = [y_axis_width(limits, bottom - TOP) for _, limits in curves]
+    extra = legend_height(entries, width - lefts[0] - RIGHT, "seed") if seeds_shown else 0.0
+    picture.height += extra
+    for number, ((curve, limits), left) in enumerate(zip(curves, lefts, strict=True)):
+        epochs = [epoch for xs, _ in curve.lines.values() for epoch in xs]
+        sides = number * width + left, (number + 1) * width - RIGHT, TOP + extra, bottom + extra
+        panel = picture.panel(Panel(*sides, x=limits_of(epochs), y=limits))
+        panel.x_axis("epoch", 5, integer=True, grid=False, color=AXIS)
+        panel.y_axis(curve.label)
+        for place, (seed, (xs, ys)) in enumerate(curve.lines.items()):
+            panel.curve(xs, ys, line_style(place))
+            best = curve.runs[seed].metrics.get("best_epoch")
+            if best in xs:
+                shape = MARKERS[place % len(MARKERS)]
+                panel.point(best, ys[xs.index(best)], marker(place % len(COLORS), shape))
+        if seeds_shown and number == 0:
+            panel.legend(entries, "seed")
 
 
 def curve_limits(rows: Sequence[Mapping[int, Run]]) -> Limits:

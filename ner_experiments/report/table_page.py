@@ -11,7 +11,9 @@ from ner_experiments.report.plots import cost_plots, curve_limits, dev_curves
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
 from ner_experiments.tables.comparisons import compare_rows
-from ner_experiments.tables.plots import score_plots
+from ner_experiments.tables.looks import decide
+from ner_experiments.tables.pairs import answer
+from ner_experiments.tables.plots import score_plots, seed_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
     data_origin,
@@ -21,7 +23,7 @@ from ner_experiments.tables.results_folder import (
     short_commit,
     trials_origin,
 )
-from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.scores import Result
 from ner_experiments.tables.svg import Plot, inline
 from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates
@@ -40,9 +42,6 @@ COST_HEADINGS = (
     "tokens per s",
     "peak memory, MB",
 )
-PUBLISHED_COLUMNS = ("published", "ours - published", "expected")
-"""Columns that need a published number."""
-
 
 XOR_DESCRIPTION = (
     "Left: how many of four phrases a sum of past and future can tag, by certificate. Middle: the largest "
@@ -52,10 +51,12 @@ XOR_DESCRIPTION = (
 
 def sections(entry: Entry, links: Links) -> list[Section | None]:
     """Sections that a table has by its runs; None for those without content."""
+    if entry.page.table.is_sweep:
+        first = [answer_section(entry), pairs_section(entry), results_section(entry, links)]
+    else:
+        first = [results_section(entry, links), scores_section(entry), comparisons_section(entry)]
     return [
-        results_section(entry, links),
-        scores_section(entry),
-        comparisons_section(entry),
+        *first,
         curves_section(entry),
         cost_section(entry, links),
     ]
@@ -83,6 +84,27 @@ def based_on(entry: Entry) -> str:
     return text
 
 
+def answer_section(entry: Entry) -> Section | None:
+    """The verdict on a sweep, and its seeds as points."""
+    page = entry.page
+    if not page.runs:
+        return None
+    verdict = answer(render.pairs(page))
+    points = decide(page, page.table.looks, page.table.seeds[0]).history if page.table.looks else []
+    return Section(
+        "answer", "The answer", [verdict] if verdict else [], plots=seed_plots(page), points=points
+    )
+
+
+def pairs_section(entry: Entry) -> Section | None:
+    """All pairs of the rows of a sweep; None for fewer than two rows with runs on one corpus."""
+    tested = render.pairs(entry.page)
+    if not tested:
+        return None
+    table = PageTable(render.pair_grid(tested), "Each row minus each other, with intervals over seeds")
+    return Section("differences", "Differences between rows", grids=[table], notes=[render.PAIRS])
+
+
 def results_section(entry: Entry, links: Links) -> Section:
     """The table itself, with rows in the paper's order."""
     page = entry.page
@@ -94,30 +116,19 @@ def results_section(entry: Entry, links: Links) -> Section:
     }
     cited = frozenset(number for number, result in enumerate(page.results) if result.row.cited)
     table = PageTable(
-        drop_empty_columns(page, grid), page.table.title, row_links, cited, text=int(publishes_text(entry))
+        without_empty_columns(grid), page.table.title, row_links, cited, text=int(publishes_text(entry))
     )
-    legend = render.legend(page) if has_published_results(page) else render.OURS
-    texts = [legend] if any(result.scores for result in page.results) else []
-    texts += [render.ORACLE_EPOCH] if grid.headings == render.RESULT_HEADINGS else []
+    texts = [render.legend(page)] if any(result.scores for result in page.results) else []
+    texts += [render.ORACLE_EPOCH] if render.RESULT_HEADINGS[-1] in grid.headings else []
     title = " and ".join(name for name in ("published", "ours") if name in table.grid.headings)
     points = render.notes(page)
     return Section("results", title.capitalize() or "Rows", grids=[table], notes=texts, points=points)
 
 
-def drop_empty_columns(page: Page, grid: Grid) -> Grid:
-    """The grid without empty columns at its end, and without `PUBLISHED_COLUMNS` if nothing is published."""
+def without_empty_columns(grid: Grid) -> Grid:
+    """The grid without the empty columns at its end."""
     last = max(column for line in grid.lines for column, cell in enumerate(line) if cell)
-    hidden = () if has_published_results(page) else PUBLISHED_COLUMNS
-    columns = [column for column, name in enumerate(grid.headings) if column <= last and name not in hidden]
-    return Grid(
-        [grid.headings[column] for column in columns],
-        [[line[column] for column in columns] for line in grid.lines],
-    )
-
-
-def has_published_results(page: Page) -> bool:
-    """Whether a paper prints a number or a text for some row."""
-    return any(row.published is not None for row in page.table.rows)
+    return Grid(grid.headings[: last + 1], [line[: last + 1] for line in grid.lines])
 
 
 def publishes_text(entry: Entry) -> bool:

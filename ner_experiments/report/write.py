@@ -5,12 +5,22 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from ner_experiments.analysis.row_errors import RowErrors
-from ner_experiments.report import attention_page, errors, index_page, pair_page, row_page, table_page
+from ner_experiments.report import (
+    attention_page,
+    errors,
+    index_page,
+    pair_page,
+    row_page,
+    search_page,
+    table_page,
+)
 from ner_experiments.report.entries import Entry
+from ner_experiments.report.progress import tracked
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
@@ -20,7 +30,12 @@ MARK = "ner-experiments report"
 
 
 def write_report(
-    entries: Sequence[Entry], results: Path, output: Path, commit: str | None, own: Sequence[Entry] = ()
+    entries: Sequence[Entry],
+    results: Path,
+    output: Path,
+    commit: str | None,
+    own: Sequence[Entry] = (),
+    searches: Sequence[search_page.FoundSearch] = (),
 ) -> list[Path]:
     """Write the report and return its pages. ValueError if the folder holds something else.
 
@@ -31,7 +46,7 @@ def write_report(
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as folder:
         site = Site(Path(folder) / output.name, commit)
-        write_pages(site, entries, results, own)
+        write_pages(site, entries, results, own, searches)
         if output.exists():
             shutil.rmtree(output)
         site.folder.rename(output)
@@ -47,17 +62,24 @@ def check_replaceable(output: Path) -> None:
         raise ValueError(f"{output}: expected a new folder, an empty one, or an older report")
 
 
-def write_pages(site: Site, entries: Sequence[Entry], results: Path, own: Sequence[Entry]) -> None:
+def write_pages(
+    site: Site,
+    entries: Sequence[Entry],
+    results: Path,
+    own: Sequence[Entry],
+    searches: Sequence[search_page.FoundSearch] = (),
+) -> None:
     rows = row_pages([*entries, *own])
-    index_page.write(site, entries, results, own)
+    index_page.write(site, entries, results, own, search_page.index_lines(searches))
+    search_page.write_all(site, searches)
     maps = {
         name: page for name, row in rows.items() if (page := write_attention(site, name, *row)) is not None
     }
     errors_by_row = {name: RowErrors(uses[0].label, runs) for name, (runs, uses) in rows.items()}
-    for entry in (*entries, *own):
+    for entry in tracked([*entries, *own], "writing table", attrgetter("name")):
         write_table(site, entry, maps, errors_by_row)
-    for name, (runs, uses) in rows.items():
-        write_row(site, name, runs, uses, maps, errors_by_row[name])
+    for name in tracked([*rows], "writing row", lambda name: rows[name][1][0].label):
+        write_row(site, name, *rows[name], maps, errors_by_row[name])
 
 
 class RowUse(NamedTuple):

@@ -14,7 +14,7 @@ from ner_experiments.config import safe_yaml
 from ner_experiments.utils.files import sha256
 
 CHECKSUM, FILES = "sha256", "files"
-METRICS = "metrics.json"
+METRICS_FILE = "metrics.json"
 CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
 LOG, TEST_LOG, GRADIENTS = "log.csv", "peek.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")

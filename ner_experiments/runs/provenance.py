@@ -11,15 +11,18 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
 
 
 def machine(device: torch.device) -> dict[str, Any]:
     """Versions, device, number of threads, and the checksum of the code that ran."""
+    import torch  # slow to import, and a report only needs `commit`
+
     return {
         "python": platform.python_version(),
         "versions": {name: version(name) for name in LIBRARIES},
@@ -65,6 +68,8 @@ def made_by() -> str:
 
 def reset_peak_memory() -> None:
     """Start a new measurement, so that a second job in the same process does not report the peak of the first."""
+    import torch  # as in `machine`
+
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):  # not on Linux: the peak is then that of the whole process
@@ -79,5 +84,7 @@ def peak_memory(device: torch.device) -> dict[str, int]:
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, in KiB on Linux
     peak = {"main": measured[0] if measured else unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}
     if device.type == "cuda":
+        import torch  # as in `machine`
+
         peak["device"] = torch.cuda.max_memory_allocated(device)
     return peak

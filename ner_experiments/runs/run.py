@@ -6,6 +6,7 @@ import csv
 import glob
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,7 +84,7 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
     """Finished runs under `output_dir` with the corpus, model and decoder of the config."""
     any_identity = run_folder(cfg, "*").parent
     prefix = glob.escape(any_identity.name.removesuffix("*"))
-    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS}")):
+    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
         yield Run(path.parent, artifacts.read(path))
 
 
@@ -106,7 +107,8 @@ def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[
 
 def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
     """Runs whose identity matches `cfg`, given the data each was trained on."""
-    return [run for run in runs if identity(cfg, run.metrics["checksum"]) == run.metrics["identity"]]
+    expected = cache(partial(identity, cfg))  # most runs read the same data
+    return [run for run in runs if expected(run.metrics["checksum"]) == run.metrics["identity"]]
 
 
 def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
@@ -127,4 +129,4 @@ def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
 
 def open_run(folder: Path) -> Run:
     """The run of a folder. Raises ValueError if it is not finished or its metrics.json is damaged."""
-    return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS)))
+    return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS_FILE)))

@@ -14,7 +14,7 @@ from typing import Any
 from ner_experiments.config.identity import experiment
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress
-from ner_experiments.runs.artifacts import CONFIG, METRICS, read_config
+from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
 from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
@@ -126,7 +126,7 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
     """Status of the run in a folder; None if the folder has nothing but a released lock."""
     seed = seed_of(folder)
     held, (heartbeat, silent) = is_held(folder), last_heartbeat(folder)  # read first: a result replaces both
-    if (folder / METRICS).exists():
+    if (folder / METRICS_FILE).exists():
         return finished_status(folder, label, seed)
     known: dict[str, Any] = {
         **{
@@ -158,7 +158,7 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
 
 def finished_status(folder: Path, label: str, seed: int) -> Status:
     try:
-        metrics = artifacts.read(folder / METRICS)
+        metrics = artifacts.read(folder / METRICS_FILE)
     except (artifacts.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
     primary_metric = PRIMARY_METRIC[metrics["task"]][0]

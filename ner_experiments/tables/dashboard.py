@@ -1,7 +1,8 @@
-"""The W&B workspace of a published table: its runs, and panels for the settings that its rows vary."""
+"""The W&B workspace of a table or sweep: its runs, and panels for the settings that its rows vary."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project:
     return workspaces.Workspace(
         entity=entity,
         project=project,
-        name=f"{table.name}: {table.title}",
+        name=without_symbols(f"{table.name}: {table.title}"),
         sections=sections(by_score),
         runset_settings=workspaces.RunsetSettings(
             filters=[workspaces.Tags().isin(sorted({experiment(row.cfg) for row in rows}))],
@@ -43,6 +44,11 @@ def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project:
         ),
         settings=workspaces.WorkspaceSettings(x_axis="epoch", max_runs=100),
     )
+
+
+def without_symbols(text: str) -> str:
+    """The text with a space for each symbol, such as "=", which names of workspaces must not have."""
+    return "".join(" " if unicodedata.category(letter)[0] == "S" else letter for letter in text)
 
 
 def group_by_score(rows: Sequence[Experiment]) -> dict[str, list[Experiment]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from ner_experiments.config.compose import compose
+from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
@@ -24,8 +25,7 @@ class Experiment:
 
     def reads(self) -> tuple[str, ...]:
         """The name of the corpus, and the names of the files and folders that the inputs are made of."""
-        settings = OmegaConf.to_container(self.cfg, resolve=True)
-        assert isinstance(settings, dict)
+        settings = resolved(self.overrides)
         paths = [node[key] for node in inputs(settings) for key in ("path", "folder") if key in node]
         return (self.cfg.data.name, *(Path(path).name for path in paths))
 
@@ -40,19 +40,19 @@ def experiments(table: Table, extra_overrides: Sequence[str] = ()) -> list[Exper
         raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
     if table.analysis:
         return experiments(spec.load(table.analysis), extra_overrides)
-    by_config: dict[str, Experiment] = {}
+    by_settings: dict[str, Experiment] = {}
     for row in table.rows:
         if row.run is None:
             continue
         overrides = joined(table.base, row.run, extra_overrides)
         experiment = Experiment(row, overrides, compose(overrides, f"{table.name}, row {row.label!r}"))
-        same = by_config.setdefault(OmegaConf.to_yaml(experiment.cfg, resolve=True), experiment)
+        same = by_settings.setdefault(repr(resolved(overrides)), experiment)
         if same is not experiment:
             raise ValueError(
                 f"{table.name}: rows {same.row.label!r} and {row.label!r} are one experiment"
                 + (f" with {' '.join(extra_overrides)}" if extra_overrides else "")
             )
-    return list(by_config.values())
+    return list(by_settings.values())
 
 
 def unfinished(
@@ -75,7 +75,9 @@ def unfinished(
             finished = run.finished(experiment.cfg, fingerprints)
         except (ValueError, OSError):
             finished = {}
-        remaining = [seed for seed in seeds if seed not in finished]
+        # a search does not score test; such a run is started again for its test score alone
+        scored = [seed for seed, each in finished.items() if "test" in each.metrics]
+        remaining = [seed for seed in seeds if seed not in scored]
         jobs += [[*experiment.overrides, f"seed={seed}"] for seed in remaining]
         num_finished += len(seeds) - len(remaining)
     return jobs, num_finished
@@ -88,7 +90,7 @@ def seeds_of_table(table: Table) -> tuple[int, ...]:
 
 def output_dir(extra_overrides: Sequence[str]) -> Path:
     """The folder of runs that the overrides choose."""
-    return Path(compose(extra_overrides, "output_dir").output_dir)
+    return Path(compose([item for item in extra_overrides if root(item) == "output_dir"]).output_dir)
 
 
 def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
@@ -100,9 +102,15 @@ def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
     if not others:
         return []
     pairs = zip(experiments(table), experiments(table, extra_overrides), strict=True)
-    if all(identity(own.cfg, "") == identity(other.cfg, "") for own, other in pairs):
+    if all(identity_of(own.overrides) == identity_of(other.overrides) for own, other in pairs):
         return [item for item in others if item.partition("=")[0].endswith("input.path")]
     return others
+
+
+@cache  # each table and page of a report asks for those of the table's own rows
+def identity_of(overrides: tuple[str, ...]) -> str:
+    """The identity of an experiment without its data."""
+    return identity(compose(overrides), "")
 
 
 def joined(*parts: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,10 @@ from typing import Any
 
 from ner_experiments.tables.comparisons import Comparison, compare_rows
 from ner_experiments.tables.dominant_sentence import remarks
-from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.looks import decide
+from ner_experiments.tables.pairs import SMALLEST_EFFECT, Pair, pairs_of
+from ner_experiments.tables.pairs import answer as verdict
+from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.spec import Published
 from ner_experiments.utils.text import markdown_table
 
@@ -40,6 +43,17 @@ RESULT_HEADINGS = (
 COMPARISON_HEADINGS = (
     *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds needed"),
 )
+PUBLISHED_HEADINGS = ("published", "ours - published", "expected")
+PAIR_HEADINGS = (
+    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p corrected"),
+    *("seeds needed", "verdict"),
+)
+PAIRS = (
+    "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p, corrected for "
+    "the number of pairs (Holm 1979), at 5 %: ahead, behind, equal if the difference is shown to be below "
+    f"{SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds and sentences: approximate "
+    "randomization. Seeds needed: per row, to detect a difference of this size with 80 % power."
+)
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
 """The columns of a CSV file for what was measured."""
 LATEX = {
@@ -61,18 +75,42 @@ class Grid:
 
 
 def markdown(page: Page) -> str:
+    """The whole table with differences between rows and notes; for a sweep of the user's own, with its answer first."""
     parts = [f"# {page.table.title}", f"{page.table.source}."]
     if page.deviations:
         parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
     table = results(page)
+    if page.table.is_sweep and page.runs:
+        parts.append(answer(page))
     parts += [as_markdown(table), legend(page)]
-    if table.headings == RESULT_HEADINGS:
+    if RESULT_HEADINGS[-1] in table.headings:
         parts.append(ORACLE_EPOCH)
-    if compared := compare_rows(page):
+    if not page.table.is_sweep and (compared := compare_rows(page)):
         parts += [as_markdown(comparisons(compared)), COMPARED]
     if lines := notes(page):
         parts.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts) + "\n"
+
+
+def answer(page: Page) -> str:
+    """What a sweep shows: its verdict, its rows as a strip plot in text, and all pairs of rows."""
+    tested = pairs(page)
+    parts = [verdict(tested)] if tested else []
+    parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in groups(page.results)]
+    if tested:
+        parts += [as_markdown(pair_grid(tested)), PAIRS]
+    if page.table.looks:
+        parts.append(
+            "\n".join(f"- {line}" for line in decide(page, page.table.looks, page.table.seeds[0]).history)
+        )
+    return "\n\n".join(filter(None, parts))
+
+
+def pairs(page: Page) -> list[Pair]:
+    """All pairs of rows on one test set; those of a sweep with looks as each was tested at its look."""
+    if page.table.looks:
+        return [*decide(page, page.table.looks, page.table.seeds[0]).pairs.values()]
+    return pairs_of(page)
 
 
 def latex(page: Page) -> str:
@@ -108,6 +146,7 @@ def as_json(page: Page) -> str:
         "deviations": list(page.deviations),
         "rows": records(page),
         "comparisons": [comparison_record(comparison) for comparison in compare_rows(page)],
+        "pairs": [pair.record() for pair in pairs(page)],
         "notes": notes(page),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -166,11 +205,16 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
 def legend(page: Page) -> str:
     if page.table.command:
         return TRIALS
+    if not page.table.is_published:
+        return OURS
     return ANALYZED if page.table.analysis else LEGEND
 
 
 def results(page: Page) -> Grid:
-    """The published and measured scores of all rows; without the last column if no run has an oracle epoch."""
+    """The published and measured scores of all rows, without the columns that no row can fill.
+
+    These are the last if no run has an oracle epoch, and `PUBLISHED_HEADINGS` if nothing is published.
+    """
     lines, gains = [], [result.oracle_epoch_gain() for result in page.results]
     headings = RESULT_HEADINGS[:-1] if set(gains) == {None} else RESULT_HEADINGS
     for (number, result), gain in zip(numbered(page), gains, strict=True):
@@ -188,7 +232,10 @@ def results(page: Page) -> Grid:
                 "" if gain is None else f"{gain:+.2f}",
             ][: len(headings)]
         )
-    return Grid(headings, lines)
+    if page.table.is_published:
+        return Grid(headings, lines)
+    kept = [column for column, heading in enumerate(headings) if heading not in PUBLISHED_HEADINGS]
+    return Grid([headings[column] for column in kept], [[line[column] for column in kept] for line in lines])
 
 
 def measured(page: Page, result: Result) -> str:
@@ -215,6 +262,55 @@ def comparisons(compared: Sequence[Comparison]) -> Grid:
         for comparison in compared
     ]
     return Grid(COMPARISON_HEADINGS, lines)
+
+
+def pair_grid(tested: Sequence[Pair]) -> Grid:
+    lines = []
+    for pair in tested:
+        ours = pair.test.over_seeds
+        lines.append(
+            [
+                " - ".join(pair.labels),
+                f"{ours.mean:+.2f}",
+                interval(ours.low, ours.high),
+                "" if ours.p is None else probability(ours.p),
+                probability(pair.p_over_sentences),
+                probability(pair.test.p_adjusted),
+                "" if pair.seeds_needed is None else f"{pair.seeds_needed:,}",
+                pair.verdict,
+            ]
+        )
+    return Grid(PAIR_HEADINGS, lines)
+
+
+def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
+    """The test scores of rows on one axis, in text: each seed, the mean, and its 95 % t-interval.
+
+    The axis spans the points and not the intervals, since those of two seeds would dwarf them; an interval that goes
+    beyond it ends in `<` or `>`.
+    """
+    points = [score for row in rows for score in row.scores.values()]
+    low, high = min(points), max(points)
+    low, high = (low, high) if high > low else (low - 0.5, high + 0.5)
+    room = max(len(row.row.label) for row in rows)
+
+    def column(value: float) -> int:
+        return round((width - 1) * (value - low) / (high - low))
+
+    lines = []
+    for row in rows:
+        ours, cells = row.measured, [" "] * (width + 2)
+        assert ours is not None
+        if ours.low is not None and ours.high is not None:
+            left, right = max(-1, column(ours.low)), min(width, column(ours.high))
+            cells[left + 1 : right + 2] = "-" * (right - left + 1)
+            cells[left + 1], cells[right + 1] = "[<"[left < 0], "]>"[right == width]
+        for score in row.scores.values():
+            cells[column(score) + 1] = "o"
+        cells[column(ours.mean) + 1] = "|"
+        lines.append(f"{row.row.label:<{room}} {''.join(cells)} {ours.mean:.2f}")
+    axis = f"{low:.2f}".ljust(width - len(f"{high:.2f}")) + f"{high:.2f}"
+    return [*lines, f"{'':<{room}}  {axis}", f"{'':<{room}}  o: one seed; |: mean; [-]: 95 % t-interval"]
 
 
 def notes(page: Page) -> list[str]:

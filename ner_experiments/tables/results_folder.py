@@ -19,13 +19,21 @@ from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, finished_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment
+from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import Page, Source, collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
+from ner_experiments.utils.text import markdown_table
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, XorResults, table_lines
 
-TABLE, RUNS, PAGE, INDEX = "table.json", "runs", "README.md", "TABLES.md"
+TABLE, RUNS, PAGE = "table.json", "runs", "README.md"
+INDEX, SUMMARIES = "TABLES.md", "tables.jsonl"
+INDEX_HEADINGS = ("table", "settings", "rows", "seeds", "runs", "hours", "published best row")
+INDEX_LEGEND = (
+    "Last column: whether the row with the best published number is ahead of all others in our runs (holds), behind "
+    "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
+)
 MAX_NAME = 60
 """Characters of a folder's name."""
 NAMELESS = ("true", "false", "null", "none", "")
@@ -89,12 +97,22 @@ def short_name(override: str) -> str:
 def write_all(results: Path) -> list[Path]:
     """Write every page and TABLES.md, which lists them; returns the pages' folders. Reads only results/."""
     folders = archive_folders(results)
-    lines = ["# Measured tables", "", "| table | settings | rows | runs | hours |", "|---|---|---|---|---|"]
-    for folder in folders:
-        page = write(folder)
-        lines.append(index_line(page, folder.relative_to(results)))
-    (results / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    summaries = [summary(write(folder), folder.relative_to(results)) for folder in folders]
+    (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
+    rules = [":--", ":--", "--:", "--:", "--:", "--:", ":--"]
+    grid = markdown_table(INDEX_HEADINGS, rules, *map(index_line, summaries))
+    (results / INDEX).write_text(f"# Measured tables\n\n{INDEX_LEGEND}\n\n{grid}\n", encoding="utf-8")
     return folders
+
+
+def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
+    """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs."""
+    path = results / SUMMARIES
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        content = json.loads(line)
+        found.setdefault(content["table"], []).append(content)
+    return found
 
 
 def archive_folders(results: Path) -> list[Path]:
@@ -145,14 +163,39 @@ def source_of(runs: Sequence[ArchivedRun]) -> Source:
     return find
 
 
-def index_line(page: Page, place: Path) -> str:
-    measured = sum(result.measured is not None for result in page.results)
-    settings = " ".join(page.deviations) or "the paper's"
+def summary(page: Page, place: Path) -> dict[str, Any]:
+    """How much of a table is measured with some settings, at what cost, and whether its best row is the paper's."""
     number, time = cost(page.runs, page.trials)
-    return (
-        f"| [{page.table.name}]({str(place).replace(' ', '%20')}/{PAGE}) | {settings} |"
-        f" {measured} of {len(page.results)} | {number} | {time:.1f} |"
-    )
+    seeds = [len(result.scores) for result in page.results if result.scores]
+    return {
+        "table": page.table.name,
+        "settings": " ".join(page.deviations),
+        "place": place.as_posix(),
+        "rows": len(page.results),
+        "measured": len(seeds),
+        "seeds": [min(seeds, default=0), max(seeds, default=0)],
+        "runs": number,
+        "hours": round(time, 1),
+        "best_row": published_best_holds(page),
+    }
+
+
+def index_line(summary: Mapping[str, Any]) -> list[str]:
+    link = f"{summary['place'].replace(' ', '%20')}/{PAGE}"
+    return [
+        f"[{summary['table']}]({link})",
+        summary["settings"] or "the paper's",
+        f"{summary['measured']} of {summary['rows']}",
+        seeds_text(summary),
+        f"{summary['runs']}",
+        f"{summary['hours']:.1f}",
+        summary["best_row"],
+    ]
+
+
+def seeds_text(summary: Mapping[str, Any]) -> str:
+    fewest, most = summary["seeds"]
+    return f"{fewest}" if fewest == most else f"{fewest} to {most}"
 
 
 def origin_section(page: Page) -> list[str]:

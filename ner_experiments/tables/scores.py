@@ -11,12 +11,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from omegaconf import DictConfig
 
-from ner_experiments import build
 from ner_experiments.analysis import archive, statistics
-from ner_experiments.analysis.ablation import recalls
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
-from ner_experiments.build import read_corpus
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run, finished
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
@@ -131,8 +129,13 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | 
 
 
 def in_output_dir() -> Source:
-    fingerprints = build.Fingerprints()
-    return lambda experiment: finished(experiment.cfg, fingerprints)
+    @cache
+    def fingerprints() -> Callable[[DictConfig], str]:
+        from ner_experiments.build import Fingerprints  # imports Lightning, needed only if there is a run
+
+        return Fingerprints()
+
+    return lambda experiment: finished(experiment.cfg, lambda cfg: fingerprints()(cfg))
 
 
 def scored_runs(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:
@@ -181,8 +184,11 @@ def figures_by_seed(figure: str, runs: Mapping[int, Run], corpus: Any) -> dict[i
             raise ValueError(
                 f"{folder}: parts of a model are measured on its weights, and archived runs have none"
             )
+        from ner_experiments.analysis.ablation import recalls  # imports torch and Lightning
+        from ner_experiments.build import load, read_corpus
+
         dev = read_corpus(corpus).splits["dev"]
-        return {seed: recalls(*build.load(run.folder), dev) for seed, run in trained.items()}
+        return {seed: recalls(*load(run.folder), dev) for seed, run in trained.items()}
     return {seed: {"": archive.f1_by_mention(run, figure)} for seed, run in runs.items()}
 
 

@@ -42,6 +42,8 @@ class Table:
     analysis: the table whose runs this one's figures are computed from; an analysis has no runs itself.
     command: what measures the rows where training runs do not.
     notes: choices made where the paper leaves something open.
+    overrides, recorded: of a recorded sweep, what was typed and when; see sweeps.py.
+    looks: numbers of seeds at which a sweep decides whether to add seeds; see looks.py.
     """
 
     name: str
@@ -54,6 +56,19 @@ class Table:
     analysis: str = ""
     command: str = ""
     notes: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    recorded: str = ""
+    looks: tuple[int, ...] = ()
+
+    @property
+    def is_sweep(self) -> bool:
+        """Whether it is a sweep of the user's own, not a table of a paper."""
+        return bool(self.recorded)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether some row has a published number or text."""
+        return any(row.published is not None for row in self.rows)
 
     @property
     def runs_of(self) -> str:
@@ -334,6 +349,9 @@ TABLE = {
     "analysis": TEXT,
     "command": TEXT,
     "notes": TEXTS,
+    "overrides": TEXTS,
+    "recorded": TEXT,
+    "looks": (list_of(is_count), "a list of whole numbers from 0"),
 }
 ROW = {
     "label": TEXT,

@@ -14,6 +14,7 @@ from xml.etree import ElementTree as Tree
 import matplotlib
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from ner_experiments.tables.render import Grid
@@ -27,6 +28,8 @@ INK, MUTED, FAINT = "#000000", "#696969", "#ebebeb"
 VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], start=1)}
 VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
 """The page's CSS variable for each color; light and dark pages have different values."""
+DOTS_PER_INCH = 72
+"""Of every SVG that Matplotlib writes."""
 ROW_HEIGHT, LETTER_WIDTH = 24, 6.6
 """Pixels of a row, and of a letter of its label."""
 MARK_LETTERS = 6
@@ -84,6 +87,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
     file = io.BytesIO()
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
+        lay_out(figure)
         no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(file, format="svg", metadata=no_metadata, transparent=True)
     root = Tree.fromstring(file.getvalue())
@@ -91,6 +95,16 @@ def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
     describe(root, name, title, description)
     Tree.register_namespace("", SVG[1:-1])
     return Markup(Tree.tostring(root, encoding="unicode"))
+
+
+def lay_out(figure: Figure) -> None:
+    """Place the axes, as `savefig` does; but it also draws everything once to do so, and then again."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        FigureCanvasSVG(figure)
+        figure.dpi = DOTS_PER_INCH
+        engine.execute(figure)
+        figure.set_layout_engine("none")
 
 
 def adapt(root: Tree.Element, name: str) -> None:

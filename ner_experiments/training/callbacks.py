@@ -18,7 +18,7 @@ from ner_experiments.utils.files import write_csv
 class EpochLog(Callback):
     """One row per epoch in log.csv, rewritten after every epoch.
 
-    With several processes the first one writes, and `train_loss` is the loss on its share of the batches.
+    With several processes rank 0 writes it, and `train_loss` is the loss on the share of the batches of rank 0.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -82,7 +82,7 @@ class EpochLog(Callback):
         return sum(row["tokens"] for row in self.rows) / sum(row["train_seconds"] for row in self.rows)
 
     def best_epoch(self, primary_metric: str) -> int:
-        """Epoch with the highest dev score, from 1; the first of several, as in `BestWeights`."""
+        """1-based epoch with the highest dev score; the first one if several tie, as in `BestWeights`."""
         return max(self.rows, key=lambda row: (row[f"dev_{primary_metric}"], -row["epoch"]))["epoch"]
 
     def on_fit_end(self, trainer: Trainer, module: LightningModule) -> None:
@@ -120,16 +120,16 @@ class FiniteLoss(Callback):
         self.check()
 
     def check(self) -> None:
-        """Raise ValueError for the first loss that is not finite, with its sentences' numbers in train, from 1."""
+        """Raise ValueError for the first loss that is not finite, with its sentences' 1-based numbers in train."""
         losses, self.unchecked = self.unchecked, []
         if losses and not torch.stack([loss for _, loss, _ in losses]).isfinite().all():
             place, loss, sentences = next(item for item in losses if not item[1].isfinite())
             numbers = ", ".join(str(number) for number in sorted((sentences + 1).tolist()))
-            raise ValueError(f"the loss is {loss.item()} in {place}, on the sentences {numbers} of train")
+            raise ValueError(f"the loss is {loss.item()} in {place}, on sentences {numbers} of train")
 
 
 class StepSeeds(Callback):
-    """Seed every step from the run's seed, the process and the step's number alone.
+    """Seed every step from the run's seed, the rank of the process and the number of the step alone.
 
     A resumed run draws the random numbers that it would have drawn without the interruption, and no two processes of
     a run drop out the same units.
@@ -180,10 +180,10 @@ class Predictions(Callback):
 
 
 class TestEveryEpoch(Callback):
-    """Test score after every epoch in peek.csv, which nothing reads during training.
+    """Write the test score of every epoch to peek.csv, which nothing reads during training.
 
-    It shows what choosing the epoch on test would gain. Weights, chosen epoch and scores are those of a run without
-    this callback.
+    The file shows the gain of an oracle epoch, selected on test. The weights, the selected epoch and the scores are
+    those of a run without this callback.
     """
 
     __test__ = False  # not a test case of pytest
@@ -208,10 +208,10 @@ class TestEveryEpoch(Callback):
 
     @staticmethod
     def evaluate(trainer: Any, module: Any) -> dict[str, Any]:
-        """Report on test; afterwards every module is in the mode in which it was.
+        """Metrics on test. Restores the training mode of every module.
 
-        Lightning runs one loop at a time: `trainer.test` would end `trainer.fit`. Test as a second dataloader of
-        validation would count in the seconds of the epoch.
+        Lightning runs one loop at a time, so `trainer.test` would end `trainer.fit`. As a second dataloader of
+        validation, test would add to the seconds of the epoch.
         """
         training = {part: part.training for part in module.modules()}
         module.eval()

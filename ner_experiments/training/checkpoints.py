@@ -23,9 +23,9 @@ from ner_experiments.utils.files import atomic_write
 log = logging.getLogger(__name__)
 
 STEPS = 50
-"""Steps between two checks that wait for the device or for other processes."""
+"""Number of steps between two checks that wait for the device or for other processes."""
 SHARE = 0.05
-"""Largest share of the time spent on writing checkpoints, unless `checkpoint_seconds` is 0."""
+"""Maximum share of the time that is spent on writing checkpoints, unless `checkpoint_seconds` is 0."""
 
 
 class LastCheckpoint(Checkpoint):
@@ -45,7 +45,7 @@ class LastCheckpoint(Checkpoint):
         return {"made_by": self.made_by}
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Replace Lightning's handler, with which processes can wait for each other forever."""
+        """Replace Lightning's SIGTERM handler, with which several processes can deadlock."""
         self.sigterm.install()
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
@@ -55,7 +55,7 @@ class LastCheckpoint(Checkpoint):
         self.sigterm.install()
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        """Poll, except after an epoch's last batch, from where Lightning could not resume with the validation."""
+        """Poll, except after an epoch's last batch: Lightning could not resume there with the validation."""
         within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
         if within and (trainer.world_size == 1 or trainer.global_step % STEPS == 0):
             self.poll(trainer)
@@ -74,7 +74,7 @@ class LastCheckpoint(Checkpoint):
 
     def save(self, trainer: Trainer) -> None:
         began = time.monotonic()
-        trainer.save_checkpoint(self.path)  # all processes take part, the first one writes
+        trainer.save_checkpoint(self.path)  # all processes take part, rank 0 writes
         self.saved = time.monotonic()
         self.pause = self.seconds and max(self.seconds, (self.saved - began) / SHARE)
 
@@ -84,15 +84,15 @@ def any_process(trainer: Trainer, decision: bool) -> bool:
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
-    """A checkpoint file that appears whole or not at all, with its SHA-256 at the end.
+    """Atomic writing of checkpoint files, each with its SHA-256 at the end.
 
-    Lightning's own goes through /tmp, which may be small, and where a killed process leaves its file.
+    Lightning's own implementation writes through /tmp, which may be small and where a killed process leaves its file.
     """
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         content = io.BytesIO()  # on a full disk torch.save raises an error that names neither disk nor file
         torch.save(checkpoint, content)
-        content.write(sha256(content.getbuffer()).digest())  # readers of the archive ignore what follows it
+        content.write(sha256(content.getbuffer()).digest())  # readers of zip files ignore what follows
         with atomic_write(Path(path)) as part:
             part.write_bytes(content.getbuffer())
 
@@ -124,7 +124,7 @@ def defect_of(path: Path) -> str:
 def is_intact(path: Path) -> bool:
     """Whether the file ends with the SHA-256 of what precedes it.
 
-    The archive's own checksums do not cover its directory, where one flipped bit makes torch.load read garbage.
+    The checksums inside a zip file do not cover its directory, where one flipped bit makes torch.load read garbage.
     """
     content = path.read_bytes()
     size = len(content) - sha256().digest_size
@@ -132,7 +132,7 @@ def is_intact(path: Path) -> bool:
 
 
 class BestWeights(Callback):
-    """Weights of the epoch with the highest dev score, the first of several, kept in main memory."""
+    """Weights of the epoch with the highest dev score, the first one if several tie, held in main memory."""
 
     def __init__(self, monitor: str) -> None:
         self.monitor = monitor
@@ -154,7 +154,7 @@ class BestWeights(Callback):
 
 
 def refuse_infinite(module: nn.Module, epoch: int) -> None:
-    """Raise ValueError for a weight that is not finite, as a step with a finite loss can make it."""
+    """Raise ValueError if a weight is not finite, which a step with a finite loss can cause."""
     for name, weight in module.named_parameters():
         if not torch.isfinite(weight).all():
             raise ValueError(f"after epoch {epoch} some weights are not finite: {name}")

@@ -9,14 +9,14 @@ from lightning.pytorch.callbacks import EarlyStopping
 class DelayedEarlyStopping(EarlyStopping):
     """Stop when dev has not improved for `patience` epochs, counted from the first epoch with a score above 0.
 
-    The first epochs of a tagger may predict no mention at all, and still be making progress.
+    In its first epochs a tagger may predict no mention at all and still make progress.
     """
 
     def __init__(self, monitor: str, patience: int) -> None:
         super().__init__(monitor, mode="max", patience=patience, check_on_train_epoch_end=False)
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Train no further if the run had already stopped early when it was interrupted."""
+        """Stop at once if the run had already stopped early when it was interrupted."""
         if self.wait_count >= self.patience:
             trainer.should_stop = True
 

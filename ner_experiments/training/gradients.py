@@ -1,10 +1,10 @@
-"""Gradient norms during training: of the weights of each part, and of each layer's output by path.
+"""Gradient norms during training, for the weights of each part and for the output of each layer by path.
 
 Yang & Xu (2020), eq. 2 and 4, write the gradient of a layer as a sum over the paths from the loss to it. This measures
 where the paths first part: let h be a layer's output, and x = h + ... the next block's input. Then dL/dh = b + s, where
 b = dL/dx through that block alone, and s is the rest, which bypasses it by a shortcut. s is zero in a stack without
-shortcuts; in types A and B it comes by the running sum, in C, D and the paper's model by the one addition above. The
-top layer has no block above it, and no such sum.
+shortcuts. In types A and B it flows through the running sum; in C, D and the paper's model, through the one addition
+above. The top layer has no block above it and therefore no such decomposition.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class LayerRecorder:
             self.recorded[block] = arguments[0], output
 
     def norms(self, loss: Tensor) -> list[dict[str, Tensor]]:
-        """Gradient norms of each layer, of type D's two directions together. Clears the record.
+        """Gradient norms of each layer, where type D's two directions count as one layer. Clears the record.
 
-        The graph is left as it was: the backward pass that follows adds up the same terms in the same order.
+        The graph is retained unchanged: the backward pass that follows adds the same terms in the same order.
         """
         squares: list[dict[str, Tensor]] = []
         for stack in self.stacks:
@@ -71,8 +71,9 @@ class LayerRecorder:
 class Gradients(Callback):
     """Means over each epoch in gradients.csv, measured every `every` steps.
 
-    Norms are measured before clipping. With several processes the first one writes: for layers the gradient of its own
-    share of the batch, for weights the mean over all processes. share: by_shortcut / (by_shortcut + through_block).
+    Norms are measured before clipping. With several processes rank 0 writes: for layers the norm of the gradient on its
+    own share of the batch, for weights that of the gradient averaged over all processes. The column `share` is
+    by_shortcut / (by_shortcut + through_block).
     """
 
     def __init__(self, folder: Path, every: int) -> None:
@@ -119,7 +120,7 @@ class Gradients(Callback):
             self.add(WEIGHTS, part, {NORM: norm})
 
     def add(self, kind: str, part: str, norms: dict[str, Tensor]) -> None:
-        """Add to the epoch's sums, on the device: no step waits for it."""
+        """Add to the epoch's sums on the device, so that no step waits for it."""
         sums = self.sums[kind, part]
         for name, norm in norms.items():
             before = sums[name].to(norm.device) if name in sums else 0
@@ -136,7 +137,7 @@ class Gradients(Callback):
             write_csv(self.path, COLUMNS, self.rows)
 
     def scalars(self, epoch: int) -> dict[str, float]:
-        """The epoch's means by the names that loggers show: gradient/model.blocks.0, gradient_layer/1, shortcut/1."""
+        """The epoch's means by their names in loggers: gradient/model.blocks.0, gradient_layer/1, shortcut/1."""
         means: dict[str, float] = {}
         for row in self.rows:
             if row["epoch"] == epoch:
@@ -152,7 +153,7 @@ def is_stack(module: nn.Module) -> TypeGuard[nn.ModuleList]:
 
 
 def weight_norms(tagger: nn.Module) -> dict[str, Tensor]:
-    """Euclidean norm of all gradients of each part together. Parts without a gradient in this step are left out."""
+    """Euclidean norm of each part's gradients, taken as one vector. Omits parts without a gradient in this step."""
     squares: dict[str, Tensor] = {}
     for name, parameter in tagger.named_parameters():
         if (gradient := parameter.grad) is not None:
@@ -163,7 +164,7 @@ def weight_norms(tagger: nn.Module) -> dict[str, Tensor]:
 
 
 def subpart_of(name: str) -> str:
-    """Part of a parameter, as `part_of`, with the model split into its own parts and lists into layers."""
+    """Part of a parameter as in `part_of`, but with the model split into its submodules and lists into layers."""
     places = name.split(".")[:-1]
     if places[:1] != ["model"]:
         return part_of(name)

@@ -1,41 +1,64 @@
-"""SIGTERM: recorded when it arrives, acted on where nothing is lost."""
+"""SIGTERM and Ctrl-C: the signal is recorded on arrival, and acted on where no work is lost."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 
 class Sigterm:
-    """Handler of SIGTERM; `received` says whether this process has been asked to exit."""
+    """Handler of SIGTERM and of Ctrl-C; `received` says whether this process has been asked to exit.
+
+    A second Ctrl-C ends the process at once.
+    """
 
     def __init__(self) -> None:
         self.received = False
+        self.status = 128 + signal.SIGTERM
 
     def handle(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            if self.received:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)
+                os.kill(os.getpid(), signal.SIGINT)
+            self.status = 128 + signal.SIGINT
+            if os.environ.get("LOCAL_RANK", "0") == "0":
+                print(STOPPING, file=sys.stderr, flush=True)
         self.received = True
 
     def install(self) -> None:
         """Become the process's handler. Does nothing outside the main thread, where Python allows no handlers."""
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, self.handle)
+            for number in SIGNALS:
+                signal.signal(number, self.handle)
 
     def exit_if_requested(self) -> None:
-        """Exit with status 143, as a process that SIGTERM ended, if it was received."""
+        """If a signal was received, exit with status 143 (SIGTERM) or 130 (Ctrl-C), as a process that it killed."""
         if self.received:
-            raise SystemExit(143)
+            raise SystemExit(self.status)
+
+
+STOPPING = (
+    "\nStopping at the next step, with a checkpoint: repeat the command to go on. "
+    "Press Ctrl-C again to stop at once."
+)
 
 
 @contextmanager
 def sigterm_handler() -> Iterator[Sigterm]:
-    """A new `Sigterm` that is the process's handler within the block; the earlier one is restored after it."""
-    sigterm, before = Sigterm(), signal.getsignal(signal.SIGTERM)
+    """Context with a new `Sigterm` as the process's handler. The previous handlers are restored at the end."""
+    sigterm, before = Sigterm(), {number: signal.getsignal(number) for number in SIGNALS}
     sigterm.install()
     try:
         yield sigterm
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)

@@ -18,7 +18,7 @@ from ner_experiments.utils.files import write_json
 
 
 class Progress(Callback):
-    """Write progress.json and print the epochs, in the first of several processes. Training never reads either."""
+    """Write progress.json and print a line per epoch, on rank 0 only. Training never reads the file."""
 
     def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
         self.path, self.epochs, self.patience, self.show = folder / NAME, epochs, patience, show

@@ -31,13 +31,13 @@ LOWEST = {
 }
 """Smallest allowed value of each setting in conf/trainer."""
 GRACE = 5.0
-"""Seconds that the other processes of a run have after an error to report their own."""
+"""Seconds after an error in which the other processes of the run can report their own errors."""
 
 
 def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Trainer:
-    """A trainer that prints nothing itself: progress and results are printed by the suite.
+    """Lightning trainer of a run. It prints nothing itself: the suite prints progress and results.
 
-    ValueError for a setting of `cfg.trainer` below its lowest value.
+    Raises ValueError if a setting of `cfg.trainer` is below its lowest value.
     """
     silence_lightning()
     settings = cfg.trainer
@@ -66,14 +66,14 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Tr
 
 
 def cluster_environment(several: bool) -> list[Any]:
-    """Plugin for the cluster: none of its own for a single process, SLURM, or what Lightning detects (torchrun)."""
+    """Cluster plugins: no cluster for a single process, SLURM, or none, so that Lightning detects it (torchrun)."""
     if not several:
         return [LightningEnvironment()]
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
 
 
 def silence_lightning() -> None:
-    """Hide Lightning's hints: they are about settings that the suite chooses."""
+    """Hide Lightning's hints, which concern settings that the suite chooses."""
     for library in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(library).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", module="lightning")

@@ -51,3 +51,25 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("expected a JSON object")
     return content
+
+
+def check_strings(name: str, words: Any) -> None:
+    """Raise ValueError unless `words` is a list of non-empty texts."""
+    if not isinstance(words, list | tuple):
+        raise ValueError(f"{name} must be a list of strings")
+    for number, word in enumerate(words, 1):
+        if word == "":
+            raise ValueError(f"empty word: item {number} of {name}")
+        check_string(f"item {number} of {name}", word)
+
+
+def check_string(name: str, text: Any) -> None:
+    """Raise ValueError for a value that a UTF-8 file without NUL cannot contain."""
+    if not isinstance(text, str):
+        raise ValueError(f"{name} must be a string")
+    if "\0" in text:
+        raise ValueError(f"NUL in {name}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"half a surrogate pair in {name}, at character {error.start + 1}") from None

@@ -28,7 +28,7 @@ from math import gcd, lcm
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.optimize import linprog
+import scipy  # imports scipy.optimize when it is first used
 
 Tags = tuple[str, ...]
 
@@ -334,7 +334,7 @@ def to_json(certificate: Certificate) -> dict[str, Any]:
 def _smallest_solution(matrix: np.ndarray) -> np.ndarray | None:
     """x with matrix @ x >= 1 and minimal sum of |x|, so that few are nonzero; None if there is none."""
     halves = np.hstack([matrix, -matrix])  # x = up - down, both >= 0
-    result = linprog(
+    result = scipy.optimize.linprog(
         np.ones(halves.shape[1]), A_ub=-halves, b_ub=np.full(len(matrix), -1.0), method="highs-ds"
     )
     assert result.status in (0, 2), result.message
@@ -345,7 +345,7 @@ def _multipliers(matrix: np.ndarray) -> np.ndarray:
     """y >= 0 with y @ matrix = 0 and sum 1. The simplex method ends in a vertex, where few are nonzero."""
     num_rows, num_terms = matrix.shape
     equations, sums = np.vstack([matrix.T, np.ones(num_rows)]), np.append(np.zeros(num_terms), 1.0)
-    result = linprog(np.zeros(num_rows), A_eq=equations, b_eq=sums, method="highs-ds")
+    result = scipy.optimize.linprog(np.zeros(num_rows), A_eq=equations, b_eq=sums, method="highs-ds")
     assert result.status == 0, result.message
     return result.x
 

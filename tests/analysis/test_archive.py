@@ -1,4 +1,4 @@
-"""What results/ keeps of an analysis, and the command that compares rows of runs."""
+"""Results of an analysis in results/, and the command that compares rows of runs."""
 
 import json
 import random
@@ -32,7 +32,7 @@ TEST = CORPUS.splits["test"]
 
 
 def finish(folder: Path, identity: str, seed: int, checksum: str = CORPUS.checksum) -> Path:
-    """What a run leaves behind, but for its weights: its tagger disturbs the gold mentions."""
+    """Folder of a finished run without weights, whose tagger disturbs the gold mentions."""
     folder = folder / f"toy_zh-bilstm-crf-{identity}" / f"seed-{seed}"
     folder.mkdir(parents=True)
     rng = random.Random(f"{identity} {seed}")
@@ -114,7 +114,7 @@ def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
 
 
 def cells(printed: str) -> list[list[str]]:
-    """Of each line of each table."""
+    """Cells of each line of each table."""
     lines = [line for line in printed.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -129,7 +129,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert "## 1. toy_zh-bilstm-crf-a\n" in printed
     assert "Means over seeds; brackets are 95 % t-intervals over seeds" in printed
     assert "Brackets are 95 % bootstrap intervals" in printed
-    found = rows(folders)
+    found = rows(dict.fromkeys(folders, ""))
     group = found[0].breakdown()["seen"]["with this type"]
     figures = [f"{100 * it:.2f}" for it in (group.precision, group.recall, group.f1.value)]
     interval = f"[{100 * group.f1.low:.2f}, {100 * group.f1.high:.2f}]"

@@ -85,7 +85,7 @@ def test_attention_weights_are_the_softmax_of_query_times_key(att: Run) -> None:
 
 
 def test_predicted_tags_beside_the_weights_are_the_runs(att: Run, runs: dict[tuple[str, int], Path]) -> None:
-    """Where its tags are legal, they are those of predictions/test.conll."""
+    """Wherever the model's tags are legal, they equal those of predictions/test.conll."""
     from ner_experiments.runs.predictions import iob2
 
     tagger, encoder, corpus = att
@@ -132,7 +132,7 @@ def test_the_command_draws_and_writes_the_heads_of_each_sentence(
 
 
 def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:
-    """Dollars start no formula, what the font lacks stops nothing, and long words leave room for the maps."""
+    """Dollars start no formula, missing glyphs cause no error, and long words leave room for the maps."""
     tagger, encoder, _ = att
     sentence = Sentence(("$_{", "$x^", "🦄", "https://example.org/" + 60 * "a"), ("O", "O", "O", "S-PER"))
     (attended,) = attention.attention(tagger, encoder, [attention.SplitSentence("test", 1, sentence)])

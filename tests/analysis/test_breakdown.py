@@ -56,7 +56,7 @@ def test_lengths_are_those_of_the_papers_table(found: dict[str, dict[str, Bucket
 
 
 def occurrences(words: tuple[str, ...], kind: str | None = None) -> int:
-    """How often these words are a mention in train, looked up tag by tag."""
+    """Number of times that these words are a mention in train, counted tag by tag."""
     number = 0
     for sentence in TRAIN:
         for start in range(len(sentence.words) - len(words) + 1):
@@ -201,7 +201,7 @@ def of_type(mentions: set[Span]) -> list[Span]:
 
 
 def test_draws_without_a_mention_are_left_out() -> None:
-    """The one mention is right: F1 is 1 in each draw that has it, and not 0 in those that do not."""
+    """The only mention is correct: F1 is 1 in each draw that contains it, and not 0 in the others."""
     without = Predicted(("a",), ("O",), ("O",))
     bucket = breakdown([Predicted(("a",), ("B-X",), ("B-X",)), *[without] * 9], None)["type"]["X"]
     assert (bucket.low, bucket.high) == (1.0, 1.0)

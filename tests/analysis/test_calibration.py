@@ -28,7 +28,7 @@ DECODERS = {"crf": ["decoder=crf"], "softmax": ["decoder=softmax", "decoder.cons
 
 
 def drawn(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of 500 mentions in 80 sentences: probabilities, whether right, number of the sentence."""
+    """Probabilities, correctness and sentence numbers of 500 mentions in 80 sentences."""
     rng = np.random.default_rng(seed)
     probabilities = rng.beta(3, 1, size=500)
     return probabilities, rng.random(500) < probabilities**2, rng.integers(80, size=500)
@@ -75,7 +75,7 @@ def test_what_is_sure_is_in_the_last_bin_and_without_mentions_there_is_nothing()
 
 
 def untrained(decoder: str) -> tuple[Tagger, Encoder, Corpus]:
-    """It has a liking for legal tags and none for O and S, so that it finds mentions of several tokens."""
+    """A tagger that prefers legal tags and avoids O and S, so that it finds mentions of several tokens."""
     cfg = compose([*SMALL, *DECODERS[decoder]], "test")
     corpus, encoder = read_data(cfg)
     torch.manual_seed(1)
@@ -92,7 +92,7 @@ def untrained(decoder: str) -> tuple[Tagger, Encoder, Corpus]:
 
 
 def chain_of(tagger: Tagger) -> list[torch.Tensor]:
-    """What opening, following and closing with each tag is worth."""
+    """Scores of each tag at the start, after each tag, and at the end."""
     crf = tagger.decoder
     if not hasattr(crf, "transitions"):
         none = torch.zeros(tagger.output.out_features)
@@ -117,7 +117,7 @@ def test_probability_is_the_share_of_all_tag_sequences_that_have_the_mention(dec
 
 
 def all_sequences(tagger: Tagger, encoder: Encoder, sentence: Sentence) -> dict[tuple[int, ...], float]:
-    """exp of the score of each."""
+    """Exponential of the score of each tag sequence."""
     batch = encoder.encode([sentence], torch.device("cpu")).batch(np.arange(1))
     with torch.no_grad():
         scores = tagger(batch)[0].double().tolist()

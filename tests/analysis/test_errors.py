@@ -20,7 +20,7 @@ TEST = random_tags.sentences(2, 200)
 
 @st.composite
 def mentions(draw: st.DrawFn) -> list[Span]:
-    """That do not overlap each other, in at most ten tokens."""
+    """Mentions that do not overlap each other, in at most ten tokens."""
     cuts = sorted(draw(st.sets(st.integers(0, 10), max_size=7)))
     found = [(a, b, draw(st.sampled_from(["X", "Y"]))) for a, b in pairwise(cuts)]
     return [mention for mention in found if draw(st.booleans())]

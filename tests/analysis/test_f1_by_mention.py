@@ -30,7 +30,7 @@ def random_mentions(rng: random.Random, length: int) -> list[Mention]:
 
 
 def disturbed(rng: random.Random, mentions: list[Mention], length: int) -> list[Mention]:
-    """Some lost, some of another type, some shorter, and some new ones where there is room."""
+    """Mentions with random errors: missing, of another type, shorter, or spurious where there is room."""
     found = []
     for start, end, kind in mentions:
         chance = rng.random()
@@ -46,7 +46,7 @@ def disturbed(rng: random.Random, mentions: list[Mention], length: int) -> list[
 
 @pytest.fixture(scope="module")
 def tagged() -> list[tuple[int, list[Mention], list[Mention]]]:
-    """Of 400 sentences: length, gold and predicted mentions."""
+    """Lengths, gold mentions and predicted mentions of 400 sentences."""
     rng = random.Random(0)
     found = []
     for _ in range(400):
@@ -184,9 +184,8 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
     assert "nothing: expected the folder of a finished run, but it has no metrics.json" in refused(
         "ours", "nothing"
     )
-    with pytest.raises(SystemExit):
-        cli(["cases", str(runs[0])])
-    assert "the following arguments are required: RUN" in capsys.readouterr().err
+    assert cli(["cases", str(runs[0])]) == 1
+    assert "expected at least two runs to compare, got 1" in capsys.readouterr().err
     predictions = runs[0] / "predictions" / "test.conll"
     text = predictions.read_text()
     predictions.write_text(text.replace("rained O O", "rained B-LOC O"))

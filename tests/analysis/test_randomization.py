@@ -1,4 +1,4 @@
-"""Approximate randomisation: against every exchange in exact fractions, a normal limit, simulated nulls."""
+"""Approximate randomization: against every exchange in exact fractions, a normal limit, simulated nulls."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ner_experiments.analysis.randomization import randomization_test
+from ner_experiments.analysis.randomization import randomization_test, ratio, swap_sentences, toss
 
 Counts = np.ndarray
 """Runs, sentences, and (correct, predicted, gold) or (correct, total)."""
@@ -39,7 +39,7 @@ def as_tags(counts: Counts) -> Counts:
 
 
 def exact(counts: list[list[Fraction]]) -> Fraction:
-    """F1, or accuracy, of the sentences' counts by its definition."""
+    """F1 or accuracy of the sentences' counts, by definition."""
     sums = [sum(column) for column in zip(*counts, strict=True)]
     if len(sums) == 2:
         return sums[0] / sums[1]
@@ -184,3 +184,25 @@ def test_rows_of_other_sentences_are_refused() -> None:
     b[1, 2, 2] = 9
     with pytest.raises(ValueError, match=r"one gold count, got \[\d, 9\] for sentence 2 \(from 0\)"):
         randomization_test(a, b)
+
+
+@pytest.mark.parametrize("shape", [(1, 7), (5, 5), (3, 3453)])
+def test_the_coins_are_those_of_numpys_integers_and_leave_the_generator_in_the_same_state(
+    shape: tuple[int, int],
+) -> None:
+    expected, found = np.random.default_rng(3), np.random.default_rng(3)
+    assert (toss(shape, found) == expected.integers(2, size=shape, dtype=np.uint8)).all()
+    assert found.bit_generator.state == expected.bit_generator.state
+
+
+def test_sentences_with_equal_counts_are_left_out_of_the_product_alone() -> None:
+    """Against the product over all sentences; the coins of a sentence do not depend on the other sentences."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, (50, 2)).astype(float)
+    b = np.where(rng.random((50, 1)) < 0.8, a, rng.integers(0, 4, (50, 2)))
+    coins = np.random.default_rng(1).integers(2, size=(1000, 50), dtype=np.uint8)
+    moved = coins @ (b - a)
+    expected = ratio(a.sum(axis=0) + moved) - ratio(b.sum(axis=0) - moved)
+    np.testing.assert_allclose(
+        swap_sentences(a, b, 1000, np.random.default_rng(1)), expected, rtol=0, atol=1e-14
+    )

@@ -87,7 +87,7 @@ def test_calibration_over_seeds_has_the_bins_of_all_runs() -> None:
 
 @pytest.mark.parametrize(("first", "second"), [((1, 2), (1, 2)), ((1, 2), (3, 4, 5)), ((1,), (2,))])
 def test_mentions_are_counted_in_pairs_of_runs(first: tuple[int, ...], second: tuple[int, ...]) -> None:
-    """Of one seed where both rows have the same; else in all pairs. The second row's taggers are others."""
+    """Pairs of equal seeds if both rows have the same seeds, else all pairs. The rows have different taggers."""
     a, b = ({seed: tagged(seed + shift) for seed in seeds} for seeds, shift in ((first, 0), (second, 50)))
     together = [(n, n) for n in first] if first == second else list(product(first, second))
     expected = dict.fromkeys(product(("all", "LOC", "ORG", "PER"), (True, False), (True, False)), 0.0)

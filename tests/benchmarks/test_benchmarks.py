@@ -1,4 +1,4 @@
-"""What the benchmarks measure with: clocks, rounds, ratios, operations and memory; and that each script runs."""
+"""Instruments of the benchmarks: clocks, rounds, ratios, operations and memory; and that each script runs."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""The contest end to end: its corpus, what counts of the times, and our own driver on a tiny corpus."""
+"""The end-to-end benchmark: its corpus, which times count, and our own driver on a tiny corpus."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`make faults`: the fault campaign. Prints the number of trials of each fault, and how they were survived."""
+"""`make faults`: the fault campaign. Prints the number of trials of each fault, and how each was survived."""
 
 import logging
 import random

@@ -21,11 +21,11 @@ WRITTEN = {
 
 
 class Skipped(Exception):
-    """A fault that this machine does not allow to be tried."""
+    """Raised for a fault that cannot be tried on this machine."""
 
 
 def killed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
-    """The kernel kills a run at a byte of a file being written, three times; then it ends as if never killed."""
+    """A run that the kernel kills three times at a byte of a file being written ends as if never killed."""
     right = whole_run(folder)
     while True:
         output, names = folder / "broken", []
@@ -60,7 +60,7 @@ def mounted(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 
 def full_disks(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A disk with little space left: an error and status 1; with more space the run ends as on another disk."""
+    """A nearly full disk: an error and status 1. With more space, the run ends as on any other disk."""
     right = whole_run(folder)
     with mounted(folder, 2_000) as disk:
         while True:
@@ -81,7 +81,7 @@ def full_disks(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def failed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A write that fails at a byte of a file: an error with its name and status 1; repeated, the run succeeds."""
+    """A write that fails at a byte of a file: an error that names the file, and status 1; a second try succeeds."""
     right = whole_run(folder)
     while True:
         output, log = folder / "broken", folder / "log"
@@ -98,7 +98,7 @@ def failed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def read_only(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A read-only output folder: an error and status 1; finished runs in it are not touched."""
+    """A read-only output folder: an error and status 1. Finished runs in it are not changed."""
     with mounted(folder, 4_000) as disk:
         assert run(*SHORT, f"output_dir={disk / 'o'}", log=folder / "log") == 0
         right = outcome(disk / "o")

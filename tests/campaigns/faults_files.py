@@ -42,7 +42,7 @@ def fetch(url: str, folder: Path) -> None:
 
 
 def killed_downloads(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A download killed at a byte of the file leaves nothing; repeated, the whole file and nothing else."""
+    """A download killed at a byte of the file leaves nothing behind; repeated, it leaves the whole file only."""
     with served(Owner) as url:
         while True:
             there = folder / "data"
@@ -81,7 +81,7 @@ def same(found: Any, right: Any) -> bool:
 
 
 def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Killed at a byte of the cache's files, or at a line of code; in some trials another process fills it too."""
+    """A process killed at a byte of the cache's files or at a line of code; sometimes a second one fills it too."""
     file = vector_file(folder)
     right = load_vectors(file, WORDS, cache=folder / "right")
     while True:
@@ -103,7 +103,7 @@ def killed_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def damaged_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A bit of one of the cache's files flipped, or its end cut off."""
+    """One of the cache's files with a flipped bit, or truncated."""
     file = vector_file(folder)
     cache = folder / "cache"
     right = load_vectors(file, WORDS, cache=folder / "right")
@@ -130,7 +130,7 @@ def encode_only(bert: Path, cache: Path) -> None:
 
 
 def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Killed at a line of the code that fills the cache, or at a byte of its file."""
+    """A process killed at a line of the code that fills the cache, or at a byte of its file."""
     bert = save(folder / "bert")
     right = np.array(encode(bert, folder / "right"))
     size = right.nbytes + 128
@@ -152,7 +152,7 @@ def killed_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def damaged_bert_caches(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Damaged anywhere, or every other time in the header, which describes the rest."""
+    """Damage anywhere in the file, or every other time in its header, which describes the rest."""
     bert = save(folder / "bert")
     cache = folder / "cache"
     right = np.array(encode(bert, cache))
@@ -178,7 +178,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A damaged checkpoint is refused by name, or loads the same: not every byte of a zip file has a meaning."""
+    """A damaged checkpoint is refused by name, or loads the same content: some bytes of a zip file are unused."""
     fault = AtLine(1_000, killed.COUNTED, SIGTERM)
     assert run(*RUN[1:], f"output_dir={folder}", fault=fault, log=folder / "log") == 143
     (checkpoint,) = folder.glob("*/seed-1/last.ckpt")
@@ -194,7 +194,7 @@ def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def damaged_results(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A flipped bit or a missing end, in metrics.json or a file beside it: refused by name."""
+    """metrics.json or a file beside it with a flipped bit or truncated: refused by name."""
     assert run(*RUN[1:], "audit.peek=true", f"output_dir={folder}", log=folder / "log") == 0
     (metrics,) = folder.glob("*/seed-1/metrics.json")
     right = artifacts.read(metrics)

@@ -31,7 +31,7 @@ def whole_run(folder: Path, *arguments: str) -> dict[str, Any]:
 
 
 def killed_sweeps(chance: random.Random, folder: Path) -> Iterator[str]:
-    """`kill -9` at a random line of a sweep of four runs, ten times; then it ends as if never killed."""
+    """A sweep of four runs that `kill -9` stops ten times at a random line ends as if never killed."""
     whole, log = folder / "whole", folder / "log"
     assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
     lines = lines_of(log)
@@ -51,7 +51,7 @@ def killed_sweeps(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def terminated(chance: random.Random, folder: Path) -> Iterator[str]:
-    """SIGTERM at a random line, twice: status 143; then the run ends as if never interrupted."""
+    """A run that SIGTERM stops twice at a random line, with status 143, ends as if never interrupted."""
     right = whole_run(folder)
     while True:
         output = folder / "broken"
@@ -81,7 +81,7 @@ def jumping_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def no_numbers(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A learning rate with which the loss of one run of a sweep is soon NaN or infinite: that run alone fails."""
+    """A learning rate that soon makes the loss of one run of a sweep NaN or infinite: only that run fails."""
     while True:
         output, log = folder / "o", folder / "log"
         rate = chance.choice(["1e30", "3e28", "1e20"])
@@ -90,9 +90,7 @@ def no_numbers(chance: random.Random, folder: Path) -> Iterator[str]:
             ended = run(*arguments, f"output_dir={output}", log=log)
             assert ended == 1, ended
             text = log.read_text()
-            assert re.search(r"the loss is (nan|-?inf) in epoch \d+, step \d+, on the sentences \d+", text), (
-                text
-            )
+            assert re.search(r"the loss is (nan|-?inf) in epoch \d+, step \d+, on sentences \d+", text), text
             assert len(list(output.rglob("metrics.json"))) == 1
         finally:
             log.unlink()
@@ -101,7 +99,7 @@ def no_numbers(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def no_memory(chance: random.Random, folder: Path) -> Iterator[str]:
-    """One job of a sweep asks for terabytes, or is killed as by the kernel: it is named, the others finish."""
+    """A job of a sweep that allocates terabytes, or is killed as by the kernel, is named; the others finish."""
     while True:
         log, output = folder / "log", folder / "o"
         sweep = ["-m", *SHORT, "hydra/launcher=local", "hydra.launcher.jobs=2", f"output_dir={output}"]
@@ -147,7 +145,7 @@ def column_files(folder: Path, chance: random.Random) -> dict[str, Path]:
 
 
 def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A word of a file changes before the second half of a sweep: refused, with both checksums."""
+    """A file with a word changed before the second half of a sweep is refused, with both checksums."""
     paths = column_files(folder / "data", chance)
     files = [f"data.files.{split}={path}" for split, path in paths.items()]
     while True:
@@ -174,7 +172,7 @@ def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def wandb_troubles(chance: random.Random, folder: Path) -> Iterator[str]:
-    """W&B's server never answers, or stops answering during a run, or W&B's own process is killed."""
+    """A W&B server that never answers or stops answering during a run, and a W&B process that is killed."""
     for name in [name for name in os.environ if name.startswith("WANDB")]:
         del os.environ[name]
     os.environ |= {"WANDB_API_KEY": "0" * 40, "HOME": str(folder), "no_proxy": "127.0.0.1"}
@@ -209,7 +207,7 @@ def service_of(process: int) -> int | None:
 
 
 def processes_of_one_model(chance: random.Random, folder: Path) -> Iterator[str]:
-    """One of two processes that train a model is killed, or hangs: an error in time, and no process is left."""
+    """One of two processes that train a model is killed or hangs: an error within the time limit, no process left."""
     for number in range(10**6):
         output, hangs, first = folder / str(number), number % 2 == 1, chance.random() < 0.5
         arguments = ["trainer=ddp", *SHORT, "data.max_sentences=300", "trainer.max_epochs=500"]

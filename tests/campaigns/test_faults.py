@@ -1,4 +1,4 @@
-"""A few trials of each fault that is quick to try; `make faults` tries all, and more often."""
+"""A few trials of each fast fault; `make faults` runs all faults, with more trials."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,5 +60,5 @@ def test_a_check_of_several_steps_names_the_first_that_went_wrong(loss: float) -
         trainer.global_step = step
         callback.on_train_batch_start(trainer, None, batch, step)
         callback.on_before_backward(trainer, None, torch.tensor(value))
-    with pytest.raises(ValueError, match=f"^the loss is {loss} in epoch 1, step 2, on the sentences 2, 9 of"):
+    with pytest.raises(ValueError, match=f"^the loss is {loss} in epoch 1, step 2, on sentences 2, 9 of"):
         callback.on_validation_start(trainer, None)

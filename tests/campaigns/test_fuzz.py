@@ -1,4 +1,4 @@
-"""A short campaign of tests/campaigns/fuzz (`make fuzz` is the long one), and that it finds what it is to find."""
+"""A short run of tests/campaigns/fuzz (`make fuzz` is the long one), and a check that it finds planted mistakes."""
 
 from pathlib import Path
 from random import Random
@@ -7,6 +7,7 @@ import pytest
 from fuzz import campaign
 from fuzz.corpora import Columns, draw, tags_of
 from fuzz.oracle import Faulty, mentions
+from fuzz.other_readers import all_readers
 from fuzz.readers import Case, Reader
 
 SHORT = {
@@ -17,6 +18,10 @@ SHORT = {
     **{"vectors": 400, "gazetteer": 300, "tables": 60, "checkpoints": 40},
     **{"predict, words": 150, "predict, characters": 100, "predict, jsonl": 100, "predict, conll": 100},
 }
+
+
+def test_every_reader_of_the_campaign_is_tried(tmp_path: Path) -> None:
+    assert set(SHORT) == {reader.name for reader in all_readers(tmp_path)}
 
 
 @pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # torch says so of a damaged checkpoint
@@ -43,7 +48,7 @@ def test_the_oracle_reads_what_was_written_in_every_scheme() -> None:
 
 
 class Planted(Reader):
-    """A reader of one mistake, `read`; its file is "whole", or broken in line 2."""
+    """A reader with one mistake, `read`; its file is "whole", or broken in line 2."""
 
     name = "planted"
     inputs = 1

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: what is refused, what a run leaves behind, what a sweep reports."""
+"""The command line as users meet it: refusals, the folder of a run, the report of a sweep."""
 
 import csv
 import json
@@ -75,7 +75,7 @@ def test_one_bad_value_of_a_sweep_stops_it_before_the_first_job(tmp_path: Path) 
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """Two rows of two seeds, one of the rows impossible."""
+    """A sweep of two rows and two seeds, in which one row is impossible."""
     outputs = tmp_path_factory.mktemp("outputs")
     arguments = ["-m", *SMALL, "model.dropout=0.5,1.5", "seed=1,2", f"output_dir={outputs}"]
     return run(*arguments), outputs
@@ -98,7 +98,8 @@ def test_the_table_has_a_line_per_row_with_its_seeds(
     sweep: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     result, outputs = sweep
-    (line,) = [line for line in result.stdout.splitlines() if line.strip().startswith("model.dropout=0.5 ")]
+    summary, _ = result.stdout.split("\nmodel.dropout=0.5: ")  # the differences between rows come after
+    (line,) = [line for line in summary.splitlines() if line.strip().startswith("model.dropout=0.5 ")]
     scores = [json.loads(path.read_text())["test"]["f1"] for path in outputs.glob("*/*/metrics.json")]
     assert line.split()[1] == "2"
     assert f"{50 * sum(scores):.2f} ±" in line
@@ -155,6 +156,67 @@ def test_help_and_config_need_no_torch(flag: list[str]) -> None:
     result = subprocess.run([sys.executable, "-c", code, *flag], capture_output=True, text=True, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     assert "max_epochs" in result.stdout
+
+
+def test_no_help_needs_torch() -> None:
+    code = (
+        "import sys\n"
+        "from ner_experiments.main import COMMANDS, cli\n"
+        "for command in COMMANDS:\n"
+        "    try: cli([command, '--help'])\n"
+        "    except SystemExit: pass\n"
+        "    heavy = {'torch', 'lightning', 'scipy.stats', 'matplotlib', 'transformers'}\n"
+        "    assert not heavy & set(sys.modules), command\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0, result.stderr
+
+
+def test_ctrl_c_ends_any_command_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ner_experiments.commands import table
+    from ner_experiments.main import cli
+
+    def interrupted(arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(table, "run", interrupted)
+    assert cli(["table"]) == 130
+    assert capsys.readouterr().err == "\nInterrupted.\n"
+
+
+def test_a_second_ctrl_c_ends_at_once(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, time\n"
+        "from ner_experiments.training.preemption import sigterm_handler\n"
+        "with sigterm_handler() as sigterm:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    assert sigterm.received\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=50
+    )
+    assert result.returncode == -2
+    assert "Press Ctrl-C again to stop at once" in result.stderr
+
+
+def test_the_version_is_the_suites(capsys: pytest.CaptureFixture[str]) -> None:
+    from importlib.metadata import version
+
+    from ner_experiments.main import cli
+
+    for arguments in (["--version"], ["train", "--version"]):
+        assert cli(arguments) == 0
+        assert capsys.readouterr().out == f"ner_experiments {version('ner_experiments')}\n"
+
+
+def test_the_package_shows_its_api() -> None:
+    import ner_experiments
+
+    assert dir(ner_experiments) == ["__version__", "load"]
 
 
 def test_an_unknown_command_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ def look(output: Path, *overrides: str, capsys: Any) -> tuple[int, dict[str, int
 
 
 def until(path: Path, pattern: str, epochs: int) -> Path:
-    """Waits for a run that has told of so many epochs."""
+    """Wait for a run that has reported so many epochs."""
     for _ in range(3000):
         for found in path.glob(pattern):
             if json.loads(found.read_text())["epoch"] >= epochs:
@@ -122,7 +122,7 @@ def test_a_run_that_ends_while_it_is_looked_at_is_done(
     (folder / "progress.json").write_text('{"epoch": 3}')
 
     def ends(folder: Path) -> bool:
-        """As `train.finish` and the claim's end, between two looks at the folder."""
+        """Finish the run and release its lock, between two polls of the folder."""
         (folder / "metrics.json").write_text(json.dumps(RESULT))
         (folder / "progress.json").unlink()
         return False

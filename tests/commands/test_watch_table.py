@@ -1,4 +1,4 @@
-"""What `ner-experiments watch` shows of runs where a terminal has lines for few of them."""
+"""Output of `ner-experiments watch` on a terminal with lines for only a few of the runs."""
 
 import io
 

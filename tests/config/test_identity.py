@@ -1,4 +1,4 @@
-"""A run's identity: what must change it, what must not, and that the shipped choices are all told apart."""
+"""A run's identity: what must change it, what must not, and that all shipped choices have distinct ones."""
 
 import random
 import re
@@ -41,7 +41,7 @@ def test_it_is_a_digest_and_the_same_each_time() -> None:
 
 @pytest.mark.parametrize("group", ["data", "words", "features", "direct", "model"])
 def test_every_choice_of_a_group_is_another_experiment(group: str) -> None:
-    """Those that differ in nothing but a file's path: when the file holds something else."""
+    """Choices that differ only in the path of a file have distinct identities only if the contents differ."""
     names, settings = {}, {}
     for choice in choices(group):
         cfg = compose(f"{group}={choice}")

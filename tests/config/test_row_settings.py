@@ -1,4 +1,4 @@
-"""What the rows of each published table compare, read from their overrides; the papers' captions say what."""
+"""Settings that the rows of each published table compare, read from their overrides, against the papers' captions."""
 
 import pytest
 
@@ -48,7 +48,7 @@ def rows_of(name: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_what_rows_compare_is_what_the_table_is_about(name: str) -> None:
-    """Nothing, where one row of ours stands beside cited ones."""
+    """No setting is compared where a single row of ours stands beside cited ones."""
     rows = rows_of(name)
     assert compared(rows) == COMPARED.get(name, [])
     assert set(compared(rows)) <= set(varying(rows))

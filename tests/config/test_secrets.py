@@ -1,4 +1,4 @@
-"""What leaves a run: nothing goes over the network that was not asked for, and no secret reaches a file."""
+"""Network and files of a run: no unrequested connection is made, and no secret is written to a file."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def noted(place: Path) -> dict[str, Noted]:
 
 @pytest.mark.parametrize("logger", ["csv", "tensorboard"])
 def test_a_run_asks_nothing_of_the_network(logger: str, noted: dict[str, Noted]) -> None:
-    """Nor does a program that it starts: git is asked for the commit, and fc-list for the fonts there are."""
+    """Started programs do not connect either: git is asked for the commit, and fc-list for the installed fonts."""
     assert {tuple(event) for event in noted[logger]} <= {
         ("subprocess.Popen", it) for it in ("git", "fc-list")
     }

@@ -1,4 +1,4 @@
-"""What comes from others is data: configs and results call nothing, look nothing up, and load no pickle."""
+"""Files of strangers are data: configs and results call nothing, look nothing up, and load no pickle."""
 
 import json
 import pickle
@@ -30,7 +30,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(finished: Path, tmp_path: Path) -> Path:
-    """A copy to be tampered with."""
+    """A copy of the run to tamper with."""
     return Path(shutil.copytree(finished, tmp_path / "run"))
 
 

@@ -26,7 +26,7 @@ def mark(tmp_path: Path) -> Iterator[Path]:
 def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     tmp_path: Path, mark: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not even where PyTorch is told to trust everything; the run starts anew and ends as it should."""
+    """Not even if PyTorch is configured to trust everything; the run starts over and ends as it should."""
     monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
     cfg = configure(f"output_dir={tmp_path}")
     folder = Path(train.train(cfg)["folder"])
@@ -46,7 +46,7 @@ def with_code(path: Path, mark: Path) -> None:
 
 
 def test_a_cache_of_vectors_with_code_in_it_is_made_again(tmp_path: Path, mark: Path) -> None:
-    """Even if its checksum is right, which is only to find accidents."""
+    """Even if its checksum is correct, since checksums only detect accidents."""
     (tmp_path / "vectors.txt").write_text("cat 1 2\ndog 3 4\n")
     words, cache = ["cat", "dog"], tmp_path / "cache"
     expected = vectors.load_vectors(tmp_path / "vectors.txt", words, cache=cache).matrix.copy()

@@ -35,7 +35,7 @@ def as_lists(plan: Plan) -> list[list[int]]:
 
 
 def padding(plan: Plan, lengths: np.ndarray) -> float:
-    """Share of the padded batches' positions that hold no token."""
+    """Share of padding among the positions of the batches."""
     positions = sum(len(batch) * lengths[batch].max() for batch in plan)
     return 1 - lengths.sum() / positions
 
@@ -169,7 +169,7 @@ def test_padding_on_conll2003(split: str, most: float) -> None:
 
 
 class Recorder(LightningModule):
-    """Notes which sentences each training step is given."""
+    """Callback that records the sentences of each training step."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Folders with a BERT, new and old, a real one, what is wrong with one, and the hub."""
+"""Folders with a BERT: new, old, real and faulty ones, and the hub."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What is wrong with a BERT's folder, or with what is installed, is said: which file, and which rule."""
+"""A faulty BERT folder or installation is refused with the file and the rule."""
 
 import json
 import sys

@@ -139,7 +139,7 @@ def test_toys_are_the_same_every_time(language: str) -> None:
 
 
 def described(name: str, folder: str | Path) -> Source:
-    """What conf/data/NAME.yaml describes, with its files under `folder`."""
+    """Source described by conf/data/NAME.yaml, with its files under `folder`."""
     cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(SOURCES / f"{name}.yaml")})
     return instantiate(cfg.data)
 

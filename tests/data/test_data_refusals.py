@@ -1,4 +1,4 @@
-"""What `ner-experiments data` refuses: a fault is one line, and wrong usage is said."""
+"""Refusals of `ner-experiments data`: one line per fault, and a message for wrong usage."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def inputs() -> dict[str, Input]:
 
 
 def naive(train: Sequence[Sentence], sentence: Sentence, name: str) -> list[Any]:
-    """What the input makes of each token, unpadded."""
+    """Features of each token by the input, without padding."""
     seen = [word for s in train for word in s.words]
     if name in ("words", "lower"):
         normal = str.lower if name == "lower" else str

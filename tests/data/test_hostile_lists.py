@@ -1,4 +1,4 @@
-"""Hostile files of word vectors and gazetteers: read right, or refused in a line."""
+"""Hostile files of word vectors and gazetteers: read correctly, or refused in one line."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Hostile files that are refused: with the place, the rule and what stands there."""
+"""Hostile files that are refused, with the place, the rule and the offending text."""
 
 import re
 from pathlib import Path

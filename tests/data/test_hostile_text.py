@@ -1,4 +1,4 @@
-"""Hostile files that are read right: each layout, and what nobody sees, one by one."""
+"""Hostile files that are read correctly: each layout and each invisible character, one by one."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Real files, where they are: each corpus trains an epoch, and its gold mentions come out as they went in."""
+"""Real files, if present: each corpus trains for an epoch, and its gold mentions come out unchanged."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tags as they are written: examples, refusals, and round trips through all schemes."""
+"""Writing tags: examples, refusals, and round trips through all schemes."""
 
 from itertools import permutations, product
 

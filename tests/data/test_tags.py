@@ -1,4 +1,4 @@
-"""Tags as they are read: against seqeval, and against adjacency rules written here."""
+"""Reading tags: against seqeval, and against adjacency rules written here."""
 
 from itertools import pairwise, product
 
@@ -80,7 +80,7 @@ def test_strict_spans_is_seqevals_strict_reading_of_long_sequences(sentences):
 
 
 def breaks(scheme, before, tag, after):
-    """The rules, each read off two neighbours, as somebody would say them."""
+    """The rules, each stated for two adjacent tags."""
 
     def goes_on(left, right, letters):
         return right[0] in letters and left[0] in "BIM" and left[1:] == right[1:]

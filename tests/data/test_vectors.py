@@ -1,4 +1,4 @@
-"""Pre-trained vectors: the back-off, what is kept, the cache, and real vectors."""
+"""Pretrained vectors: the back-off, the stored vectors, the cache, and real vectors."""
 
 import json
 import logging
@@ -31,7 +31,7 @@ def load(tmp_path: Path, content: bytes, words: list[str]) -> Vectors:
 
 
 def as_table(vectors: Vectors, words: list[str]) -> Table:
-    """What a user sees: the vector of each known word."""
+    """The vector of each known word, as a user sees it."""
     pairs = zip(words, vectors.rows, strict=True)
     return {word: vectors.matrix[row].tolist() for word, row in pairs if row >= 0}
 

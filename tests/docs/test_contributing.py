@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md is true: its files are added to a copy of the checkout, and its commands run there."""
+"""CONTRIBUTING.md is correct: its files are added to a copy of the checkout, and its commands run there."""
 
 import shutil
 from pathlib import Path
@@ -13,6 +13,7 @@ KINDS = {
     "ner_experiments/models",
     "conf/model",
     "conf/data",
+    "conf/search",
     "sweeps",
     "ner_experiments/analysis",
     "tests/analysis",

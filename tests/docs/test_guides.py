@@ -1,4 +1,4 @@
-"""The guides are true: their files are added to a copy of the checkout, and their commands run there."""
+"""The guides are correct: their files are added to a copy of the checkout, and their commands run there."""
 
 import json
 import re
@@ -16,10 +16,9 @@ import pytest
 from ner_experiments.data import toy
 
 DOCS = page_commands.ROOT / "docs"
-GUIDES = ("own_corpus.md", "service.md", "own_architecture.md")
 
 
-@pytest.fixture(params=GUIDES)
+@pytest.fixture(params=page_commands.IN_TURN)
 def page(request: pytest.FixtureRequest) -> Path:
     return DOCS / request.param
 

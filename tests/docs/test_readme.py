@@ -1,6 +1,7 @@
-"""README and the other pages are true: their commands run, and their links lead somewhere."""
+"""README and the other pages are correct: their commands run, and their links resolve."""
 
 import re
+import runpy
 from pathlib import Path
 
 import page_commands
@@ -8,8 +9,11 @@ import pytest
 
 ROOT = page_commands.ROOT
 README = ROOT / "README.md"
-GUIDES = [README, *(page for page in sorted((ROOT / "docs").glob("*.md")) if not page_commands.files(page))]
-"""Those with files of their own are tried by tests/docs/test_guides.py."""
+GUIDES = [
+    README,
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in page_commands.IN_TURN),
+]
+"""tests/docs/test_guides.py runs the others."""
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
 PAGES = sorted([*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))])
 LINES = list(dict.fromkeys(line for guide in GUIDES for line in page_commands.commands(guide)))
@@ -45,8 +49,56 @@ def test_the_lines_of_python_print_mentions(toy_run: Path, capsys: pytest.Captur
         assert rest.startswith(text[int(start) : int(end)] + " ")
 
 
+def table(heading: str) -> list[list[str]]:
+    """The cells of the rows of README's table under a heading."""
+    section = README.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.parametrize("row", table("Measured results"), ids=lambda row: row[0])
+def test_a_result_is_that_of_the_page_it_links_to(row: list[str]) -> None:
+    _, paper, ours, verdict = row
+    (target,) = re.findall(r"\]\((results/\w+\.md)", verdict)
+    page = (ROOT / target).read_text(encoding="utf-8")
+    for figure in re.findall(r"[+-]?\d+\.\d+", f"{paper} {ours}"):
+        assert re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", page), figure
+
+
+@pytest.mark.parametrize("row", table("Measured results"), ids=lambda row: row[0])
+def test_a_verdict_follows_from_the_interval_over_seeds(row: list[str]) -> None:
+    """A gap holds if its interval lies on the paper's side of 0, and is open if that contains 0 or is missing."""
+    _, paper, ours, verdict = row
+    intervals = re.findall(r"\(([+-]?\d+\.\d+) to ([+-]?\d+\.\d+)\)", ours)
+    if len(intervals) > 1 or "±" in ours:
+        return  # two rows side by side, or a bound: not a gap
+    low, high = (float(bound) for bound in intervals[0]) if intervals else (-1.0, 1.0)
+    expected = "open" if low <= 0 <= high else "holds" if (low > 0) == (float(paper) > 0) else "does not hold"
+    assert verdict.startswith(expected)
+
+
+def test_speeds_are_those_of_the_benchmarks() -> None:
+    page = (ROOT / "benchmarks/README.md").read_text(encoding="utf-8")
+    names = {
+        "ours, default batches": "ours_tokens",
+        "ours, 32 sentences a batch": "ours",
+        "plain PyTorch": "pytorch",
+        "NCRF++": "ncrfpp",
+        "flair": "flair",
+    }
+    for name, training, decoding in table("Speed"):
+        assert re.search(rf"^\| {names[name]} \| {training} \(.*?\) \| {decoding} \(", page, re.MULTILINE), (
+            name
+        )
+
+
+def test_the_picture_is_drawn_from_the_archived_runs() -> None:
+    drawing = runpy.run_path(str(ROOT / "docs/f1_by_layers.py"))["drawing"]()
+    assert (ROOT / "docs/f1-by-layers.svg").read_text(encoding="utf-8") == drawing
+
+
 def anchors(page: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Anchors of the headings, as GitHub generates them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

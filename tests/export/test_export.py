@@ -60,7 +60,7 @@ def text_of(exported: Exported) -> str:
 
 
 def test_both_files_give_the_predictions_that_the_run_wrote(run: Path, exported: Exported) -> None:
-    assert exported.checked.origin == "30 of dev, 40 of test, 30 made up of its words and characters"
+    assert exported.checked.origin == "30 of dev, 40 of test, 30 random ones of its words and characters"
     assert exported.differences.keys() == {"model.pt2", "model.onnx"}
     assert {path.name for path in exported.folder.iterdir()} == {
         *("model.pt2", "model.onnx", "encoder.json", "README.md"),
@@ -109,7 +109,7 @@ def test_the_card_has_the_values_of_the_run(run: Path, exported: Exported) -> No
         f"- conll, checksum `{metrics['data']['checksum']}`\n- " + "\n- ".join(metrics["data"]["notes"])
         in text
     )
-    assert f"number {metrics['best_epoch']} of {metrics['epochs']} (at most 6;" in text
+    assert f"on the dev set alone: epoch {metrics['best_epoch']} of {metrics['epochs']} (at most 6;" in text
     for split in ("dev", "test"):
         report = metrics[split]
         assert f"| {split} | {cells(report)} |\n" in text
@@ -137,10 +137,13 @@ def test_the_card_has_the_distribution_over_the_seeds(run: Path, exported: Expor
     assert "| seed | 1 | 2 | 3 | 4 |\n" in text
     assert f"| F1 | {' | '.join(f'{score:.2f}' for score in scores)} |\n" in text
     assert f"- mean {centre:.2f}, standard deviation {sd:.2f}, 4 runs\n" in text
-    assert f"- 95% interval of the mean (Student): {centre - half:.2f} to {centre + half:.2f}\n" in text
+    assert (
+        f"- 95% confidence interval of the mean (Student's t): {centre - half:.2f} to {centre + half:.2f}\n"
+        in text
+    )
     rank = sorted(scores, reverse=True).index(scores[0]) + 1
     away = (scores[0] - centre) / sd
-    assert f"- this run, seed 1: number {rank} of 4 from above, {away:+.2f} standard deviations" in text
+    assert f"- this run, seed 1: rank {rank} of 4, {away:+.2f} standard deviations" in text
 
 
 def test_the_card_has_no_word_of_the_corpus(run: Path, exported: Exported) -> None:
@@ -177,7 +180,9 @@ def test_without_the_corpus_sentences_are_made_up(
     monkeypatch.setattr(build, "corpus_of", gone)
     options = ["--format", "torch", "--sentences", "7", "--output", str(tmp_path / "made")]
     assert cli(["export", str(run), *options]) == 0
-    made_up = "(7 made up of its words and characters, as the run's corpus is not there as it was)"
+    made_up = (
+        "(7 random ones of its words and characters, because the run's corpus is missing or has changed)"
+    )
     assert made_up in capsys.readouterr().out
     assert "the corpus is gone" in caplog.text
 
@@ -198,7 +203,7 @@ def test_what_is_not_equal_is_not_written(
     assert code == 1
     said = capsys.readouterr().err
     assert re.match(
-        r"model\.pt2 is not equal to the run: of 1,000 sentences [\d,]+ have other tags, and", said
+        r"model\.pt2 does not reproduce the run: [\d,]+ of 1,000 sentences have different tags, and", said
     )
     assert said.endswith("; nothing was written\n")
     assert list(tmp_path.iterdir()) == []
@@ -218,7 +223,7 @@ def unfinish(folder: Path) -> None:
     [
         (damage, (), r".*encoder\.json is damaged: "),
         (unfinish, (), r".*: expected the folder of a finished run, but it has no metrics\.json"),
-        (lambda folder: (folder / "export").mkdir(), (), r".*export is there already: take it away, or "),
+        (lambda folder: (folder / "export").mkdir(), (), r".*export already exists: remove it, or "),
         (lambda folder: None, ("--sentences", "0"), r"--sentences must be at least 1, got 0"),
     ],
 )
@@ -244,5 +249,5 @@ def test_what_is_not_installed_is_named(
 ) -> None:
     monkeypatch.setattr(formats, "find_spec", lambda name: None if name == "onnxruntime" else name)
     assert cli(["export", str(run), "--output", str(tmp_path / "made")]) == 1
-    needs = 'ONNX needs onnxruntime: pip install -e ".[export]"; --format torch needs nothing\n'
+    needs = 'ONNX needs onnxruntime: pip install -e ".[export]"; --format torch needs no extra packages\n'
     assert capsys.readouterr().err == needs

@@ -1,4 +1,4 @@
-"""What a model card says where there is no test set, and where a run or its export is of no checkout."""
+"""Model cards without a test set, and of runs or exports made outside a checkout."""
 
 from importlib.metadata import version
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is exported gives the tagger's own tags: for each architecture, decoder, input and format."""
+"""Exports predict the tagger's own tags, for each architecture, decoder, input and format."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,8 @@ Run = Callable[[Mapping[str, Tensor]], Outputs]
 
 def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
     """With all weights drawn from a normal distribution, so that tags vary and constraints are broken."""
-    cfg = compose(joined(TOY, overrides), "test")
+    cfg = compose(joined(TOY, overrides), "test").copy()
+    OmegaConf.set_readonly(cfg, False)
     for name in SMALL.keys() & cfg.model.keys():
         cfg.model[name] = SMALL[name]
     _, encoder = read_data(cfg)
@@ -122,7 +123,7 @@ def test_every_kind_of_input(overrides: list[str], tmp_path: Path) -> None:
 
 
 def test_no_kind_of_input_was_forgotten() -> None:
-    """Each class that a file of conf/ reads with is tried above, or refused."""
+    """Each input class in conf/ is either tested above or refused."""
     files = [
         OmegaConf.load(path) for part in ("words", "chars", "features") for path in (CONF / part).glob("*")
     ]
@@ -168,5 +169,7 @@ def test_a_score_that_is_no_number_is_no_equal_one() -> None:
         return tagger.decoder.decode(scores, batch.mask), torch.full_like(scores, torch.nan)
 
     sentences = random_sentences(encoder, 2)
-    with pytest.raises(ValueError, match="0 have other tags, and a score differs by nan; "):
+    with pytest.raises(
+        ValueError, match="0 of 2 sentences have different tags, and scores differ by up to nan; "
+    ):
         max_difference(tagger, encoder, sentences, run, "model.pt2")

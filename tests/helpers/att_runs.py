@@ -1,4 +1,4 @@
-"""Small runs of Att and Baseline, and what their output layer makes of a part of what it sees, by a loop."""
+"""Small runs of Att and Baseline, and the recall of their output layer on a part of its input, by a loop."""
 
 from pathlib import Path
 
@@ -30,13 +30,13 @@ Run = tuple[Tagger, Encoder, Corpus]
 
 
 def small(folder: Path) -> list[str]:
-    """The settings of runs that are small, and lie with all that they read in the folder."""
+    """Settings of small runs that read and write all files in the folder."""
     write_vectors(folder)
     return [*SMALL, *(f"{name}_dir={folder}" for name in ("data", "output", "cache"))]
 
 
 def trained_runs(place: list[str]) -> dict[tuple[str, int], Path]:
-    """Two seeds of Att and one of Baseline, as li2020_table1 has them on OntoNotes."""
+    """Folders of two seeds of Att and one of Baseline, by (model, seed), with the protocol of li2020_table1."""
     found = {}
     for model, seed in (("attention", 1), ("attention", 2), ("baseline", 2)):
         cfg = compose(["paper=li2020", f"model={model}", *place, f"seed={seed}"], "test")
@@ -45,7 +45,7 @@ def trained_runs(place: list[str]) -> dict[tuple[str, int], Path]:
 
 
 def states(run: Run, sentence: Sentence) -> Tensor:
-    """What the output layer sees of a sentence that is alone in its batch, [time size]."""
+    """Input of the output layer for a sentence that is alone in its batch, [time size]."""
     tagger, encoder, _ = run
     seen: list[Tensor] = []
     handle = tagger.model.register_forward_hook(lambda _, __, output: seen.append(output))
@@ -56,7 +56,7 @@ def states(run: Run, sentence: Sentence) -> Tensor:
 
 
 def recall(run: Run, first: int, end: int) -> dict[str, float]:
-    """The recall of each chunk tag when the output layer sees these numbers of a token's state alone."""
+    """Recall of each chunk tag, in percent, if the output layer sees only dimensions `first` to `end` of the state."""
     tagger, encoder, corpus = run
     weight, bias = tagger.output.weight.detach(), tagger.output.bias.detach()
     right, gold = dict.fromkeys("OSBIE", 0), dict.fromkeys("OSBIE", 0)

@@ -1,4 +1,4 @@
-"""What a file from others can try on whoever reads it, and a small run to try it on."""
+"""Attacks that a file from a stranger can carry, and a small run to try them on."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ def configure(*overrides: str) -> DictConfig:
 
 
 class Attack:
-    """What a pickle can do to whoever loads it."""
+    """A pickle that executes code when it is loaded."""
 
     def __init__(self, mark: Path) -> None:
         self.mark = mark
@@ -37,7 +37,7 @@ class Attack:
 
 
 def unmarked(folder: Path) -> Iterator[Path]:
-    """A file that exists when an attack has succeeded."""
+    """Yield a path that attacks create; fail if it exists afterwards."""
     mark = folder / "executed"
     yield mark
     assert not mark.exists()

@@ -1,4 +1,4 @@
-"""Debian's Chromium for tests of the report: pages from disk without a network, what they ask for and say."""
+"""Debian's Chromium for tests of the report: opens pages from disk, offline, and records requests and messages."""
 
 import os
 import shutil
@@ -67,7 +67,7 @@ TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap
 
 @dataclass
 class Seen:
-    """What a page did while it was open."""
+    """Record of what a page did while it was open."""
 
     requests: list[str] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
@@ -112,7 +112,7 @@ def opened() -> Iterator[Browser]:
 
 
 def contrast(one: str, other: str) -> float:
-    """The ratio of WCAG 2.2 between two colours, as browsers write them: rgb(0, 0, 0)."""
+    """Contrast ratio of WCAG 2.2 between two colors in the notation of browsers, rgb(0, 0, 0)."""
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 

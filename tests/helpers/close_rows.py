@@ -1,4 +1,4 @@
-"""Three rows of a table, two of them close, with more sentences that they differ on than a page shows."""
+"""Three rows of a table, two of them close. They differ on more sentences than a page shows."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ner_experiments.tables.scores import Result
 
 NUM_SENTENCES = 900
 RIGHT = (0.3, 0.97, 0.98)
-"""How often a run of a row has a sentence right."""
+"""Probability that a run of each row tags a sentence correctly."""
 
 
 def length(number: int) -> int:
@@ -21,7 +21,7 @@ def length(number: int) -> int:
 
 
 class Tagged(Run):
-    """A run that has these sentences of test right, and finds no mention in the others."""
+    """A run that tags these sentences of test correctly, and finds no mention in the others."""
 
     def predicted(self) -> list[Predicted]:
         found = []
@@ -34,7 +34,7 @@ class Tagged(Run):
 
 
 def three_rows() -> list[Result]:
-    """The first is far from the other two; two, three and three seeds."""
+    """Three rows with two, three and three seeds; the first is far from the other two."""
     rng = np.random.default_rng(5)
     found = []
     for row, often, count in zip(spec.load("yang2020_table12").rows, RIGHT, (2, 3, 3), strict=False):

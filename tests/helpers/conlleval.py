@@ -1,7 +1,7 @@
 """conlleval's rules in plain loops: which tags begin and end a chunk, the pass over the lines, the output.
 
-As its author gives them for version 2004-01-26, for B, I, E and O. It goes from line to line and knows no
-sentences but as a line of two O. Held against outputs of the original in conlleval/*.txt.
+The rules are those of version 2004-01-26, for B, I, E and O. They proceed line by line and know a sentence end only as
+a line of two O. Compared with outputs of the original in conlleval/*.txt.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ BREAK = ("O", "O")
 
 @dataclass
 class Counts:
-    """Of chunks by type, and of tokens."""
+    """Counts of chunks by type, and of tokens."""
 
     correct: Counter[str] = field(default_factory=Counter)
     predicted: Counter[str] = field(default_factory=Counter)
@@ -79,7 +79,7 @@ def figures(correct: int, predicted: int, gold: int) -> str:
 
 
 def printed(found: Counts) -> str:
-    """As the original prints it."""
+    """The report in the format of the original."""
     totals = [found.correct.total(), found.predicted.total(), found.gold.total()]
     lines = [
         f"processed {found.tokens} tokens with {totals[2]} phrases; "

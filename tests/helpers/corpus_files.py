@@ -1,4 +1,4 @@
-"""Files of columns with a few mentions, and the tags that are read from them."""
+"""Column files with a few mentions, and the tags that are read from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEST = "Rain O\nin O\nRome I-LOC\n"
 
 
 def columns(folder: Path, texts: Mapping[str, str], **settings: Any) -> ColumnFiles:
-    """A source over files with these texts: split -> text."""
+    """A source whose files contain these texts: split -> text."""
     for split, text in texts.items():
         (folder / f"{split}.txt").write_text(text, encoding="utf-8")
     settings = {"columns": {"word": 0, "tag": 1}, "scheme": "iob1"} | settings

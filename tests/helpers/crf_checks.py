@@ -25,14 +25,14 @@ def make_transitions(num_tags: int, scale: float, forbidden: float = 0.0) -> Tra
 
 
 def derive(function: Any, dtype: torch.dtype, tensors: list[Tensor], tags: Tensor, mask: Tensor) -> Any:
-    """The loss, and its gradients."""
+    """The loss and its gradients with respect to `tensors`."""
     scores, *transitions = (x.to(dtype, copy=True).requires_grad_() for x in tensors)
     loss = function(scores, tags, mask, Transitions(*transitions))
     return loss.detach(), torch.autograd.grad(loss, [scores, *transitions])
 
 
 def check_against_plain(tensors: list[Tensor], mask: Tensor) -> None:
-    """Loss, gradients, marginals and best tags, in both precisions. `tensors`: scores, and transitions."""
+    """Check loss, gradients, marginals and best tags in both precisions. `tensors`: scores and transitions."""
     gold = torch.zeros(mask.shape, dtype=torch.long)  # always permitted
     right, right_gradients = derive(plain_likelihood, torch.float64, tensors, gold, mask)
     for dtype, tolerance in ((torch.float32, 1e-5), (torch.float64, 1e-10)):
@@ -52,7 +52,7 @@ def check_against_plain(tensors: list[Tensor], mask: Tensor) -> None:
 
 
 def check_backward_again(scores: Tensor, gold: Tensor, mask: Tensor) -> None:
-    """The gradient can be computed again, scales, and is differentiable."""
+    """Check that the gradient can be computed again, scales with the upstream gradient, and is differentiable."""
     # All transitions are made of the same numbers: each way to these must count once.
     scores.requires_grad_()
     pairs = torch.randn(5, 5, requires_grad=True)

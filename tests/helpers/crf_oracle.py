@@ -1,4 +1,4 @@
-"""The CRF by sums over all tag sequences, one by one in float64: the oracle of its tests."""
+"""Oracle of the CRF's tests: sums over all tag sequences, one by one in float64."""
 
 import itertools
 import math
@@ -46,7 +46,7 @@ class Oracle(NamedTuple):
 
 
 def enumerate_tags(crf: CRF, scores: Tensor, allowed: Allowed) -> Oracle:
-    """All of it by hand for one sentence, scores [time, tags]."""
+    """Results for one sentence by enumeration; scores are [time, tags]."""
     f, a = scores.double().tolist(), crf.transitions.double().tolist()
     start, end = crf.start.double().tolist(), crf.end.double().tolist()
     total = {

@@ -1,6 +1,6 @@
-"""A SLURM of a few lines of shell: its jobs are processes of this machine, their states are files.
+"""A fake SLURM in a few lines of shell: jobs are local processes, and their states are files.
 
-While there is a file `full` among these, no job is started, and while there is `silent`, squeue fails.
+While a file `full` is among these, no job starts; while a file `silent` is, squeue fails.
 """
 
 import os
@@ -48,7 +48,7 @@ SCONTROL = 'echo "$@" >> $STATES/scontrol\n'
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """With its commands in PATH; the folder of its jobs' states."""
+    """Put the commands of the fake SLURM in PATH; return the folder of the jobs' states."""
     commands, states = install(folder)
     monkeypatch.setenv("PATH", f"{commands}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("STATES", str(states))
@@ -56,7 +56,7 @@ def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def install(folder: Path) -> tuple[Path, Path]:
-    """The folder to put into PATH, and the one to put into STATES."""
+    """Folders to put into PATH and into STATES."""
     commands, states = folder / "bin", folder / "states"
     commands.mkdir()
     states.mkdir()

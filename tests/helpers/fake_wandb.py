@@ -1,4 +1,4 @@
-"""A W&B server on this machine: takes what it is sent, and after some seconds of a run answers no more."""
+"""A local W&B server that accepts everything it is sent, and stops answering after some seconds of a run."""
 
 import json
 import threading
@@ -64,7 +64,7 @@ class Handler(Quiet):
 
 @contextmanager
 def served(seconds: float) -> Iterator[str]:
-    """Its URL; after so many seconds of a run it answers no more, and with 0 never."""
+    """URL of the server. It stops answering after so many seconds of a run; with 0 it never answers."""
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.seconds, server.began, server.over = seconds, None, threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

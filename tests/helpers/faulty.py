@@ -1,4 +1,4 @@
-"""Processes that meet a fault at a place that is given: a line, a byte of a file, a clock that jumps."""
+"""Processes with an injected fault: at a line of code, at a byte of a file, or by a clock that jumps."""
 
 import os
 import random
@@ -20,7 +20,7 @@ Fault = Callable[[], Any]
 
 
 class AtLine:
-    """A signal when so many lines of some modules of the suite have been run."""
+    """Send a signal after `lines` lines of some modules of the suite have been executed."""
 
     def __init__(self, lines: int, modules: tuple[str, ...], how: int = signal.SIGKILL) -> None:
         self.left, self.how = lines, how
@@ -40,9 +40,9 @@ class AtLine:
 
 
 class AtByte:
-    """A file's version that counts `versions` before it ends at a byte: there the kernel kills the process.
+    """Limit a file's size after `versions` versions, so that the kernel kills the process at a byte of the next one.
 
-    Not `deadly`: there writing fails, as on a full disk.
+    If not `deadly`, the write fails there instead, as on a full disk.
     """
 
     def __init__(self, name: str, byte: int, versions: int = 0, *, deadly: bool = True) -> None:
@@ -92,7 +92,7 @@ def nothing() -> None:
 
 
 def called(function: Callable[..., Any], arguments: tuple[Any, ...], fault: Fault, log: str) -> None:
-    """In a process of its own."""
+    """Run a function with the fault, in the child process."""
     with open(log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -107,7 +107,7 @@ def start(function: Callable[..., Any], *arguments: Any, fault: Fault = nothing,
 
 
 def status(process: Any, seconds: float = 120) -> int:
-    """-N after signal N."""
+    """Exit status of the process, -N after signal N."""
     process.join(seconds)
     assert process.exitcode is not None, f"still running after {seconds} seconds"
     return process.exitcode
@@ -124,7 +124,7 @@ def run(*arguments: str, fault: Fault = nothing, log: Path) -> int:
 
 
 def flipped(content: bytes, chance: random.Random) -> bytes:
-    """With one bit changed, or cut off."""
+    """The content with one bit flipped, or truncated."""
     place = chance.randrange(len(content))
     if chance.random() < 0.3:
         return content[:place]

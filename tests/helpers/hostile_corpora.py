@@ -1,4 +1,4 @@
-"""Corpora of contents that are given, and the one line in which one is refused."""
+"""Corpora with hostile contents, and the one-line message in which one is refused."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ LONG = 10**6
 
 
 def columns(folder: Path, splits: Mapping[str, str | bytes], **settings: object) -> ColumnFiles:
-    """Columns of these contents, and a dev that holds no mention where none is given."""
+    """Column files with these contents. Without contents for dev, dev has no mention."""
     contents = {"dev": "x O\n", **splits}
     for split, content in contents.items():
         (folder / split).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -24,7 +24,7 @@ def columns(folder: Path, splits: Mapping[str, str | bytes], **settings: object)
 
 
 def refusal(source: Files) -> str:
-    """The one line in which the corpus is refused, without its folder."""
+    """Message in which the corpus is refused, without its folder."""
     with pytest.raises(ValueError) as error:  # noqa: PT011  callers compare the whole message
         load(source)
     message = str(error.value)

@@ -1,4 +1,4 @@
-"""Pages of the report of a corpus whose words and types would like to be HTML."""
+"""Pages of the report for a corpus whose words and types contain HTML."""
 
 from pathlib import Path
 
@@ -28,14 +28,14 @@ HOSTILE = (
 
 
 def sentence(shift: int) -> str:
-    """All the words, turned by `shift`, with a name of each type."""
+    """A sentence of all words, rotated by `shift`, with a mention of each type."""
     words = [*HOSTILE[shift % len(HOSTILE) :], *HOSTILE[: shift % len(HOSTILE)]]
     tags = ("O", "B-<b>X</b>", "I-<b>X</b>", "O", "B-Y&Z", "O", "O", "O", "B-Y&Z", "O")
     return "".join(f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True))
 
 
 def report_of_runs(place: Path) -> Path:
-    """The report of runs of two models on a corpus that would like to be HTML."""
+    """Report of runs of two models on the hostile corpus."""
     write_vectors(place)
     for split, count in (("train", 10), ("dev", 5), ("test", 10)):
         (place / split).write_text("\n".join(map(sentence, range(count))), encoding="utf-8")
@@ -58,7 +58,7 @@ def report_of_runs(place: Path) -> Path:
 
 
 class Tagged(Run):
-    """A run that has these sentences of test right, and finds no mention in the others."""
+    """A run that tags these sentences of test correctly, and finds no mention in the others."""
 
     def predicted(self) -> list[Predicted]:
         found = []

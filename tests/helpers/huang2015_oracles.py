@@ -10,7 +10,7 @@ from ner_experiments.modules.peephole import PeepholeLayer
 
 
 def equation_3(layer: PeepholeLayer, xs: Tensor) -> Tensor:
-    """One sentence [time in], a token at a time; the peepholes as the diagonal matrices of the paper."""
+    """States of one sentence [time in], a token at a time, with the paper's diagonal matrices as peepholes."""
     w_xi, w_xf, w_xc, w_xo = layer.input_weight.chunk(4)
     w_hi, w_hf, w_hc, w_ho = layer.state_weight.chunk(4)
     w_ci, w_cf, w_co = (torch.diag(diagonal) for diagonal in layer.peepholes)
@@ -30,7 +30,7 @@ def equation_3(layer: PeepholeLayer, xs: Tensor) -> Tensor:
 def assert_same_up_to_numbering(
     rows: Sequence[Sequence[int]], expected: Sequence[set[object]], num_features: int
 ) -> None:
-    """Ids from 1 to `num_features`, zeros behind them; each on the very rows of an expected feature."""
+    """Check that ids are 1 to `num_features`, padded with 0, and that each marks the rows of one expected feature."""
     ids = [[id for id in row if id] for row in rows]
     assert all(list(row[: len(kept)]) == kept for row, kept in zip(rows, ids, strict=True))
     assert all(1 <= id <= num_features for row in ids for id in row)
@@ -38,7 +38,7 @@ def assert_same_up_to_numbering(
 
 
 def where(rows: Iterable[Iterable[object]]) -> list[list[int]]:
-    """Of each thing that a row holds: the rows that hold it."""
+    """For each distinct item, the numbers of the rows that contain it."""
     found: dict[object, list[int]] = {}
     for number, row in enumerate(rows):
         for thing in row:
@@ -49,7 +49,7 @@ def where(rows: Iterable[Iterable[object]]) -> list[list[int]]:
 def ngrams(
     sentence: Sentence, place: int, columns: Sequence[str], window: int
 ) -> Iterator[tuple[object, ...]]:
-    """Every n-gram within the window, and where in it; None stands before the sentence, ... after it."""
+    """Every n-gram within the window, with its position; None is before the sentence, ... after it."""
     for column in ("", *columns):
         symbols = sentence.columns[column] if column else sentence.words
         padded = [*[None] * window, *symbols, *[...] * window]
@@ -60,7 +60,7 @@ def ngrams(
 
 
 def longest_names(tokens: Sequence[str], names: set[tuple[str, ...]]) -> list[str]:
-    """B, I, E, S or nothing: of all spans that are names the first, the longer first, unless it overlaps."""
+    """B, I, E, S or "": names are taken from left to right, longer ones first, unless they overlap."""
     spans = [
         (i, j)
         for i in range(len(tokens))

@@ -1,4 +1,4 @@
-"""A command of the suite that is killed after so many of its own lines: the same place on every machine."""
+"""A command of the suite that is killed after a number of its own lines: at the same place on every machine."""
 
 import os
 import sys
@@ -20,10 +20,12 @@ CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 def command(arguments: list[str], lines: int, how: int, log: str) -> None:
-    """In a process of its own: runs the command, and sends itself `how` when so many lines have been run."""
+    """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
     from ner_experiments.main import cli
 
-    os.environ.pop("WANDB_SERVICE", None)  # of the tests' own process: it would not end with this one
+    os.environ.pop(
+        "WANDB_SERVICE", None
+    )  # the service of the tests' own process, which would outlive this one
     with open(log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -45,7 +47,7 @@ def command(arguments: list[str], lines: int, how: int, log: str) -> None:
 
 
 def run(arguments: list[str], log: Path, lines: int = 0, how: Signals = Signals.SIGKILL) -> int:
-    """The exit status, -N after signal N; 0 lines: it is not killed."""
+    """Exit status of the command, -N after signal N. With 0 lines it is not killed."""
     process = CONTEXT.Process(target=command, args=(arguments, lines, how, str(log)))
     process.start()
     process.join(300)

@@ -1,4 +1,4 @@
-"""Li, Fu & Ma (2020) as the paper writes it, one sentence and one step at a time: oracle of `test_li2020`."""
+"""Oracle of `test_li2020`: the equations of Li, Fu & Ma (2020), one sentence and one step at a time."""
 
 import math
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ Vectors = list[Tensor]
 
 @dataclass
 class Masks:
-    """What each dropout multiplies with, by its module: a row for each LSTM and sentence. 1 if not given."""
+    """Factors of each dropout by module, one row per LSTM and sentence; 1 for modules that are not listed."""
 
     rows: dict[str, Tensor] = field(default_factory=dict)
 
@@ -23,7 +23,7 @@ class Masks:
 
 @dataclass
 class Equations:
-    """`p` holds the parameters by name, `sentence` of `batch` sentences is the one whose masks count."""
+    """Equations for sentence number `sentence` of `batch`, whose masks apply; `p` holds the parameters by name."""
 
     p: Parameters
     masks: Masks

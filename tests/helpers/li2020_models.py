@@ -1,4 +1,4 @@
-"""The models of Li, Fu & Ma (2020), as conf/ has them or small, and a batch for these."""
+"""The models of Li, Fu & Ma (2020), as configured in conf/ or small, and a batch for them."""
 
 import torch
 from hydra import compose, initialize_config_dir
@@ -19,7 +19,7 @@ def build(name: str, *overrides: str, input_size: int = INPUT) -> nn.Module:
 
 
 def build_small(name: str, *overrides: str, input_size: int = INPUT) -> nn.Module:
-    """In float64, every parameter random: as they start, no bias would show."""
+    """A float64 model with random parameters, since errors in initial biases would go unnoticed."""
     heads = [f"model.num_heads={HEADS}", f"model.head_size={HEAD}"] if name == "attention" else []
     small = [f"model.hidden_size={HIDDEN}", *heads, *overrides]
     model = build(name, *small, input_size=input_size).double().eval()

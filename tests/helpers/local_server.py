@@ -1,4 +1,4 @@
-"""A server of this machine, for as long as a test wants it."""
+"""A local HTTP server for the duration of a test."""
 
 import threading
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Quiet(BaseHTTPRequestHandler):
-    """It prints nothing of what it is asked."""
+    """A handler that logs nothing."""
 
     def log_message(self, *_: object) -> None:
         pass
@@ -15,12 +15,12 @@ class Quiet(BaseHTTPRequestHandler):
 
 class Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """A client may be killed, or hang up."""
+        """Ignore the error: a client may be killed or hang up."""
 
 
 @contextmanager
 def served(handler: type[Quiet]) -> Iterator[str]:
-    """Its URL, without a path."""
+    """URL of the server, without a path."""
     with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

@@ -1,4 +1,4 @@
-"""Small runs for loggers, and what TensorBoard reads of them."""
+"""Small runs for tests of loggers, and their logs as TensorBoard reads them."""
 
 from pathlib import Path
 

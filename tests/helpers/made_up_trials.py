@@ -1,4 +1,4 @@
-"""A xor.json as `ner-experiments xor` leaves it, its figures made up."""
+"""A xor.json in the format of `ner-experiments xor`, with made-up figures."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,14 +21,14 @@ HOW = {
 def model(
     softmax: Sequence[int], crf: Sequence[int], interactions: Sequence[float] = (0.0,), step: int = 5
 ) -> dict[str, Any]:
-    """Phrases right, seed by seed, and interactions, draw by draw."""
+    """Correct phrases per seed, and interactions per draw."""
     steps = [step] * len(softmax)
     figures = {"right_softmax": softmax, "right_crf": crf, "steps_softmax": steps, "steps_crf": steps}
     return {"layers": 2, "interactions": interactions, **figures}
 
 
 def write(folder: Path, models: Mapping[str, Any], **changed: Any) -> Path:
-    """`changed`: None takes a key away."""
+    """Write the file with `changed` applied to its keys; None removes a key."""
     content = {"config": {}, "models": models, "certificates": [], **HOW, **changed}
     path = folder / "xor.json"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Runs what the pages tell a reader to run, in a copy of the checkout, as far as this machine can."""
+"""Run the commands of documentation pages in a copy of the checkout, as far as this machine can."""
 
 import os
 import re
@@ -17,6 +17,8 @@ from ner_experiments.config import overrides
 SMALL = ["trainer=smoke", "data.max_sentences=10", "runtime.progress=false"]
 QUICK = {"--help", "--cfg"}
 RUN = re.compile(r"outputs/\S+/seed-\d+")
+IN_TURN = ("own_corpus.md", "service.md", "own_architecture.md", "search.md", "own_sweep.md")
+"""Guides of docs/ whose commands build on each other, or on files that the guide adds."""
 LEFT_OUT = shutil.ignore_patterns(".*", "outputs", "data", "site", "build", "*.egg-info")
 
 
@@ -31,13 +33,13 @@ def commands(page: Path) -> list[str]:
 
 
 def files(page: Path) -> dict[str, str]:
-    """By path: the blocks whose first line is a comment with the path of a file."""
+    """Path -> block, for blocks whose first line is a comment with the path of a file."""
     found = (re.fullmatch(r"# (\S+/\S+)\n(.*)", each, re.DOTALL) for each in blocks(page, "(?:python|yaml)"))
     return {match[1]: match[2] for match in found if match}
 
 
 def copy_to(folder: Path) -> Path:
-    """A copy of the checkout that commands may write into."""
+    """Copy the checkout to a folder that commands may write into."""
     shutil.copytree(
         ROOT, folder, ignore=lambda path, names: LEFT_OUT(path, names) if path == str(ROOT) else []
     )
@@ -53,7 +55,7 @@ def run(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> N
 
 
 def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: str) -> None:
-    """Runs a command, small; of those that this machine cannot run, looks up what they name.
+    """Run a command at small size; for a command that this machine cannot run, look up the names in it.
 
     `finished` stands in for the run's folder that a command names.
     """
@@ -61,7 +63,11 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
     arguments = [re.sub(r"^seeds=.*", "seeds=[1]", each) for each in arguments]
     if finished is not None:
         arguments = [str(finished) if RUN.fullmatch(each) else each for each in arguments]
-    if program in ("make", "pip"):
+    if program in ("git", "cd"):
+        assert arguments[-1] == "ner_experiments", f"expected a clone into ner_experiments, got {line!r}"
+    elif program == ".":
+        assert arguments == [".venv/bin/activate"], line
+    elif program in ("make", "pip"):
         look_up(program, arguments)
     elif "hydra/launcher=slurm" in arguments and not shutil.which("sbatch"):
         overrides.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
@@ -73,19 +79,21 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
         looks = arguments[0] == "watch"
         if looks:
             arguments.append("--once")  # otherwise it waits for the runs
+        if arguments[0] == "table" and any(each.startswith("model=") for each in arguments):
+            arguments += SMALL  # a sweep by its overrides, which was run with these
         code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
-        waiting = looks and len(arguments) > 2  # for runs that nobody has begun
+        waiting = looks and "=" in arguments[1]  # for runs that nobody has begun
         run([sys.executable, "-c", code, *arguments], cwd, 3 if waiting else 0, **variables)
 
 
 def look_up(program: str, arguments: list[str]) -> None:
-    """A target in the Makefile, or an extra in pyproject.toml."""
+    """Look up a target in the Makefile, or an extra in pyproject.toml."""
     if program == "make":
         assert re.search(rf"^{arguments[0]}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
         return
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (extras,) = re.findall(r"^\.\[(.*)\]$", arguments[-1])
-    assert {*extras.split(",")} <= project["optional-dependencies"].keys()
+    (extras,) = re.findall(r"^\.(?:\[(.+)\])?$", arguments[-1])
+    assert {*filter(None, extras.split(","))} <= project["optional-dependencies"].keys()
 
 
 def skip_without_corpus(line: str) -> None:

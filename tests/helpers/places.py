@@ -1,4 +1,4 @@
-"""Where the checkout and its folders are."""
+"""Paths of the checkout and its folders."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Random sentences with gold and predicted mentions, for tests of what is counted in them."""
+"""Random sentences with gold and predicted mentions, for tests of counts."""
 
 import random
 
@@ -20,7 +20,7 @@ def mentions(rng: random.Random, length: int) -> list[Span]:
 
 
 def disturbed(rng: random.Random, gold: list[Span], length: int) -> list[Span]:
-    """Some are lost, some have another type or another boundary, and some are invented."""
+    """Mentions with random errors: missing, of another type, with another boundary, or spurious."""
     found, last = [], 0
     for start, end, kind in gold:
         chance = rng.random()
@@ -38,7 +38,7 @@ def disturbed(rng: random.Random, gold: list[Span], length: int) -> list[Span]:
 
 
 def sentences(seed: int, number: int, letters: str = "abcdefgh") -> list[Predicted]:
-    """Their words are single letters, so that some mentions are in train and others are not."""
+    """Random sentences of one-letter words, so that some mentions occur in train and others do not."""
     rng = random.Random(seed)
     found = []
     for _ in range(number):
@@ -51,5 +51,5 @@ def sentences(seed: int, number: int, letters: str = "abcdefgh") -> list[Predict
 
 
 def train(seed: int, number: int) -> list[Sentence]:
-    """It does not know the letters g and h."""
+    """A train split without the letters g and h."""
     return [Sentence(it.words, it.gold) for it in sentences(seed, number, "abcdef")]

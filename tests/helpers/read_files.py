@@ -1,4 +1,4 @@
-"""A file of a text that is given, what a reader makes of it, and the message in which it refuses it."""
+"""A file with a given text, and the message of the reader that refuses it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ WORD_TAG = {"word": 0, "tag": -1}
 
 
 def written(folder: Path, content: str | bytes) -> Path:
-    """A file of these bytes or this text, line ends as they stand."""
+    """A file with these bytes or this text, with line ends unchanged."""
     path = folder / "corpus.txt"
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
@@ -19,7 +19,7 @@ def pairs(sentences):
 
 
 def message_of(read, path, **options) -> str:
-    """The message of the ValueError that reading ends in, with the folder cut off."""
+    """Message of the ValueError that reading raises, without the folder."""
     with pytest.raises(ValueError) as error:  # noqa: PT011  callers compare the whole message
         list(read(path, **options))
     return str(error.value).replace(f"{path}:", "corpus.txt:")

@@ -1,4 +1,4 @@
-"""Commands to be cut off and repeated, and what their runs hold in the end."""
+"""Commands to interrupt and repeat, and the final content of their runs."""
 
 import json
 import re
@@ -25,7 +25,7 @@ OF_THE_MACHINE = {"seconds", "tokens_per_second", "peak_memory_bytes", "files", 
 
 
 def outcome(output: Path) -> dict[str, Any]:
-    """What each finished run of a folder holds, but for how long it took."""
+    """Content of each finished run in a folder, except its times."""
     found = {}
     for path in sorted(output.glob("*/seed-*/metrics.json")):
         metrics = json.loads(path.read_text())
@@ -44,5 +44,5 @@ def stamps(output: Path) -> dict[Path, int]:
 
 
 def lines_of(log: Path) -> int:
-    """How many lines of the suite the last command ran."""
+    """Number of lines of the suite that the last command executed."""
     return int(re.findall(r"^(\d+) lines$", log.read_text(), flags=re.MULTILINE)[-1])

@@ -1,4 +1,4 @@
-"""A run on a toy corpus of columns, to be exported, and copies of it that stand for other seeds."""
+"""A run on a toy corpus of columns for tests of the export, and copies of it as other seeds."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ SMALL = [
 
 
 def write_corpus(folder: Path) -> None:
-    """train, dev and test as columns."""
+    """Write train, dev and test as columns."""
     for split, number in (("train", 150), ("dev", 30), ("test", 40)):
         lines = [
             "".join(f"{word} {tag}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True))
@@ -33,14 +33,14 @@ def write_corpus(folder: Path) -> None:
 
 
 def train_on(corpus: Path) -> Path:
-    """The folder of a run on the corpus in this folder."""
+    """Folder of a run that is trained on the corpus in this folder."""
     files = [f"data.files.{split}={corpus / split}" for split in ("train", "dev", "test")]
     cfg = compose([*SMALL, *files, f"output_dir={corpus / 'outputs'}", f"cache_dir={corpus}"], "test")
     return Path(train(cfg)["folder"])
 
 
 def copy_as(run: Path, folder: Path, *, seed: int, f1: float, identity: str = "") -> None:
-    """A finished run of another seed and test score, as far as metrics.json goes."""
+    """Copy a run as a finished run with another seed and test score in metrics.json."""
     folder.mkdir(parents=True)
     metrics = {name: value for name, value in metrics_of(run).items() if name != artifacts.CHECKSUM}
     metrics |= {

@@ -42,7 +42,7 @@ def config(vocabulary: list[str] = VOCABULARY, **settings: Any) -> BertConfig:
 
 
 def save(folder: Path, vocabulary: list[str] = VOCABULARY, seed: int = 0) -> Path:
-    """As transformers saves it today, but for the vocabulary, which is a text file."""
+    """Save the model as transformers does today, except for the vocabulary, which is a text file."""
     torch.manual_seed(seed)
     BertModel(config(vocabulary, initializer_range=0.3)).save_pretrained(folder)
     write_vocabulary(folder, vocabulary)
@@ -50,7 +50,7 @@ def save(folder: Path, vocabulary: list[str] = VOCABULARY, seed: int = 0) -> Pat
 
 
 def save_old(folder: Path) -> Path:
-    """As of 2018 and 2019: pickled, under old names, heads included, and the config does not say of what."""
+    """Save the model as in 2018 and 2019: pickled, with old names and heads, and no model type in the config."""
     torch.manual_seed(0)
     model = BertForMaskedLM(config(initializer_range=0.3))
     names = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
@@ -94,6 +94,6 @@ def batch(input: Input, text: IndexedText, *numbers: int) -> Batch:
 
 
 def vectors(module: torch.nn.Module, batch: Batch) -> Tensor:
-    """[tokens size], sentence by sentence, padding left out."""
+    """Vectors [tokens size], sentence by sentence, without padding."""
     with torch.no_grad():
         return batch.spread("words", module(batch.inputs["words"]))[batch.mask]

@@ -1,4 +1,4 @@
-"""Runs that are finished in seconds, and the test file of a toy corpus in columns."""
+"""Runs that finish within seconds, and the test file of a toy corpus in columns."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ TOY = "data.sentences={train: 150, dev: 20, test: 40}"
 
 
 def finished(folder: Path, *overrides: str) -> Path:
-    """A run's folder."""
+    """Folder of a finished run."""
     toy = [TOY] if any(override.startswith("data=toy") for override in overrides) else []
     small = [] if "model=none" in overrides else ["model.hidden_size=16", "model.dropout=0.0"]
     cfg = compose([*TINY, *toy, *small, *overrides, f"output_dir={folder}/outputs"], "test")
@@ -27,7 +27,7 @@ def finished(folder: Path, *overrides: str) -> Path:
 
 
 def columns_of_test(path: Path, language: str, number: int = 40) -> Path:
-    """The first sentences of test, with tags that nobody is to look at."""
+    """The first sentences of test, with tags that must be ignored."""
     blocks = ["".join(f"{word} O\n" for word in it.words) for it in sentences(language, "test", number)]
     path.write_text("\n".join(blocks), encoding="utf-8")
     return path

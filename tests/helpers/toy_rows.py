@@ -1,4 +1,4 @@
-"""Runs of two rows of a published table on the toy corpus, as they leave their folders, and their page."""
+"""Folders of runs of two rows of a published table on the toy corpus, and the table's page."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ TEST = toy.sentences("zh", "test", 30)
 
 
 def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
-    """What a run leaves behind that found no name in the first `num_wrong` test sentences, all in others."""
+    """Folder of a run that misses all names in the first `num_wrong` test sentences and finds all others."""
     cfg = compose([*overrides, f"seed={seed}"], "test")
     read = Fingerprints()(cfg)
     name = identity(cfg, read)
@@ -35,7 +35,9 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
         "seed": seed,
         "task": "mentions",
         "data": {"name": "toy_zh", "checksum": "abc", "notes": ["a note"]},
+        "dev": {"f1": f1},
         "test": {"f1": f1, "precision": 1.0, "recall": 0.5},
+        "best_epoch": 1,
         "parameters": 1234,
         "seconds": 6.0,
         "epochs": 3,
@@ -52,7 +54,7 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
 
 
 def page_of(here: str) -> Page:
-    """Two rows, three and two seeds; one of the runs made by hand, in other words."""
+    """Page of two rows with three and two seeds; one run has equivalent overrides in other words."""
     row = ["paper=yang2020", *TOY, here]
     for seed, num_wrong in ((1, 2), (2, 3), (3, 5)):
         finish([*row, "model=residual", "layers=4"], seed, num_wrong)

@@ -1,7 +1,7 @@
-"""`python watched.py REPORT OVERRIDES ...`: a run for each OVERRIDES, while what it asks of others is noted.
+"""`python watched.py REPORT OVERRIDES ...`: one run per OVERRIDES, with a record of its external requests.
 
-REPORT gets, as JSON, a list for each run: where it would have connected to, and the programs that it started.
-Connections are refused, except in runs with a logger that is there to make some.
+The JSON file REPORT receives one list per run: the addresses that it tried to connect to, and the programs that it
+started. Connections are refused, except in runs with a logger that needs them.
 """
 
 import json
@@ -32,7 +32,7 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def is_local(arguments: tuple[Any, ...]) -> bool:
-    """A path, or nothing: sockets of this machine."""
+    """Whether the address is a path or empty, as for local sockets."""
     return isinstance(arguments[-1], str | bytes | None)
 
 

@@ -32,7 +32,7 @@ class Equations:
         return [self.p[f"{name}.{part}_l0"] for part in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
     def lstm(self, name: str, xs: list[Any]) -> Iterator[Any]:
-        """Eq. 6, of weights in PyTorch's order: i f g o."""
+        """Eq. 6, with weights in PyTorch's order, i f g o."""
         w, u, b, b_h = self.weights(name)
         h = c = 0 * u[0]
         for x in xs:
@@ -42,7 +42,7 @@ class Equations:
             yield h
 
     def gru(self, name: str, xs: list[Any]) -> Iterator[Any]:
-        """As torch.nn.GRU documents it, of weights in its order: r z n."""
+        """The GRU as documented by torch.nn.GRU, with weights in its order, r z n."""
         w, u, b, b_h = self.weights(name)
         h = 0 * u[0]
         for x in xs:

@@ -92,7 +92,7 @@ def test_shares_of_a_plan_hold_every_sentence_once(lengths: list[int], budget: i
 @pytest.mark.slow
 @pytest.mark.parametrize("told", [0, 1])
 def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_path: Path) -> None:
-    """Whichever of them is told; the same command goes on from their checkpoint."""
+    """SIGTERM may reach any of them; the same command resumes from their checkpoint."""
     arguments = ["trainer=ddp", "data.max_sentences=300", "batches.tokens=40", "trainer.max_epochs=8"]
     arguments += ["runtime.checkpoint_seconds=1000", f"output_dir={tmp_path}"]
     process = start(*arguments)
@@ -135,7 +135,7 @@ def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
-    """One of them has a size that no model can have."""
+    """One of them has an impossible size."""
     process = start(
         "-m",
         "hydra/launcher=local",

@@ -63,7 +63,7 @@ def test_a_line_says_when_a_job_starts_is_put_back_and_ends(
 
 
 def test_an_error_counts_when_slurm_will_not_run_the_job_again(array: SlurmArray, states: Path) -> None:
-    """What a preempted job's dying processes leave says nothing: it succeeds when it is run again."""
+    """Output of a preempted job's dying processes is ignored: the job succeeds when it runs again."""
     leaves(array, "7_0_0", failed="ValueError: msra: not found (traceback: x)")
     leaves(array, "7_1_0", failed="ModuleNotFoundError: No module named 'torch'")
     for state in ("RUNNING", "COMPLETING", "PENDING"):

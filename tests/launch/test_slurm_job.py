@@ -1,4 +1,4 @@
-"""One job of a SLURM array: at its time limit it is put back, and what goes wrong in it is one line."""
+"""One job of a SLURM array: it is requeued at its time limit, and its errors are one line."""
 
 import json
 import signal

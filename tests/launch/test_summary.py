@@ -55,6 +55,23 @@ def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
     assert "layers=2: outputs/a/seed-1" in text
 
 
+def test_a_dev_score_of_zero_is_pointed_out_with_what_usually_helps(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    zero = {"dev": {"f1": 0.0}, "test": {"f1": 0.0}}
+    jobs = [
+        completed([*TOGETHER, "layers=2", "seed=1"], result(0.0, 1, **zero)),
+        completed([*TOGETHER, "layers=2", "seed=2"], result(0.5, 2)),
+        job(3, 1, 0.7),
+    ]
+    _, text = printed(jobs, capsys)
+    assert "layers=2: 1 of 2 runs have a dev F1 of 0" in text
+    assert "a larger optimizer.lr usually help" in text
+    assert "layers=3: dev" not in text
+    summary.show_run(result(0.0, 1, **zero), make_console())
+    assert "the run: dev F1 is 0, as taggers have" in capsys.readouterr().out
+
+
 def test_without_a_finished_job_there_is_no_table(capsys: pytest.CaptureFixture[str]) -> None:
     num_failed, text = printed([failed(["layers=0"], "too few")], capsys)
     assert (num_failed, text) == (1, "\n1 of 1 jobs failed:\n  layers=0\n    too few\n")

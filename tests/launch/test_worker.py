@@ -1,4 +1,4 @@
-"""What a sweep is told of a job that failed: one line, the same whatever launched it."""
+"""Report of a failed job to its sweep: one line, the same for every launcher."""
 
 import pytest
 

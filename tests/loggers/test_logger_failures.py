@@ -1,4 +1,4 @@
-"""A logger that fails ends no run and is told once; one that shows nothing draws nothing."""
+"""A failing logger ends no run and is reported once; a null logger draws no figure."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ from ner_experiments.train import train
 
 
 class Broken(NullLogger):
-    """Fails at its second call."""
+    """A logger that fails at its second call."""
 
     calls = closed = 0
 

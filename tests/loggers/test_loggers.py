@@ -77,13 +77,17 @@ def test_a_job_is_a_run_with_its_group_seed_tags_and_config(offline: Path) -> No
         cfg = OmegaConf.load(folder / "config.yaml")
         groups.add(begun["run_group"])
         ids.add(begun["run_id"])
-        assert begun["run_group"] == folder.parent.name
-        assert begun["job_type"] == f"seed-{seed}"
-        assert begun["display_name"] == f"{folder.parent.name} seed-{seed}"
-        assert begun["tags"][:4] == ["none", "toy_en", "attbilstm", "crf"]
-        assert begun["tags"][4].startswith("experiment-")
+        row = cfg.sweep.row
+        assert row
+        assert begun["run_group"] == row
+        assert begun["job_type"] == cfg.sweep.name
+        assert begun["display_name"] == f"{row} seed={seed}"
+        assert begun["tags"][:3] == ["toy_en", "attbilstm", "crf"]
+        assert begun["tags"][3].startswith("experiment-")
         config = {name: value for name, value in begun["config"]["update"].items() if name != "_wandb"}
-        assert config == OmegaConf.to_container(cfg)
+        assert config == {
+            name: value for name, value in OmegaConf.to_container(cfg).items() if name != "sweep"
+        }
     assert len(groups) == 1
     assert len(ids) == 2
 
@@ -143,7 +147,7 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
 
 
 def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:
-    """By the names under which they were logged."""
+    """Values by the names under which they were logged."""
     folder = kept / "files" / "media" / kind
     return {
         path.relative_to(folder).as_posix().rsplit("_", 2)[0]: path for path in folder.rglob(f"*{suffix}")

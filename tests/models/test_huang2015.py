@@ -36,7 +36,7 @@ def large_weights(module: nn.Module) -> None:
 
 
 def assert_same(ours: Tensor, oracle: Tensor, inputs: list[Tensor]) -> None:
-    """The same values, and the same gradients of a random weighting of them."""
+    """Check for equal values, and equal gradients of a random weighting of them."""
     torch.testing.assert_close(ours, oracle, rtol=0, atol=1e-10)
     weights = torch.randn_like(oracle)
     gradients = [torch.autograd.grad((states * weights).sum(), inputs) for states in (ours, oracle)]

@@ -96,6 +96,19 @@ def test_evaluation_is_deterministic(name: str):
     assert torch.equal(model(*batch), model(*batch))
 
 
+def settings(name: str) -> dict[str, int | float]:
+    """Sizes and rates of an architecture, by their types in conf/model."""
+    return {key: value for key, value in composed(name).model.items() if type(value) in (int, float)}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sizes_of_zero_and_rates_above_one_are_refused(name: str):
+    for key, value in settings(name).items():
+        wrong = "0" if isinstance(value, int) else "1.5"
+        with pytest.raises(ValueError, match=f"^{key} must be .*, got {wrong}$"):
+            build(name, f"{key}={wrong}")
+
+
 WRONG = {
     "num_layers=0": "num_layers must be at least 1, got 0",
     "hidden_size=-1": "hidden_size must be at least 1, got -1",

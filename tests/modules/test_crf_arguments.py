@@ -28,7 +28,7 @@ def test_parameters_begin_small_and_constraints_are_not_saved() -> None:
         ),
         (
             {"num_tags": 4, "allowed": BIOES, "constrained": True},
-            r"allowed.start must have the shape \(4,\) of num_tags, got \(5,\)",
+            r"allowed.start must have shape \(4,\) for 4 tags, got \(5,\)",
         ),
     ],
 )
@@ -39,7 +39,10 @@ def test_constructor_errors(arguments: dict, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("shape", "got"),
-    [((2, 3, 4), r"\[batch, time, 5\].*\(2, 3, 4\)"), ((2, 0, 5), r"a token at least, got \(2, 0, 5\)")],
+    [
+        ((2, 3, 4), r"\[batch, time, 5\].*\(2, 3, 4\)"),
+        ((2, 0, 5), r"with at least one sentence and one token, got \(2, 0, 5\)"),
+    ],
 )
 def test_scores_of_the_wrong_shape(shape: tuple[int, ...], got: str) -> None:
     scores, mask = torch.zeros(shape), torch.ones(shape[:2], dtype=torch.bool)

@@ -150,7 +150,7 @@ def test_tags_and_masks_that_would_be_read_or_written_out_of_bounds() -> None:
     empty = MASK.clone()
     empty[3] = False
     for call in (crf.decode, lambda scores, mask: crf.loss(scores, mask.long(), mask)):
-        with pytest.raises(ValueError, match="mask must have a real token at least in each sentence"):
+        with pytest.raises(ValueError, match="mask must have at least one real token in each sentence"):
             call(scores, empty)
 
 

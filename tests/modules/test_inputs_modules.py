@@ -34,7 +34,7 @@ def cnn(widths: Sequence[int] = (3,), dim: int = 4, num_filters: int = 3, dropou
 
 
 def assert_same(ours: Tensor, oracle: Tensor, module: nn.Module, atol: float = 1e-10) -> None:
-    """The same values, and the same gradient of a random weighting of them for every parameter."""
+    """Check for equal values, and equal gradients of a random weighting of them for every parameter."""
     torch.testing.assert_close(ours, oracle, rtol=0, atol=atol)
     weights, parameters = torch.randn_like(oracle), list(module.parameters())
     gradients = [torch.autograd.grad((vectors * weights).sum(), parameters) for vectors in (ours, oracle)]
@@ -241,8 +241,8 @@ def test_variational_dropout_draws_one_mask_per_sentence_in_training_only() -> N
         (lambda: cnn(dim=0), "dim must be at least 1, got 0"),
         (lambda: cnn(num_filters=0), "num_filters must be at least 1, got 0"),
         (lambda: cnn(dropout=1.0), "dropout must be at least 0 and below 1, got 1.0"),
-        (lambda: cnn(widths=()), r"widths must be one or more numbers from 1 on, got \[\]"),
-        (lambda: cnn(widths=(3, 0)), r"widths must be one or more numbers from 1 on, got \[3, 0\]"),
+        (lambda: cnn(widths=()), r"widths must be one or more numbers of at least 1, got \[\]"),
+        (lambda: cnn(widths=(3, 0)), r"widths must be one or more numbers of at least 1, got \[3, 0\]"),
     ],
 )
 def test_a_wrong_setting_says_what_it_may_be(build: Callable[[], nn.Module], message: str) -> None:

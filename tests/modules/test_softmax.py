@@ -142,7 +142,7 @@ def test_autocast_and_bfloat16_scores_are_computed_in_float32() -> None:
         ({"num_tags": 3, "reduction": "mean"}, "reduction must be one of sentence, token, sum, got 'mean'"),
         (
             {"num_tags": 3, "allowed": ALLOWED._replace(pairs=[[True] * 3] * 2), "constrained": True},
-            r"allowed.pairs must have the shape \(3, 3\) of num_tags, got \(2, 3\)",
+            r"allowed.pairs must have shape \(3, 3\) for 3 tags, got \(2, 3\)",
         ),
     ],
 )

@@ -13,7 +13,7 @@ from ner_experiments.modules.softmax import Softmax
 
 
 def all_spans() -> Iterator[tuple[int, int, int]]:
-    """Every stretch of every sentence."""
+    """Every span of every sentence."""
     for sentence, length in enumerate(RAGGED.tolist()):
         for start, end in itertools.combinations(range(length + 1), 2):
             yield sentence, start, end

@@ -1,4 +1,4 @@
-"""The built wheel, installed where there is no checkout, trains from any folder."""
+"""The built wheel, installed outside a checkout, trains from any folder."""
 
 import hashlib
 import os

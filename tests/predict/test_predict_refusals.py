@@ -1,4 +1,4 @@
-"""What `ner-experiments predict` refuses: each in one line with its place and rule."""
+"""Refusals of `ner-experiments predict`: one line each, with place and rule."""
 
 from pathlib import Path
 

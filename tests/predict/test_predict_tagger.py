@@ -1,4 +1,4 @@
-"""Finished runs at work on other text: the same tags as in their evaluation, at the right places."""
+"""Finished runs on new text: the same tags as in their evaluation, at the correct offsets."""
 
 import itertools
 import subprocess
@@ -63,7 +63,7 @@ def test_raw_text_and_its_words_are_tagged_alike(runs: dict[str, Path]) -> None:
 
 
 def test_a_probability_is_the_sum_over_all_tags_of_the_other_tokens(runs: dict[str, Path]) -> None:
-    """Of a short sentence, in the run's own scores: 13 tags, four tokens, 28,561 sequences."""
+    """Enumerate a short sentence with the run's own scores: 13 tags, four tokens, 28,561 sequences."""
     tagger = load(runs["bilstm"])
     decoder = tagger.tagger.decoder.double()
     checked = 0
@@ -88,7 +88,7 @@ def test_a_probability_is_the_sum_over_all_tags_of_the_other_tokens(runs: dict[s
 
 
 def scores_of(tagger: TextTagger, words: tuple[str, ...]) -> torch.Tensor:
-    """[time tags], in float32."""
+    """Scores of the words, [time tags], in float32."""
     seen: list[torch.Tensor] = []
     handle = tagger.tagger.register_forward_hook(lambda *call: seen.append(call[-1]))
     tagger.tag_words(words)
@@ -97,7 +97,7 @@ def scores_of(tagger: TextTagger, words: tuple[str, ...]) -> torch.Tensor:
 
 
 def place_of(tagged: TaggedSentence, at: int) -> int:
-    """The token that begins or ends there."""
+    """Index of the token that begins or ends there."""
     return next(place for place, pair in enumerate(tagged.sentence.offsets) if at in pair)
 
 
@@ -148,7 +148,7 @@ def test_text_that_holds_nothing_or_nothing_known(runs: dict[str, Path]) -> None
     [
         (lambda tagger: tagger.tag("a\0"), "NUL in the text"),
         (lambda tagger: tagger.tag("ab\ud800"), "half a surrogate pair in the text, at character 3"),
-        (lambda tagger: tagger.tag_words([]), "a sentence must have a word"),
+        (lambda tagger: tagger.tag_words([]), "a sentence must have at least one word"),
         (lambda tagger: tagger.tag_words(["a", ""]), "empty word: item 2 of words"),
         (lambda tagger: tagger.tag_words("ab"), "words must be a list of strings"),
     ],
@@ -169,9 +169,9 @@ def test_a_run_that_reads_columns_says_which(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=r"^the run reads the columns pos, chunk besides the words"):
         tagger.tag("Ann sat")
-    with pytest.raises(ValueError, match="reads the columns pos, chunk, and there is no chunk"):
+    with pytest.raises(ValueError, match="reads the columns pos, chunk, but chunk is missing"):
         tagger.tag_words(["Ann"], pos=["T3"])
-    with pytest.raises(ValueError, match="pos must have one item a word, 1, got 2"):
+    with pytest.raises(ValueError, match=r"pos must have one item per word \(1\), got 2"):
         tagger.tag_words(["Ann"], pos=["T3", "T4"], chunk=["C"])
     (first, second) = tagger.stream(tagger.reader.read(tmp_path / "test", "conll"))
     assert first.sentence.columns == {"pos": ("T3", "T3"), "chunk": ("C", "C")}

@@ -1,4 +1,4 @@
-"""Runs that read words with BERT at work on other text, tuned or frozen: the tags of their evaluation."""
+"""Runs with a fine-tuned or frozen BERT on new text: the same tags as in their evaluation."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from ner_experiments.runs.predictions import read
 
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """That knows the characters of the toy corpus."""
+    """A BERT that knows the characters of the toy corpus."""
     characters = sorted({word for sentence in sentences("zh", "train", 200) for word in sentence.words})
     return tiny_bert.save(tmp_path_factory.mktemp("bert"), [*tiny_bert.SPECIAL, *characters])
 

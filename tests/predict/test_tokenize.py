@@ -1,4 +1,4 @@
-"""Raw text cut into sentences and tokens, against examples written by hand and properties of any text."""
+"""Sentence splitting and tokenization of raw text, against examples by hand and properties of any text."""
 
 import time
 from io import StringIO
@@ -132,7 +132,7 @@ PIECES = [
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_time_is_linear_in_the_text(piece: str) -> None:
-    """Quadratic, 60,000 characters took half a minute."""
+    """With quadratic time, 60,000 characters took half a minute."""
     text = piece * (60_000 // len(piece))
     began = time.process_time()
     found = list(tokenize(text, "characters" if piece > "\u3000" else "words"))

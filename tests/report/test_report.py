@@ -1,4 +1,4 @@
-"""The report's pages: what they say of results, whether they are made anew, and what they refuse."""
+"""The report's pages: their statements about results, their regeneration, and their refusals."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3"
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the one table that results/ has runs of."""
+    """Folder of the report on the only table with runs in results/."""
     folder = tmp_path_factory.mktemp("report") / "site"
     arguments = ["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(folder)]
     assert cli(arguments) == 0

@@ -1,4 +1,4 @@
-"""The report's plots of a score against what it costs: whose points they have, and where."""
+"""The report's plots of score against cost: which points they have, and where."""
 
 import itertools
 from pathlib import Path
@@ -116,7 +116,7 @@ def test_numbers_do_not_stand_on_each_other(spread: float) -> None:
 
 @pytest.mark.parametrize("corner", [*itertools.product((0.0, 1.0), repeat=2)])
 def test_no_number_leaves_the_picture(corner: tuple[float, float]) -> None:
-    """Where many points crowd at its edge."""
+    """A plot with many points crowded at its edge."""
     with drawing(300, 280) as figure:
         axes = figure.subplots()
         axes.set(xlim=(0, 1), ylim=(0, 1))

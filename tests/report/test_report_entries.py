@@ -1,4 +1,4 @@
-"""Runs of one table in several places: which of them a page is made of, and what it says of others."""
+"""Runs of one table in several folders: which of them a page uses, and its statement about the others."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ def archived(place: str, metrics: dict[str, Any], f1: float) -> ArchivedRun:
 
 
 def analysed(place: str, **f1: tuple[float, float]) -> Entry:
-    """Table 4 of runs of Cross and Baseline whose files are those of the place, by seed."""
+    """Entry of table 4 for runs of Cross and Baseline by seed, all on the files of `place`."""
     rows = {row.label: row for row in spec.load("li2020_table1").rows}
     found = []
     for label, row in rows.items():

@@ -1,4 +1,4 @@
-"""Runs of no published table in the report: which they are, what their rows are called, and their pages."""
+"""Runs outside published tables in the report: their selection, the labels of their rows, and their pages."""
 
 import re
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two experiments of which no table knows."""
+    """Two experiments that are in no table."""
     folder = tmp_path_factory.mktemp("trained")
     for layers in (1, 2):
         finished(folder, "data=toy_en", "model=residual", f"layers={layers}")

@@ -84,7 +84,7 @@ def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() 
 
 
 def weight(right: Result, wrong: Result, sentence: int) -> Fraction:
-    """What a sentence adds to the number of a pair: the share of its pairs of seeds that tag it so."""
+    """Contribution of a sentence to the count of a pair: the share of pairs of seeds that tag it so."""
     pairs = list(itertools.product(right.runs.values(), wrong.runs.values()))
     counted = sum(sentence in a.metrics["right"] and sentence not in b.metrics["right"] for a, b in pairs)
     return Fraction(counted, len(pairs))

@@ -1,4 +1,4 @@
-"""The sentences with most errors on a row's page: those that a logger's table has, of all the row's runs."""
+"""The sentences with most errors on a row's page: as in a logger's table, but over all runs of the row."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ner_experiments.runs.run import Run, open_run
 
 
 def runs(folder: Path, *num_wrong: int) -> dict[int, Run]:
-    """Of one experiment, each of which found no name in so many sentences of test, and all in others."""
+    """Runs of one experiment. Each misses all names in so many sentences of test, and finds all others."""
     row = ["paper=yang2020", *TOY, f"output_dir={folder}", "model=stacked", "layers=2"]
     return {seed: open_run(finish(row, seed, wrong)) for seed, wrong in enumerate(num_wrong, start=1)}
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: predictions that others score as we do, JSON whole or not at all, the commit."""
+"""Artifacts of a run: predictions that others score as we do, atomically written JSON, the commit."""
 
 import json
 import os
@@ -221,7 +221,7 @@ def test_the_commit_says_whether_the_source_was_changed(
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="not Linux")
 def test_a_new_measurement_forgets_the_old_peak() -> None:
-    """In a process of its own: what other tests have freed would be used again."""
+    """In a separate process, since memory that other tests have freed would be reused."""
     code = """
 import torch
 from ner_experiments.runs import provenance
@@ -243,7 +243,7 @@ assert peak() < before + 16
 def test_without_proc_the_peak_is_that_of_the_whole_process(
     platform: str, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which getrusage tells in bytes on macOS, and in KiB elsewhere."""
+    """Getrusage reports bytes on macOS, and KiB elsewhere."""
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr(Path, "exists", lambda _: False)
     monkeypatch.setattr(resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=4096))

@@ -93,7 +93,7 @@ def panels(model: Model) -> Iterator[tuple[str, Model]]:
 
 
 def keys(model: Model) -> dict[str, set[str]]:
-    """Of the summary, the history, the config and the media, what panels name."""
+    """Keys of the summary, history, config and media that panels name."""
     places = ("summary", "history", "config", "media", "regex")
     found: dict[str, set[str]] = {place: set() for place in places}
     for kind, config in panels(model):
@@ -118,7 +118,7 @@ def keys(model: Model) -> dict[str, set[str]]:
 
 @pytest.fixture(scope="module")
 def logged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """What runs with logger=wandb leave, a residual one and one of Att, as W&B's own reader has it."""
+    """Keys that a residual and an Att run with logger=wandb record, read by W&B's own reader."""
     found: dict[str, set[str]] = {"summary": set(), "history": set()}
     os.environ["WANDB_MODE"] = "offline"
     for settings in (YANG2020, ATT):
@@ -155,7 +155,7 @@ def test_panels_name_what_runs_log(name: str, logged: dict[str, set[str]]) -> No
 
 
 def config_of(row: experiments.Experiment) -> dict[str, Any]:
-    """As W&B is given it."""
+    """The row's config as it is sent to W&B, flattened."""
     settings = OmegaConf.to_container(row.cfg, resolve=True)
     assert isinstance(settings, dict)
     return dict(flat(settings))
@@ -211,8 +211,8 @@ def test_where_a_row_is_of_att_its_attention_is_shown() -> None:
 def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     assert run_command("dashboard", ["yang2020_table12", "data=weibo"]) == 0
-    path = tmp_path / "yang2020_table12.workspace.json"
-    assert capsys.readouterr().out.startswith(f"{path.name}: the workspace as W&B is sent it")
+    path = tmp_path / "outputs" / "yang2020_table12.workspace.json"
+    assert capsys.readouterr().out.startswith(f"outputs/{path.name}: the workspace as W&B is sent it")
     assert json.loads(path.read_text())["displayName"].startswith("yang2020_table12: Number of BiLSTM layers")
 
 

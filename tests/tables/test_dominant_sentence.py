@@ -1,4 +1,4 @@
-"""A test sentence that holds much of what is scored: told on the page; scores without it are seqeval's."""
+"""A test sentence with a large share of the gold mentions: reported on the page; scores without it equal seqeval's."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +70,7 @@ def kept(page: Page) -> Page:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Page:
-    """By all of test the first row is ahead, without the list the second."""
+    """On all of test the first row is ahead; without the list, the second is."""
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()

@@ -80,7 +80,7 @@ def test_runs_that_cannot_be_told_are_named_with_the_reason(tmp_path: Path) -> N
 
 
 def test_runs_that_read_different_files_are_not_put_together() -> None:
-    """The corpus changes between two halves of a sweep: both checksums are told, and both folders."""
+    """The corpus changes between two halves of a sweep: both checksums and both folders are reported."""
     cfg = compose(["paper=yang2020", *TOY], "test")
     first, second = (
         Run(Path(read), {"seed": seed, "checksum": read, "identity": identity(cfg, read)})
@@ -132,7 +132,7 @@ def test_an_override_that_is_forced_is_of_the_same_setting(tmp_path: Path) -> No
 
 
 def test_another_model_under_the_words_makes_other_experiments() -> None:
-    """Its name on a hub is no place, and its checksum is not known before it is read."""
+    """Its name on a hub is no path, and its checksum is not known before it is read."""
     override = "words.input.path=google-bert/bert-large-cased"
     assert deviations(spec.load("yang2020_table6"), [override, "data_dir=y"]) == [override]
 

@@ -1,4 +1,4 @@
-"""What rows of an analysis measure: the figures of runs, and differences of them seed by seed."""
+"""Measures of rows of an analysis: figures of runs, and their differences per seed."""
 
 import re
 from typing import Any

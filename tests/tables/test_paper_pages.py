@@ -1,4 +1,4 @@
-"""results/PAPER.md: its figures against the kept runs, added up anew, and what a template may not do."""
+"""results/PAPER.md: its figures against the archived runs, recomputed, and what a template may not do."""
 
 import json
 import re
@@ -29,7 +29,7 @@ def rendered(template: str, folder: Path) -> str:
 
 
 def metrics(label: str) -> list[dict[str, Any]]:
-    """Of the row's kept runs, in the order of their seeds."""
+    """Scores of the row's archived runs, in the order of their seeds."""
     files = (RESULTS / TABLE / "weibo-max_epochs-3" / "runs").glob("*.json")
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     own = [run["metrics"] for run in runs if run["label"] == label]

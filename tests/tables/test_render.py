@@ -1,4 +1,4 @@
-"""What a table with runs says: means and comparisons, as JSON, CSV, Markdown and LaTeX, and its command."""
+"""Rendering of a table with runs: means and comparisons as JSON, CSV, Markdown and LaTeX, and its command."""
 
 import csv
 import io

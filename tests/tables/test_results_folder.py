@@ -1,4 +1,4 @@
-"""Pages of kept runs: which runs are on them, what they say of the code, and where they may lie."""
+"""Pages of archived runs: their runs, their statement about the code, and their folder."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def page(tmp_path: Path) -> Page:
 
 
 def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page, tmp_path: Path) -> None:
-    """The two runs of a row that has another name by now are in none."""
+    """The two runs of a row that has been renamed are on no page."""
     folder = results_folder.add(page, tmp_path / "results")
     assert "- 5 runs," in (folder / results_folder.PAGE).read_text()
     for path in (folder / results_folder.RUNS).glob("*.json"):
@@ -82,7 +82,7 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
     assert capsys.readouterr().out == f"{tmp_path}/xor/README.md\n{tmp_path}/page.md\n"
     assert (tmp_path / "page.md").read_text() == "2 pages"
     assert (
-        "| [xor](xor/README.md) | the paper's | 2 of 6 | 4 | 0.0 |"
+        "| [xor](xor/README.md) | the paper's | 2 of 6 | 2 | 4 | 0.0 |  |"
         in (tmp_path / results_folder.INDEX).read_text()
     )
     text = (tmp_path / "xor" / results_folder.PAGE).read_text()

@@ -1,4 +1,4 @@
-"""sweeps/*.yaml: each figure against the papers' transcription, each row against what it says it changes."""
+"""sweeps/*.yaml: each figure against the papers' transcription, each row against its declared change."""
 
 import os
 import re
@@ -157,7 +157,7 @@ def test_a_row_differs_from_its_tables_base_in_what_it_says_alone(name: str) -> 
 
 
 def test_rows_of_one_table_may_count_in_another() -> None:
-    """Table 4's rows are rows of table 2: the same settings, by other words."""
+    """Table 4's rows are rows of table 2: the same settings, written differently."""
     rows = {experiment.row.label: experiment for experiment in experiments(spec.load("huang2015_table2"))}
     (plain, senna) = experiments(spec.load("huang2015_table4"))
     assert plain.cfg == rows["random, BI-LSTM-CRF, POS"].cfg

@@ -1,4 +1,4 @@
-"""A table of one's own that has a published table's rows before its own."""
+"""A user's table that extends a published one: the published rows precede its own."""
 
 import re
 from pathlib import Path

@@ -54,7 +54,11 @@ BROKEN = [
     (GOOD + f"rows: {'[' * 5000}", "broken.yaml:4: more than 10 levels"),
     (GOOD + "rows: ${", "broken.yaml: "),
     ("3", "broken.yaml:1: expected names, and what each stands for, got '3'"),
-    ("- a", "expected title, source, rows, extends, base, seeds, analysis, command, notes by name, got ["),
+    (
+        "- a",
+        "expected title, source, rows, extends, base, seeds, analysis, command, notes, overrides, recorded, "
+        "looks by name, got [",
+    ),
     ("", "broken.yaml: title is missing"),
     ("title: a\n---\ntitle: b", "broken.yaml:2: expected a single document in the stream but found another"),
     ("title: caf\udce9", "broken.yaml:1: not UTF-8 (unexpected end of data at byte 11 of the line)"),

@@ -1,4 +1,4 @@
-"""`python run.py -m table=...` and `ner-experiments smoke`, as a user meets them."""
+"""`python run.py -m table=...` and `ner-experiments smoke`, as users meet them."""
 
 import json
 import subprocess
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
+from ner_experiments.commands.smoke import write_corpus
 from ner_experiments.main import cli, run_command
 from ner_experiments.tables import spec
 
@@ -61,7 +62,10 @@ def test_a_row_whose_corpus_is_missing_fails_and_the_table_is_printed(tmp_path: 
 
 REFUSED = [
     (["table=yang2020_table7"], "table=yang2020_table7 is a sweep: add -m"),
-    (["-m", "table=yang2020_table77"], "no table 'yang2020_table77'; did you mean 'yang2020_table7'?"),
+    (
+        ["-m", "table=yang2020_table77"],
+        "no table 'yang2020_table77'; did you mean 'yang2020_table7'?",
+    ),
     (["-m", "tabel=yang2020_table7"], "there is no setting 'tabel'; did you mean 'table'?"),
     (["-m", "table=yang2020_table7", "seed=3"], "seed=3: a table takes its seeds as a list: seeds=[1,2,3]"),
     (["-m", "table=yang2020_table7", "seeds=3"], "seeds=3: seeds must be a list of different whole numbers"),
@@ -90,10 +94,10 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from ner_experiments.launch.sweeper import table_overrides
+    from ner_experiments.launch.sweeper import sweeper_overrides
 
     written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
-    passed = table_overrides([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
+    passed = sweeper_overrides([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
     assert passed is not None
     assert passed[0] == f"hydra.sweeper.table={TABLE}"
     assert passed[-1] == "hydra.job.chdir=false"
@@ -129,6 +133,14 @@ def test_smoke_counts_rows_that_fail(
     rows = [row for row in spec.load(of).rows if row.run is not None]
     assert f"{len(rows)} rows failed" in captured.out
     assert f"{name}, {rows[0].label}: RuntimeError: on purpose" in captured.err
+
+
+def test_smoke_says_where_to_add_a_format() -> None:
+    data = {"name": "letters", "_target_": "package.LetterFiles", "folder": "x", "files": {"train": "y"}}
+    with pytest.raises(
+        ValueError, match=r"^letters: smoke writes no files for LetterFiles; add a writer to FORMATS in "
+    ):
+        write_corpus(data)
 
 
 def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Best weights: a step with a finite loss can still make weights that are not."""
+"""Best weights: a step with a finite loss can still produce weights that are not finite."""
 
 import pytest
 import torch

@@ -3,7 +3,7 @@
 import random
 import re
 from pathlib import Path
-from signal import SIGKILL, SIGTERM
+from signal import SIGINT, SIGKILL, SIGTERM, Signals
 
 import killed
 import pytest
@@ -34,17 +34,23 @@ def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(
     assert len(re.findall("resuming from last.ckpt", log.read_text())) > 5
 
 
-def test_sigterm_ends_a_run_with_143_and_it_resumes(tmp_path: Path) -> None:
-    """Checkpoints are written on SIGTERM alone here, so the run can only resume from those."""
+@pytest.mark.parametrize(("how", "status"), [(SIGTERM, 143), (SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
+    how: Signals, status: int, tmp_path: Path
+) -> None:
+    """Checkpoints are written on the signal alone here, so the run can only resume from those."""
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     run = [*RUN, "runtime.checkpoint_seconds=1000"]
     assert killed.run([*run, f"output_dir={whole}"], log) == 0
     lines = lines_of(log)
     log.unlink()
     for share in (0.11, 0.17, 0.17):
-        assert killed.run([*run, f"output_dir={broken}"], log, int(share * lines), SIGTERM) == 143
+        assert killed.run([*run, f"output_dir={broken}"], log, int(share * lines), how) == status
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
-    assert log.read_text().count("resuming from last.ckpt") == 3
+    text = log.read_text()
+    assert text.count("resuming from last.ckpt") == 3
+    assert text.count("repeat the command to go on") == (3 if how is SIGINT else 0)
+    assert "Traceback" not in text
     assert outcome(broken) == outcome(whole)
 
 

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, while other processes clean up."""
+"""Atomically written files, while other processes clean up."""
 
 import fcntl
 from pathlib import Path

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ner_experiments.xor import certificate as module
 from ner_experiments.xor.certificate import (
     Contradiction,
     Solution,
@@ -170,7 +169,7 @@ def test_well_formed_is_the_regular_expression_of_mentions():
 
 
 def test_a_contradiction_written_by_hand_needs_no_solver(monkeypatch):
-    monkeypatch.delattr(module, "linprog")
+    monkeypatch.delattr("scipy.optimize.linprog")
     program = programs()[0]
     multipliers = tuple(
         7 * ({row.phrase.tags, row.rival} == {("I",), ("O",)}) for row in program.inequalities
@@ -218,9 +217,9 @@ def test_a_lying_solver_is_found_out(monkeypatch):
     def says_infeasible(c, A_ub=None, **_):
         return SimpleNamespace(status=0 if A_ub is None else 2, x=np.ones(len(c)))
 
-    monkeypatch.setattr(module, "linprog", says_feasible)
+    monkeypatch.setattr("scipy.optimize.linprog", says_feasible)
     with pytest.raises(ValueError, match="must win by more than 0"):
         certify(programs()[0])
-    monkeypatch.setattr(module, "linprog", says_infeasible)
+    monkeypatch.setattr("scipy.optimize.linprog", says_infeasible)
     with pytest.raises(ValueError, match="must occur equally often"):
         certify(programs()[-1])

@@ -1,4 +1,4 @@
-"""What is printed and stored of the XOR certificates: the paper's inequalities, enough to check by hand."""
+"""Printed and stored text of the XOR certificates: the paper's inequalities, enough to check by hand."""
 
 from __future__ import annotations
 

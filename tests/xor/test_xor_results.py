@@ -1,4 +1,4 @@
-"""xor.json says how its figures were made: settings, code, versions and cost; and what tables read of it."""
+"""Provenance in xor.json: settings, code, versions and cost; and the part that tables read."""
 
 import json
 import re
@@ -20,7 +20,7 @@ KEPT = RESULTS / "xor" / "xor.json"
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Of two architectures, as the command leaves it; nothing is trained."""
+    """A xor.json of two architectures in the command's format; nothing is trained."""
     outcomes = {name: {0: TrialResult(3, 5), 1: TrialResult(2, 0)} for name in experiment.DECODERS}
     found = {name: ModelResult(2, [0.0, 1e-16], outcomes) for name in ("baseline", "cross")}
     monkeypatch.setattr(experiment, "measure_and_train", lambda names, **_: found)

@@ -30,9 +30,9 @@ LARGE = 20_000_000
 """Cost of a chunk that justifies a thread of its own."""
 MAX_CHUNKS = 16
 CHUNKS_PER_THREAD = 4
-"""Minimum. Fewer gain nothing after PyTorch's own threads, which spin for milliseconds."""
+"""Minimum number of chunks per thread. Fewer gain nothing after PyTorch's threads, which spin for milliseconds."""
 BLOCK = 128
-"""States of the units that are processed together: enough for full vectors, few enough for the cache."""
+"""Number of states that are processed together: enough for full vectors, few enough for the cache."""
 NO_TAGS = torch.empty(0, 0, dtype=torch.long)
 
 
@@ -48,9 +48,10 @@ def likelihood(
     weight: float,
     gradient: bool,
 ) -> list[Tensor]:
-    """weight * sum over sentences of (log Z - score of the tags), and its gradient if asked for.
+    """weight * sum over sentences of (log Z - score of the tags), and its gradient if requested.
 
-    Returns the loss and its gradients by scores, start, pairs and end. Without tags, the loss is weight * log Z.
+    Returns the loss and its gradients with respect to scores, start, pairs and end. Without tags, each sentence adds
+    log Z alone.
     """
     sentences, time, size = scores.shape
     chunks = crf_chunks(scores, grain=CRF_GRAIN)
@@ -115,7 +116,7 @@ class Tokens:
             call(lstm.fill_positions, self.batch, backward, time, positions)
 
     def pack(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "directions tokens size"]:
-        """Vectors of the tokens, from one x per direction or one x for all."""
+        """Vectors of the tokens. `x` holds one input per direction, or one for all."""
         return Gather.apply(x, self.positions)  # type: ignore[no-untyped-call]
 
     def pad(self, x: Float[Tensor, "directions tokens size"]) -> Float[Tensor, "directions batch time size"]:
@@ -228,9 +229,9 @@ def project_backward(
     *,
     input_gradient: bool,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Gradients of `project` by x (if asked for), weights and biases.
+    """Gradients of `project` with respect to x (if requested), weights and biases.
 
-    One batched product of all blocks would have rows at strides of powers of two, and take twice as long.
+    One batched product of all blocks would place rows at strides of powers of two, which takes twice as long.
     """
     grad_x, grad_weights = torch.zeros_like(x) if input_gradient else None, torch.empty_like(weights)
     for block, (grad_gate, weight) in enumerate(zip(grad_gates, weights, strict=True)):

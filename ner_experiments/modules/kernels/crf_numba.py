@@ -22,8 +22,6 @@ from ner_experiments.modules.kernels.numba_ops import FAST, IN_ORDER, add_outer,
 
 UNROLL = 4
 """Rows of a matrix per pass over the sums: fewer passes load and store them less often."""
-
-
 LIMIT = 1e24
 """Bound of 1 / sum: the exp(-87) = 1.6e-38 that is dropped per tag is then below 1e-12 of the sum."""
 
@@ -42,13 +40,13 @@ class Batch(NamedTuple):
 
 class Result(NamedTuple):
     losses: np.ndarray
-    """log Z minus the score of the tags, by sentence."""
+    """log Z minus the score of the tags, per sentence."""
     underflowed: np.ndarray
     """Sentences that need `log_space_chunks`."""
     grad_scores: np.ndarray
     """Gradient of weight * sum of the losses; empty if not needed."""
     grad_transitions: np.ndarray
-    """Gradients by pairs, start and end, one below the other, by chunk."""
+    """Gradients with respect to pairs, start and end, one below the other, per chunk."""
     loss: np.ndarray
     """weight * sum of the losses; this and the following are set by `reduce_chunks`."""
     grad_start: np.ndarray
@@ -59,9 +57,9 @@ class Result(NamedTuple):
 @compiled
 @no_type_check
 def likelihood_chunks(first, last, chunks, mask, tags, scores, start, pairs, end, weight, result):
-    """Losses and gradients of the chunks; returns whether a sentence underflowed and remains to be computed.
+    """Compute losses and gradients of the chunks; return whether a sentence underflowed and remains to be computed.
 
-    Also reduces the chunks if these are all of them and none underflowed.
+    Also reduces the chunks if these are all chunks and no sentence underflowed.
     """
     batch = make_batch(mask, tags, scores, start, pairs, end)
     factors = make_factors(start, pairs, end)
@@ -107,7 +105,7 @@ def make_batch(mask, tags, scores, start, pairs, end):
     for gap in range(time + 1):
         place[gap + 1] += place[gap]
     if place[time] < sentences:
-        raise ValueError("mask must have a real token at least in each sentence")
+        raise ValueError("mask must have at least one real token in each sentence")
     for b in range(sentences):
         order[place[time - lengths[b]]] = b
         place[time - lengths[b]] += 1
@@ -135,7 +133,10 @@ class Factors(NamedTuple):
 @njit(**FAST)
 @no_type_check
 def make_factors(start, pairs, end):
-    """Padded with 1 in `pairs`, so that no sum is 0, and with 0 in `pairs_t`, so that padded tags get no weight."""
+    """Factors of these transitions.
+
+    `pairs` is padded with 1, so that no sum is 0, and `pairs_t` with 0, so that padded tags have no weight.
+    """
     size, wide = pairs.shape[0], padded_columns(pairs.shape[0])
     ends = np.empty((2, wide), pairs.dtype)
     pairs_exp, pairs_t = (
@@ -248,7 +249,7 @@ def sequence_score(batch, b):
 @njit(**FAST)
 @no_type_check
 def finish_gradient(batch, b, weight, grad_scores, grad_transitions):
-    """Add the gradients by start and end, which are marginals, and subtract the gradient of `sequence_score`."""
+    """Add the gradients with respect to start and end, which are marginals; subtract that of `sequence_score`."""
     length, size = batch.lengths[b], batch.start.size
     for j in range(size):
         grad_transitions[size, j] += grad_scores[0, j]
@@ -343,7 +344,7 @@ def backward_log_space(pairs, log_alpha, log_sums, log_z, weight, grad_scores, g
 @compiled
 @no_type_check
 def reduce_chunks(weight, result):
-    """Sum losses over sentences, and gradients by transitions over chunks."""
+    """Sum losses over sentences, and gradients with respect to transitions over chunks."""
     loss, size = 0.0, result.grad_start.size
     for b in range(result.losses.size):
         loss += weight * result.losses[b]
@@ -365,7 +366,7 @@ def reduce_chunks(weight, result):
 def viterbi_chunks(first, last, chunks, mask, scores, start, pairs, end, tags):
     """Best tags, 0 at padding.
 
-    Stores no pairs_t-pointers: the backward pass repeats the argmax for the tags of the path only.
+    Stores no back-pointers: the backward pass repeats the argmax for the tags of the path only.
     """
     size = start.size
     batch = make_batch(mask, tags[:0], scores, start, pairs, end)
@@ -489,5 +490,5 @@ def padded_columns(size):
 @njit(**FAST)
 @no_type_check
 def padded_rows(size):
-    """Number of rows of a padded_columns matrix."""
+    """Number of rows of a padded matrix."""
     return (size + UNROLL - 1) // UNROLL * UNROLL

@@ -38,7 +38,7 @@ def forward(
     *transitions: Tensor,
     save: bool,
 ) -> tuple[Float[Tensor, " batch"], Float[Tensor, "batch time 3 tags"] | None]:
-    """log Z minus the score of the tags by sentence, in float64, and the steps for `backward`, if saved."""
+    """log Z minus the score of the tags, per sentence and in float64; and the steps for `backward`, if `save`."""
     batch, time, size = scores.shape
     losses = scores.new_empty(batch, dtype=torch.float64)
     steps = scores.new_empty(batch, time, 3, size) if save else None
@@ -54,7 +54,7 @@ def backward(
     steps: Float[Tensor, "batch time 3 tags"],
     *transitions: Tensor,
 ) -> list[Tensor]:
-    """Gradients of weight * sum of the losses by scores, start, pairs and end."""
+    """Gradients of weight * sum of the losses with respect to scores, start, pairs and end."""
     batch, time, _, size = steps.shape
     start, pairs, end = transitions
     grad_scores = steps.new_zeros(batch, time, size)

@@ -1,6 +1,6 @@
 """numba kernels of the LSTM recurrence over sentences without padding; `cpu` calls them.
 
-`forward` turns the input part of the gates into states, `backward` gradients of states into gradients of gates.
+`forward` computes states from the input part of the gates; `backward` computes gradients of gates from those of states.
 
 Work is divided into jobs: a block of units in one direction over a part of the sentences. A job processes up to GROUP
 sentences at once, sorted by decreasing length, so that finished sentences are at the end. Tokens of a group are stored
@@ -151,7 +151,10 @@ class Gradient(NamedTuple):
     peepholes: np.ndarray
     """[parts directions 3 width], accumulated per part; empty without peepholes."""
     weights: np.ndarray
-    """Gradient by W, [directions x units, 4 size, size in full vectors], accumulated; empty if PyTorch computes it."""
+    """Gradient with respect to W, [directions x units, 4 size, size in full vectors], accumulated.
+
+    Empty if PyTorch computes it.
+    """
 
 
 class Rows(NamedTuple):
@@ -214,7 +217,7 @@ def load_step(job, token, before, active, trace, grad_states, rows):
 @njit(**FAST)
 @no_type_check
 def gate_gradients(job, layer, active, gradient, rows):
-    """Compute the gradients by the gate sums and by c_{t-1}; reset grad_h."""
+    """Compute the gradients with respect to the gate sums and c_{t-1}; reset grad_h."""
     d, a, b = job.direction, job.offset, job.offset + job.width
     n = active * job.width
     i, f, g, o = rows.z[0, :n], rows.z[1, :n], rows.z[2, :n], rows.z[3, :n]
@@ -272,7 +275,7 @@ def store_gate_gradients(job, token, active, gradient, rows):
 @njit(**FAST)
 @no_type_check
 def recurrent_gradients(job, layer, sentences, size, rows, gradient):
-    """Add the gradient by h_{t-1} to grad_h, and accumulate that by W."""
+    """Add the gradient with respect to h_{t-1} to grad_h, and accumulate that with respect to W."""
     active, width = sentences.shape[0], job.width
     grad_z, plane = rows.grad_z.reshape(-1), rows.grad_z.shape[1]
     add_recurrent_transposed(
@@ -314,7 +317,7 @@ class Job(NamedTuple):
 @njit(**FAST)
 @no_type_check
 def make_job(number, units, size, layer):
-    """Job of this index, for so many units per direction."""
+    """Job number `number`, with `units` units per direction."""
     block, part = number // layer.parts, number % layer.parts
     direction, many = block // layer.blocks, units // layer.blocks
     first = block * many

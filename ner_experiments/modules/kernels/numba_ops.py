@@ -289,7 +289,7 @@ add_narrow, add_wide, add_four = (make_product(*shape) for shape in ((1, 8), (2,
 @njit(**FAST)
 @no_type_check
 def lanes_of(array):
-    """Numbers per vector."""
+    """Number of array elements per vector."""
     return VECTOR // array.itemsize
 
 
@@ -308,7 +308,7 @@ def add_outer(
 ):
     """out += x^T y, for `rows` rows and `columns` columns of out; arguments as in `make_product`.
 
-    Columns beyond these, up to full vectors, receive undefined numbers.
+    Columns beyond these, up to full vectors, receive undefined values.
     """
     lanes, wide = lanes_of(y), whole_vectors(columns, y)
     j = 0

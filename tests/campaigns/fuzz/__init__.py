@@ -1,1 +1,1 @@
-"""Every reader against files made up for it: whole ones, damaged ones and rubbish (`make fuzz`)."""
+"""Fuzzing of every reader with generated files: valid, damaged and random ones (`make fuzz`)."""

@@ -1,4 +1,4 @@
-"""The campaign: `make fuzz`, or with options `PYTHONPATH=tests python -m fuzz --help`."""
+"""The campaign: `make fuzz`, or with options `PYTHONPATH=tests/helpers:tests/campaigns python -m fuzz --help`."""
 
 import argparse
 import os
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def outcomes(options: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
-    """A process for each processor, a reader at a time."""
+    """Outcome of each reader in turn, with its cases spread over one process per processor."""
     with tempfile.TemporaryDirectory() as folder:
         readers = [reader for reader in all_readers(Path(folder)) if options.only in (None, reader.name)]
     names = [reader.name for reader in readers]

@@ -1,10 +1,12 @@
 """Corpora with known mentions, and their files in every format, however these may lawfully be laid out."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from fuzz.oracle import Mention
+from fuzz import oracle_corpora
+from fuzz.oracle import Mention, Read
 
 WORDS = [
     *("Mia", "Roe", "in", "Oslo", "the", "7", "1984", ".", '"', "#", "##", "O", "B-PER", "-", "*", "(", "_"),
@@ -18,14 +20,14 @@ SCHEMES = ("iob1", "iob2", "bioes", "bmes")
 
 @dataclass(frozen=True)
 class Known:
-    """A sentence as it is meant: its words, and its mentions or, where those are scored, tags."""
+    """Ground truth of a sentence: its words, and its mentions or, for the task "tags", its tags."""
 
     words: list[str]
     found: list[Mention] | list[str]
 
 
 def draw(rng: Random, task: str) -> list[Known]:
-    """One to four short sentences."""
+    """Draw one to four short sentences."""
     corpus = []
     for _ in range(rng.randint(1, 4)):
         length = rng.randint(1, 6)
@@ -46,7 +48,7 @@ def draw_mentions(rng: Random, length: int) -> list[Mention]:
 
 
 def tags_of(known: Known, scheme: str) -> list[str]:
-    """One tag a token, letter by letter."""
+    """One tag per token, composed letter by letter."""
     tags, before = ["O"] * len(known.words), None
     for start, end, kind in known.found:
         for place in range(start, end):
@@ -65,7 +67,7 @@ def tags_of(known: Known, scheme: str) -> list[str]:
 
 
 def laid_out(rng: Random, blocks: list[list[str]], between: list[str]) -> bytes:
-    """Sentences' lines as a file: any line ends, blank lines and lines of `between` around the sentences."""
+    """A file of the sentences' lines, with random line ends, and blank lines and lines of `between` around them."""
     ends = rng.choice((["\n"], ["\n"], ["\r\n"], ["\n", "\r\n"]))
     blank = ["", "", *between, " ", "\t", " \t ", "  "]
     lines = [rng.choice(blank) for _ in range(rng.choice((0, 0, 0, 1, 2)))]
@@ -75,13 +77,31 @@ def laid_out(rng: Random, blocks: list[list[str]], between: list[str]) -> bytes:
     text = "".join(line + rng.choice(ends) for line in lines)
     if rng.random() < 0.2:
         text = text.rstrip("\r\n")
-    with_mark = text[:1] == "\ufeff" or rng.random() < 0.15  # of two the first is no part of the text
+    with_mark = text[:1] == "\ufeff" or rng.random() < 0.15  # the first of two marks is not part of the text
     return ("\ufeff" * with_mark + text).encode()
 
 
+class Format(ABC):
+    """Writes corpora in one file format, laid out at random, and knows what must be read from any file."""
+
+    task: str
+
+    @abstractmethod
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        """Write a file that must be accepted."""
+
+    @abstractmethod
+    def expected(self, content: bytes) -> list[Read]:
+        """The sentences of a file by the oracle. Raises Faulty if the file must be refused."""
+
+    def words_read(self, words: list[str]) -> list[str]:
+        """The words that the suite must read where `words` were meant."""
+        return words
+
+
 @dataclass(frozen=True)
-class Columns:
-    """Of files as `columns`, `first_character` and `empty_tag` of conf/data say."""
+class Columns(Format):
+    """Column files; the fields are those of `ColumnFiles`."""
 
     columns: Mapping[str, int]
     task: str = "mentions"
@@ -114,12 +134,15 @@ class Columns:
                 lines.append((" " * rng.choice((1, 1, 1, 3))).join(row) + " " * rng.choice((0, 0, 2)))
         return lines
 
+    def expected(self, content: bytes) -> list[Read]:
+        return oracle_corpora.columns(content, **vars(self))
+
     def words_read(self, words: list[str]) -> list[str]:
         return [word[0] for word in words] if self.first_character else words
 
 
 @dataclass(frozen=True)
-class Conllu:
+class Conllu(Format):
     tag: str
     task: str = "tags"
 
@@ -138,12 +161,12 @@ class Conllu:
                 lines.append("\t".join((f"{number}.1", "left out", *"________")))
         return lines
 
-    def words_read(self, words: list[str]) -> list[str]:
-        return words
+    def expected(self, content: bytes) -> list[Read]:
+        return oracle_corpora.conllu(content, self.tag)
 
 
 @dataclass(frozen=True)
-class GoldConll:
+class GoldConll(Format):
     task: str = "mentions"
 
     def write(self, rng: Random, corpus: list[Known]) -> bytes:
@@ -162,8 +185,5 @@ class GoldConll:
             for place, (word, name) in enumerate(zip(known.words, names, strict=True))
         ]
 
-    def words_read(self, words: list[str]) -> list[str]:
-        return words
-
-
-Format = Columns | Conllu | GoldConll
+    def expected(self, content: bytes) -> list[Read]:
+        return oracle_corpora.gold_conll(content)

@@ -54,14 +54,14 @@ TOKENS = [
 
 
 def damaged(rng: Random, content: bytes) -> bytes:
-    """One to four changes."""
+    """The bytes after one to four random changes."""
     for _ in range(rng.choice((1, 1, 2, 4))):
         content = rng.choice(CHANGES)(rng, content)
     return content
 
 
 def rubbish(rng: Random) -> bytes:
-    """Of a few pieces, none of which belongs to another."""
+    """A file of a few unrelated pieces."""
     return b"".join(rng.choice((rng.choice(TOKENS), rng.randbytes(3))) for _ in range(rng.randint(0, 12)))
 
 

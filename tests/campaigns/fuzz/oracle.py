@@ -102,7 +102,7 @@ def letters_of(scheme: str, tags: list[str]) -> str:
 
 
 def scored(read: list[tuple[list[int], Read]], faults: set[int], task: str, scheme: str) -> list[Read]:
-    """The sentences with their mentions for their tags; Faulty if a line is at fault, or there is none."""
+    """The sentences with mentions in place of tags. Raises Faulty if a line is at fault or there is no sentence."""
     tags = [tag for _, sentence in read for tag in sentence.found]
     letters = letters_of(scheme, tags)
     for block, sentence in read:

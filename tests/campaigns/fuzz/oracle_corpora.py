@@ -47,7 +47,7 @@ def field_of(row: list[str], index: int) -> str:
 
 
 def ends_a_sentence(line: str, columns: dict[str, int]) -> bool:
-    """A blank line does, and one of -DOCSTART- that is no mention's."""
+    """Whether the line ends a sentence: a blank line, or one of -DOCSTART- without a mention."""
     if is_blank(line):
         return True
     row = cut(line)

@@ -16,7 +16,7 @@ def gazetteer(content: bytes) -> set[tuple[str, ...]]:
 
 
 def in_names(words: list[str], names: set[tuple[str, ...]]) -> list[int]:
-    """1, 2, 3, 4 where a name begins, goes on, ends, or is a word alone; from left to right the longest."""
+    """1, 2, 3, 4 where a name begins, continues, ends, or is a single word; the longest name from left to right."""
     found = [0] * len(words)
     place = 0
     while place < len(words):
@@ -31,7 +31,7 @@ def in_names(words: list[str], names: set[tuple[str, ...]]) -> list[int]:
 
 
 def vectors(content: bytes, wanted: set[bytes]) -> dict[bytes, list[float]]:
-    """The first vector of each wanted word in a file that is known to be a whole one."""
+    """The first vector of each wanted word in a file that is known to be valid."""
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
     first, _, rest = content.partition(b"\n")

@@ -1,4 +1,4 @@
-"""Readers of other files than corpora: word vectors, gazetteers, tables and checkpoints."""
+"""Readers of files other than corpora: word vectors, gazetteers, tables and checkpoints."""
 
 from __future__ import annotations
 

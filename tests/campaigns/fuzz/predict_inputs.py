@@ -113,7 +113,7 @@ class RawText(PredictInput):
         return "".join(super().read())
 
 
-class JsonLines(PredictInput):
+class PredictJsonLines(PredictInput):
     name, format = "predict, jsonl", "jsonl"
 
     def whole(self, rng: Random) -> Case:
@@ -154,7 +154,7 @@ def words_of(record: Any) -> list[str]:
     return record["words"]
 
 
-class Untagged(PredictInput):
+class PredictColumns(PredictInput):
     name, format = "predict, conll", "conll"
 
     def whole(self, rng: Random) -> Case:
@@ -179,4 +179,9 @@ class Untagged(PredictInput):
 
 
 def predict_inputs(folder: Path) -> list[Reader]:
-    return [RawText(folder, "words"), RawText(folder, "characters"), JsonLines(folder), Untagged(folder)]
+    return [
+        RawText(folder, "words"),
+        RawText(folder, "characters"),
+        PredictJsonLines(folder),
+        PredictColumns(folder),
+    ]

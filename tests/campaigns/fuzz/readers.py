@@ -12,11 +12,11 @@ from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import CONF
 
-from fuzz import oracle, oracle_corpora
+from fuzz import oracle
 from fuzz.corpora import Columns, Conllu, Format, GoldConll, Known, draw
 from fuzz.damage import damaged, rubbish
 from ner_experiments.data.corpus import load
-from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
+from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files, GoldConllFiles
 
 SOURCES = CONF / "data"
 
@@ -103,11 +103,7 @@ class CorpusReader(Reader):
         return [(it.words, it.found) for it in found] == known
 
     def expected(self, content: bytes) -> list[oracle.Read]:
-        if isinstance(self.form, Conllu):
-            return oracle_corpora.conllu(content, self.form.tag)
-        if isinstance(self.form, GoldConll):
-            return oracle_corpora.gold_conll(content)
-        return oracle_corpora.columns(content, **vars(self.form))
+        return self.form.expected(content)
 
 
 def corpora(folder: Path) -> list[CorpusReader]:
@@ -130,4 +126,8 @@ def form_of(source: Files) -> Format:
     if isinstance(source, ColumnFiles):
         it = source
         return Columns(it.columns, it.task, it.scheme, it.first_character, it.empty_tag)
-    return GoldConll()
+    if isinstance(source, GoldConllFiles):
+        return GoldConll()
+    raise TypeError(
+        f"{source.name}: {type(source).__name__} has no Format in tests/campaigns/fuzz/corpora.py"
+    )

@@ -1,0 +1,411 @@
+"""Writes docs/configuration.md, the reference of the configuration, from conf/ and its comments.
+
+The meaning of a setting is the comment on its line in conf/, or in the file that its own file builds on. Its type
+follows from its default and from the signature of the class that takes it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+
+from ner_experiments.config.compose import compose
+from ner_experiments.config.conf import CONF, hydra_context, options
+from ner_experiments.launch.local import LocalLauncherConfig
+from ner_experiments.launch.slurm import SlurmLauncherConfig
+from ner_experiments.training.trainer import LOWEST
+
+PAGE = Path(__file__).with_name("configuration.md")
+GROUPS = {
+    "data": "The corpus. `conll` and `conllu` read files of your own, the toys make their text, and the others are "
+    "corpora of the literature, whose files you bring or download ([corpora.md](corpora.md)). The defaults below are "
+    "those of `conll`, `conllu` and the toys; the file of each corpus has its own.",
+    "words": "The word vectors.",
+    "chars": "What a word's characters add to its vector.",
+    "features": "What else is joined to the vector.",
+    "direct": "Sparse features whose scores go straight to the tags, past the encoder.",
+    "model": "The encoder, which is the architecture. [architectures.md](architectures.md) has the equations.",
+    "decoder": "What turns the scores of tags into a sequence of tags, and into a loss.",
+    "penalty": "What is added to the loss.",
+    "batches": "How training sentences are grouped into batches.",
+    "optimizer": "The optimizer.",
+    "trainer": "Epochs, early stopping, clipping, precision and devices.",
+    "logger": "Where scores and curves go besides the run's folder ([dashboards.md](dashboards.md)).",
+    "paper": "The whole setting of a paper: a choice for each group above. Overrides on the same line win.",
+}
+FIRST = {"data": ("conll", "conllu", "toy_en", "toy_zh")}
+"""Choices that come first, and whose defaults stand for their group's."""
+WHOLE = {"files", "columns", "sentences", "sha256", "sizes"}
+"""Mappings that are one setting."""
+TYPES = {bool: "true or false", int: "integer", float: "number", str: "text", list: "list", dict: "mapping"}
+AT_LEAST_1 = (
+    *("num_layers", "hidden_size", "dense_size", "num_units", "unit_size", "num_heads", "head_size", "dim"),
+    *("num_filters", "batches.tokens", "batches.sentences", "pool", "min_count", "layers"),
+)
+RANGES = {
+    **dict.fromkeys(AT_LEAST_1, "≥ 1"),
+    **{f"trainer.{name}": f"≥ {lowest}" for name, lowest in LOWEST.items()},
+    "reduction": "`sentence`, `token`, `sum`",
+    "dropout": "0 ≤ x < 1",
+    "held_out": "0 ≤ x < 1",
+    "bound": "> 0, finite",
+    "widths": "each ≥ 1",
+    "weight": "≥ 0",
+    "window": "≥ 0",
+    "chars.input.max_length": "≥ 1",
+    "words.input.max_length": "3 to the model's longest",
+    "words.input.overlap": "0 to `max_length` - 3",
+    "max_sentences": "≥ 1",
+    "audit.gradients": "≥ 0",
+    "logger.sentences": "≥ 0",
+    "hydra.launcher.jobs": "≥ 0",
+    "hydra.launcher.gpus_per_job": "≥ 1",
+    "hydra.launcher.minutes": "≥ 0",
+}
+"""By dotted name, or by last name; each is a check of the suite, which tests/docs/test_configuration.py tries."""
+HEAD = """\
+# Configuration
+
+<!-- Made by `make configuration` from conf/ and its comments; edit those. -->
+
+An experiment is one choice from each group, such as `model=residual`, and the settings of these choices, such as
+`model.hidden_size=200`. Both are written after `python run.py`:
+
+```sh
+python run.py model=residual layers=3 model.hidden_size=200 --cfg job
+```
+
+`--cfg job` prints the composed configuration and trains nothing. A misspelled name, an unknown choice or a value of the
+wrong type is refused before anything starts. With `-m`, a comma separates alternatives (`layers=2,3`), and every
+combination is a run ([experiments.md](experiments.md)).
+
+- Write a list as `chars.module.widths=[2,3]` and a mapping in quotes, `'data.columns={word: 0, tag: 3}'`.
+- Where a number is expected, an integer will do. `null` means that nothing is set.
+- A default such as `${layers}` follows another setting. *Required* means that there is no default.
+- Names in parentheses are the choices that have this default. Without names all choices of the group have it.
+- The name of each choice links to its file in `conf/`.
+
+Changing a setting makes another experiment, with a folder of its own. The exceptions are `seed`, `runtime`, `audit`,
+`logger` and the folders (`data_dir`, `output_dir`, `cache_dir`), which are no part of an experiment.
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """A setting of one choice, as the page prints it. `note` is what the file of the choice adds to the meaning."""
+
+    key: str
+    kind: str
+    default: str
+    meaning: str
+    note: str = ""
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE)
+
+
+def page() -> str:
+    """The text of the page. ValueError for settings whose meaning no comment says."""
+    with hydra_context():
+        parts = [HEAD, root(), *map(group, GROUPS), launchers()]
+    return "\n".join(parts)
+
+
+def root() -> str:
+    """The settings that belong to no group."""
+    config = compose([])
+    own = {name: value for name, value in plain(config).items() if name not in (*GROUPS, "hydra")}
+    meanings = {key: (comment, "") for key, comment in comments_of(CONF / "config.yaml").items()}
+    found = [*settings(own, resolved(config), "", meanings)]
+    return "## Settings of every experiment\n" + table({"": found}, [""])
+
+
+def group(name: str) -> str:
+    """The section of a group: its choices, its settings, and the groups below it."""
+    first = FIRST.get(name, ())
+    choices = [*first, *(each for each in options(name) if each not in first)]
+    title = f"## `{name}`\n\n{GROUPS[name]}\n\n"
+    listed = choice_table(name, choices)
+    if name == "paper":
+        return title + listed
+    found = {choice: settings_of(name, choice) for choice in choices}
+    if name == "data":
+        choices, found = [""], of_files(found)
+    inner = [path.name for path in sorted((CONF / name).iterdir()) if path.is_dir()]
+    return (
+        title + listed + table(found, choices) + "".join(map(subgroup, (f"{name}/{each}" for each in inner)))
+    )
+
+
+def subgroup(name: str) -> str:
+    outer, part = name.split("/")
+    users = [choice for choice in options(outer) if part in parts_of(outer, choice)]
+    text = f"\n### `{name}`\n\nA part of {', '.join(f'`{outer}={choice}`' for choice in users)}.\n\n"
+    return text + choice_table(name, options(name))
+
+
+def parts_of(group: str, choice: str) -> Mapping[str, str]:
+    """The choice's own sub-groups and what it takes from them."""
+    entries = (yaml.safe_load(text(CONF / group / f"{choice}.yaml")) or {}).get("defaults", [])
+    named = {
+        key.removeprefix("override "): value
+        for each in entries
+        if isinstance(each, dict)
+        for key, value in each.items()
+    }
+    inherited = (parts_of(group, each) for each in entries if isinstance(each, str) and each != "_self_")
+    return {**{key: value for parts in inherited for key, value in parts.items()}, **named}
+
+
+def choice_table(name: str, choices: Sequence[str]) -> str:
+    default = default_of(name)
+    lines = ["| choice | |", "|---|---|"]
+    for choice in choices:
+        path = CONF / name / f"{choice}.yaml"
+        mark = " (default)" if choice == default else ""
+        lines.append(f"| [`{choice}`](../conf/{name}/{choice}.yaml){mark} | {prose(header(path))} |")
+    return "\n".join(lines) + "\n"
+
+
+def default_of(name: str) -> str | None:
+    for each in yaml.safe_load(text(CONF / "config.yaml"))["defaults"]:
+        if isinstance(each, dict) and name in each:
+            return str(each[name])
+    return None
+
+
+def settings_of(group: str, choice: str) -> list[Setting]:
+    config = compose([f"{group}={choice}"])
+    return [*settings(plain(config)[group], resolved(config)[group], f"{group}.", comments(group, choice))]
+
+
+def plain(config: DictConfig) -> dict[str, Any]:
+    return cast(dict[str, Any], OmegaConf.to_container(config, resolve=False))
+
+
+def resolved(config: DictConfig) -> dict[str, Any]:
+    return cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+
+
+def settings(
+    node: Mapping[str, Any],
+    values: Mapping[str, Any],
+    prefix: str,
+    meanings: Mapping[str, tuple[str, str]],
+    target: str | None = None,
+) -> Iterator[Setting]:
+    """Each setting below `node`, in the order of the file; `values` are the same with all references resolved.
+
+    `target` is the class that takes them.
+    """
+    target = node.get("_target_", target)
+    for name, value in node.items():
+        key = f"{prefix}{name}"
+        if name in ("_target_", "_partial_") or is_class(value):
+            continue
+        if isinstance(value, dict) and name not in WHOLE and value:
+            yield from settings(value, values[name], f"{key}.", meanings, target)
+        else:
+            yield Setting(key, kind(key, values[name], target), shown(value), *meanings.get(key, ("", "")))
+
+
+def is_class(value: object) -> bool:
+    """Whether a value is a class or function without settings, which a group of its own chooses."""
+    if not isinstance(value, dict) or not value:
+        return False
+    return value.get("_target_") == "hydra.utils.get_class" or {*value} <= {"_target_", "_partial_"}
+
+
+def kind(key: str, value: object, target: str | None) -> str:
+    """The type in words, with the range where the suite checks one."""
+    name = key.rpartition(".")[2]
+    hint = hints(target).get(name)
+    words = literals(hint) or (TYPES[float] if hint is float else TYPES.get(type(value))) or type_words(hint)
+    limits = RANGES.get(key) or RANGES.get(name)
+    if limits and words in (TYPES[int], TYPES[float], TYPES[list]):
+        words = f"{words}, {limits}"
+    elif limits:
+        words = limits
+    return f"{words}, or null" if value is None or types.NoneType in typing.get_args(hint) else words
+
+
+def hints(target: str | None) -> Mapping[str, Any]:
+    if target is None:
+        return {}
+    called = get_object(target)
+    return typing.get_type_hints(called.__init__ if inspect.isclass(called) else called)
+
+
+def literals(hint: Any) -> str | None:
+    """The words that a Literal allows, or a union of such."""
+    if typing.get_origin(hint) is typing.Literal:
+        return ", ".join(f"`{each}`" for each in typing.get_args(hint))
+    parts = [literals(each) for each in typing.get_args(hint) if each is not types.NoneType]
+    return ", ".join(each for each in parts if each) if parts and all(parts) else None
+
+
+def type_words(hint: Any) -> str:
+    """The first type of a union that has a name on the page."""
+    kinds = (typing.get_origin(each) or each for each in typing.get_args(hint) or (hint,))
+    return next(TYPES[each] for each in kinds if each in TYPES)
+
+
+def shown(value: object) -> str:
+    """A default as one would write it on the command line."""
+    if value == "???":
+        return "*required*"
+    plain = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True, sort_keys=False)
+    return f"`{plain.removesuffix('...' + chr(10)).strip()}`".replace("`'", "`").replace("'`", "`")
+
+
+def of_files(found: Mapping[str, list[Setting]]) -> dict[str, list[Setting]]:
+    """The settings of data: the first file that comments on one says what it means.
+
+    Defaults are those of the choices in `FIRST`; what only a corpus has differs from one to the next.
+    """
+    known: dict[str, Setting] = {}
+    for choice, listed in found.items():
+        for each in listed:
+            own = each if choice in FIRST["data"] else dataclasses.replace(each, default="*by corpus*")
+            if each.key not in known or (each.meaning and not known[each.key].meaning):
+                known[each.key] = own
+    return {"": [*known.values()]}
+
+
+def table(found: Mapping[str, list[Setting]], choices: Sequence[str]) -> str:
+    """One line for each setting and meaning; a default that is not of all choices names those that it is of."""
+    lines: dict[tuple[str, str, str], dict[str, Setting]] = {}
+    for choice in choices:
+        for each in found[choice]:
+            if not each.meaning:
+                raise ValueError(f"conf/: {choice}: {each.key} has no comment that says what it means")
+            lines.setdefault((each.key, each.kind, each.meaning), {})[choice] = each
+    if not lines:
+        return ""
+    order = list(dict.fromkeys(key for key, _, _ in lines))
+    text = "\n| setting | type | default | meaning |\n|---|---|---|---|\n"
+    for (key, words, meaning), users in sorted(lines.items(), key=lambda item: order.index(item[0][0])):
+        notes: dict[str, list[str]] = {}
+        for choice, each in users.items():
+            if each.note:
+                notes.setdefault(each.note, []).append(f"`{choice}`")
+        said = [prose(meaning), *(f"{', '.join(of)}: {prose(note)}" for note, of in notes.items())]
+        text += f"| `{key}` | {words} | {default_cell(users, len(choices))} | {'. '.join(said)} |\n"
+    return text
+
+
+def default_cell(users: Mapping[str, Setting], number: int) -> str:
+    """The default; where not all choices have it, also which do."""
+    defaults: dict[str, list[str]] = {}
+    for choice, each in users.items():
+        defaults.setdefault(each.default, []).append(choice)
+    if len(users) == number and len(defaults) == 1:
+        return next(iter(defaults))
+    return "; ".join(f"{value} ({', '.join(of)})" for value, of in defaults.items())
+
+
+def launchers() -> str:
+    """The section on launchers, whose settings are dataclasses."""
+    text = (
+        "## `hydra/launcher`\n\nWhat starts the runs of a sweep (`-m`). By default they run in turn.\n\n"
+        "| choice | |\n|---|---|\n"
+        "| `local` | Side by side, each in a process of its own ([sweeps.md](sweeps.md)). |\n"
+        "| `slurm` | As one array job of SLURM ([slurm.md](slurm.md)). |\n"
+    )
+    for choice, config in (("local", LocalLauncherConfig), ("slurm", SlurmLauncherConfig)):
+        meanings = {f"hydra.launcher.{name}": (comment, "") for name, comment in docstring(config).items()}
+        default = {**dataclasses.asdict(config()), "_target_": f"{config.__module__}.{config.__name__}"}
+        found = [*settings(default, default, "hydra.launcher.", meanings)]
+        text += f"\n### `hydra/launcher={choice}`\n{table({choice: found}, [choice])}"
+    return text
+
+
+def docstring(config: type) -> dict[str, str]:
+    """What the docstring says of each field: `name, name: text`, up to the next such line."""
+    fields = [each.name for each in dataclasses.fields(config)]
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in inspect.cleandoc(config.__doc__ or "").splitlines():
+        match = re.match(r"([a-z_, ]+): (.*)", line)
+        if match and {*match[1].split(", ")} <= {*fields}:
+            names, line = match[1].split(", "), match[2]
+        for name in names:
+            found[name] = f"{found.get(name, '')} {line}".strip()
+    return found
+
+
+# Comments of a file of conf/
+
+
+def comments(group: str, choice: str) -> dict[str, tuple[str, str]]:
+    """Meaning and note by dotted name: a file that builds on another adds its comment to the other's meaning."""
+    path = CONF / group / f"{choice}.yaml"
+    found: dict[str, tuple[str, str]] = {}
+    for each in (yaml.safe_load(text(path)) or {}).get("defaults", []):
+        if isinstance(each, str) and each != "_self_":
+            found |= comments(group, each)
+    for name, comment in comments_of(path).items():
+        key = f"{group}.{name}"
+        meaning = found[key][0] if key in found else comment
+        found[key] = (meaning, "" if meaning == comment else comment)
+    return found
+
+
+def comments_of(path: Path) -> dict[str, str]:
+    """The comment at the end of the first line of each setting, by dotted name."""
+    lines = text(path).splitlines()
+
+    def visit(node: yaml.Node, prefix: str) -> Iterator[tuple[str, str]]:
+        if isinstance(node, yaml.MappingNode) and not node.flow_style:
+            for name, value in node.value:
+                key = f"{prefix}{name.value}"
+                if found := re.search(r"(?:^|\s)#\s+(.*)", rest(name, value)):
+                    yield key, found[1]
+                yield from visit(value, f"{key}.")
+
+    def rest(name: yaml.Node, value: yaml.Node) -> str:
+        """What follows on the line: after the value, or after the name where the value is on lines of its own."""
+        end = value.end_mark if value.end_mark.line == name.start_mark.line else name.end_mark
+        return lines[end.line][end.column :]
+
+    node = yaml.compose("\n".join(lines), Loader=yaml.SafeLoader)
+    return dict(visit(node, "")) if node else {}
+
+
+def header(path: Path) -> str:
+    """The comment at the top of a file."""
+    found = []
+    for line in text(path).splitlines():
+        if not line.startswith("#"):
+            break
+        if not line.startswith("# @package"):
+            found.append(line.removeprefix("# "))
+    return " ".join(found)
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def prose(comment: str) -> str:
+    """A comment as Markdown: a setting with its value is code, and nothing else is markup."""
+    comment = comment.replace("|", "\\|").replace("*", "\\*")
+    return re.sub(
+        r"(?<![\w`/@.])[\w./@]+=(\.\.\.|[^\s,;:)]*[^\s,;:).])", lambda match: f"`{match[0]}`", comment
+    )
+
+
+if __name__ == "__main__":
+    main()

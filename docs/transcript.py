@@ -1,0 +1,55 @@
+"""Runs the commands of a page in an empty folder, and writes what they print into the page.
+
+The folder is outputs/transcripts/PAGE, and stays there for screenshots.
+
+`python docs/transcript.py docs/search.md` runs each `sh` block whose next block is a `text` block, and replaces that
+one. Left out are the lines that Hydra's launchers and single runs print: date, folder and size of each run, and the
+compilation of kernels.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BLOCKS = re.compile(
+    r"^```sh\n(?P<command>(?:(?!^```).)*)^```\n\n```text\n(?:(?!^```).)*^```$", re.MULTILINE | re.DOTALL
+)
+OF_RUNS = re.compile(r"^(\[\d{4}-|compiling |outputs/\S+: [\d,]+ parameters|outputs/\S+ is finished)")
+
+
+def main(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    folder = ROOT / "outputs" / "transcripts" / page.stem
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for match in list(BLOCKS.finditer(text)):
+        block = f"```sh\n{match['command']}```\n\n```text\n{printed(match['command'], folder)}\n```"
+        text = text.replace(match[0], block)
+    page.write_text(text, encoding="utf-8")
+
+
+def printed(command: str, folder: Path) -> str:
+    program, *arguments = shlex.split(command.replace("\\\n", " "))
+    start = (
+        [str(ROOT / "run.py"), *arguments[1:]]
+        if program == "python"
+        else ["-m", "ner_experiments", *arguments]
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    result = subprocess.run(
+        [sys.executable, *start],
+        cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True,
+    )  # fmt: skip
+    lines = [line.rstrip() for line in result.stdout.splitlines() if not OF_RUNS.match(line)]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

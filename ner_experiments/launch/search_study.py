@@ -1,0 +1,298 @@
+"""The Optuna study of a search, on disk, which commands may leave at any time and share.
+
+Optuna proposes points and stores them. Who runs a trial, and how a search goes on after a kill, is decided here. A
+trial belongs to the command that proposed it, by a lock that ends with the command however it dies. The next command
+takes over the trials of a dead one, and resumes their runs. No point is run twice, except that a failed one is tried
+once more by the next command.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+import shutil
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ner_experiments.analysis import search
+from ner_experiments.launch.search_space import Space
+from ner_experiments.utils.locks import claim, is_held
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial, Trial
+
+DATABASE = "study.db"
+SETTINGS, METRIC = "settings", "metric"
+"""Attributes of a study: what its trials share and what varies, the same in every command; the name of the score."""
+OWNER, OVERRIDES, ERROR, AGAIN, DROPPED = ("owner", "overrides", "error", "again", "dropped")
+SCORES, FOLDERS, SECONDS = ("scores", "folders", "seconds")
+"""Attributes of a trial. Without overrides it was proposed and not run: it equals another, or its command died."""
+MIN_TRIALS = 10
+"""Complete trials below which the importance of settings is not estimated."""
+
+
+class SearchStudy:
+    """The trials of a search.
+
+    sampler: makes a sampler from the number of a proposal. Each proposal has its own, so that a search that was cut
+    off proposes what it would have proposed without the break.
+    """
+
+    def __init__(
+        self, folder: Path, study: Study, space: Space, sampler: Callable[[int], BaseSampler], owner: str
+    ) -> None:
+        self.folder, self.study, self.space, self.sampler, self.owner = folder, study, space, sampler, owner
+        self.started = time.time()
+        self.exhausted = False
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One command at a time changes the study."""
+        with claim(self.folder, wait=True):
+            yield
+
+    def trials(self) -> list[FrozenTrial]:
+        """The trials that were run or are running, without points that were only proposed."""
+        return [trial for trial in self.study.get_trials(deepcopy=False) if OVERRIDES in trial.user_attrs]
+
+    def in_state(self, state: str) -> list[FrozenTrial]:
+        return [trial for trial in self.trials() if trial.state.name == state]
+
+    def next_trials(self, number: int, n_trials: int) -> list[Trial]:
+        """The next batch, at most `number`; empty if the search has its `n_trials`, or all points were tried.
+
+        Counted are complete trials, those that other commands are running, and those that failed since this command
+        started.
+        """
+        with self.locked():
+            running = self.in_state("RUNNING")
+            abandoned = [trial for trial in running if not self.is_owned(trial)]
+            self.drop_unfinished_proposals()
+            failed = [trial for trial in self.in_state("FAIL") if self.is_new(trial)]
+            done = len(self.in_state("COMPLETE")) + len(failed) + len(running) - len(abandoned)
+            number = min(number, n_trials - done)
+            batch = [self.take_over(trial) for trial in abandoned[: max(number, 0)]]
+            if number > len(batch):
+                self.enqueue_failed()
+            while len(batch) < number and (trial := self.propose()) is not None:
+                batch.append(trial)
+            return batch
+
+    def is_owned(self, trial: FrozenTrial) -> bool:
+        """Whether the command that proposed the trial is alive."""
+        return is_held(owner_folder(self.folder, trial.user_attrs[OWNER]))
+
+    def is_new(self, trial: FrozenTrial) -> bool:
+        """Whether a trial ended after this command had started."""
+        assert trial.datetime_complete is not None
+        return trial.datetime_complete.timestamp() >= self.started
+
+    def take_over(self, trial: FrozenTrial) -> Trial:
+        from optuna.trial import Trial
+
+        own = Trial(self.study, trial._trial_id)
+        own.set_user_attr(OWNER, self.owner)
+        return own
+
+    def drop_unfinished_proposals(self) -> None:
+        """End the proposals of commands that were killed before they had recorded them; they are made again."""
+        from optuna.trial import TrialState
+
+        for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            if OVERRIDES not in trial.user_attrs:
+                self.take_over(trial).set_user_attr(DROPPED, True)
+                self.study.tell(trial.number, state=TrialState.FAIL)
+
+    def enqueue_failed(self) -> None:
+        """Queue the points that failed once, before this command: what failed may have been the machine."""
+        times = Counter(overrides_of(trial) for trial in self.trials())
+        queued = {trial.user_attrs.get(AGAIN) for trial in self.study.get_trials(deepcopy=False)}
+        for trial in self.in_state("FAIL"):
+            once = times[overrides_of(trial)] == 1 and trial.number not in queued
+            if once and not self.is_new(trial):
+                self.study.enqueue_trial(trial.params, user_attrs={AGAIN: trial.number})
+
+    def propose(self) -> Trial | None:
+        """A trial at a point that was not tried; None if all points were tried.
+
+        Samplers propose points again where a space has few. Then one that was not tried is drawn at random.
+        """
+        from optuna.trial import TrialState
+
+        tried = {overrides_of(trial) for trial in self.trials()}
+        while True:
+            number = sum(DROPPED not in trial.user_attrs for trial in self.study.get_trials(deepcopy=False))
+            self.study.sampler = self.sampler(number)
+            trial = self.study.ask(self.space.distributions)
+            overrides = self.space.overrides(trial.params)
+            if tuple(overrides) not in tried or AGAIN in trial.user_attrs:
+                trial.set_user_attr(OWNER, self.owner)
+                trial.set_user_attr(OVERRIDES, overrides)
+                return trial
+            self.study.tell(trial, state=TrialState.FAIL)
+            point = self.space.untried(tried, random.Random(number))
+            if point is None:
+                self.exhausted = True
+                return None
+            self.study.enqueue_trial(point)
+
+    def overrides(self, trial: Trial) -> list[str]:
+        return [*trial.user_attrs[OVERRIDES]]
+
+    def progress(self, n_trials: int) -> str:
+        done = len(self.in_state("COMPLETE"))
+        return f"{done} of {n_trials} trials are done" if done <= n_trials else f"{done} trials are done"
+
+    def succeed(
+        self, trial: Trial, metric: str, scores: Sequence[float], folders: Sequence[str], seconds: float
+    ) -> None:
+        """Record the dev scores of a trial's runs; their mean is its value."""
+        with self.locked():
+            self.study.set_user_attr(METRIC, metric)
+            for name, value in ((SCORES, [*scores]), (FOLDERS, [*folders]), (SECONDS, seconds)):
+                trial.set_user_attr(name, value)
+            self.study.tell(trial, sum(scores) / len(scores))
+
+    def fail(self, trial: Trial, error: str) -> None:
+        from optuna.trial import TrialState
+
+        with self.locked():
+            trial.set_user_attr(ERROR, error)
+            self.study.tell(trial, state=TrialState.FAIL)
+
+    def write(self, n_trials: int, sampler: str, *, at_end: bool = False) -> search.Search:
+        """Write search.json for the report, which needs no Optuna, and return its content.
+
+        Importance takes seconds if there are many trials, so it is estimated at the end of a command alone.
+        """
+        importance = self.importance() if at_end else {}
+        with self.locked():
+            content = search.Search(
+                name=self.study.study_name,
+                metric=self.study.user_attrs.get(METRIC, "score"),
+                fixed=self.space.fixed,
+                ranges=tuple(self.space.ranges),
+                seeds=self.space.seeds,
+                n_trials=n_trials,
+                sampler=sampler,
+                trials=tuple(map(record, self.trials())),
+                importance=importance,
+            )
+            search.write(content, self.folder / search.FILE)
+        return content
+
+    def importance(self) -> dict[str, float]:
+        """Share of the variance of the score that each setting explains alone; empty for few or equal scores.
+
+        fANOVA (Hutter et al. 2014), by Optuna: a random forest is fitted to the complete trials.
+        """
+        values = [trial.value for trial in self.in_state("COMPLETE")]
+        if len(values) < MIN_TRIALS or len({*values}) < 2 or len(self.space.dimensions) < 2:
+            return {}
+        from optuna.importance import FanovaImportanceEvaluator, get_param_importances
+
+        found = get_param_importances(
+            self.study, evaluator=FanovaImportanceEvaluator(seed=0), normalize=False
+        )
+        return {key: float(share) for key, share in found.items()}
+
+
+def overrides_of(trial: FrozenTrial) -> tuple[str, ...]:
+    return tuple(trial.user_attrs[OVERRIDES])
+
+
+def record(trial: FrozenTrial) -> search.Trial:
+    state = {"COMPLETE": search.COMPLETE, "FAIL": search.FAILED}.get(trial.state.name, search.RUNNING)
+    attrs: Mapping[str, Any] = trial.user_attrs
+    complete = state == search.COMPLETE
+    return search.Trial(
+        number=trial.number,
+        state=state,
+        overrides=overrides_of(trial),
+        score=trial.value if complete else None,
+        scores=tuple(attrs.get(SCORES, ())),
+        folders=tuple(attrs.get(FOLDERS, ())),
+        seconds=attrs.get(SECONDS, 0.0),
+        error=attrs.get(ERROR, ""),
+    )
+
+
+def owner_folder(folder: Path, owner: str) -> Path:
+    return folder / "commands" / owner
+
+
+@contextmanager
+def open_study(
+    folder: Path, storage: str | None, space: Space, sampler: Callable[[int], BaseSampler]
+) -> Iterator[SearchStudy]:
+    """The study of a folder, made if it is not there. ValueError if it was made with other settings."""
+    import optuna  # takes a third of a second
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    owner = secrets.token_hex(4)
+    own = owner_folder(folder, owner)
+    with ExitStack() as stack:
+        with claim(folder, wait=True):
+            for dead in own.parent.glob("*"):
+                if not is_held(dead):
+                    shutil.rmtree(dead, ignore_errors=True)
+            stack.enter_context(claim(own, wait=True))
+            study = load_study(folder, storage)
+            check_settings(study, space, folder)
+        yield SearchStudy(folder, study, space, sampler, owner)
+    shutil.rmtree(own, ignore_errors=True)
+
+
+def load_study(folder: Path, storage: str | None) -> Study:
+    """The study, new or as it was left. ValueError if its database cannot be opened."""
+    import optuna
+
+    place = storage or str(folder / DATABASE)
+    try:
+        return optuna.create_study(
+            storage=storage or database(folder / DATABASE),
+            study_name=folder.name,
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except Exception as error:  # of Optuna, SQLAlchemy or a database's driver
+        raise ValueError(
+            f"the database of the search, {place}, cannot be opened: {first_line(error)}"
+        ) from error
+
+
+def first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def database(path: Path) -> Any:
+    """SQLite, whose transactions survive a command that is killed while it writes."""
+    from optuna.storages import RDBStorage
+    from sqlalchemy import URL
+
+    return RDBStorage(
+        URL.create("sqlite", database=str(path)).render_as_string(),
+        engine_kwargs={"connect_args": {"timeout": 60}},
+    )
+
+
+def check_settings(study: Study, space: Space, folder: Path) -> None:
+    """ValueError if the study was made with other settings, whose scores cannot be compared with these."""
+    settings = space.settings()
+    made = study.user_attrs.get(SETTINGS)
+    if made is None:
+        study.set_user_attr(SETTINGS, settings)
+    elif made != settings:
+        was, now = ({item for items in each.values() for item in items} for each in (made, settings))
+        raise ValueError(
+            f"{folder.name} was begun with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
+            f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
+        )

@@ -1,0 +1,76 @@
+"""The tables at the end of a search: best trials, importance of settings, expected best score, failed trials."""
+
+from __future__ import annotations
+
+import shlex
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ner_experiments.analysis.search import Search, Trial, expected_best, varied_values
+from ner_experiments.launch.summary import mean_and_deviation
+from ner_experiments.utils.terminal import make_console, new_table
+
+SHOWN = 10
+"""Number of trials in the table of the best."""
+DRAWS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Numbers of trials whose expected best score is printed."""
+
+
+def show(search: Search, *, exhausted: bool = False, console: Console | None = None) -> None:
+    console = console or make_console()
+    ranked = search.ranked
+    if ranked:
+        shared = " ".join([*search.fixed, f"seed={','.join(map(str, search.seeds))}"])
+        console.print(f"\n{shared}", markup=False, highlight=False, soft_wrap=True)
+        console.print(best_trials(search))
+        for rank, trial in enumerate(ranked[:SHOWN], 1):
+            console.print(
+                f"{rank}: {', '.join(trial.folders)}", markup=False, highlight=False, soft_wrap=True
+            )
+        console.print()
+        if search.importance:
+            console.print("Importance: the share of the variance of dev scores that a setting explains alone")
+            console.print(importance(search))
+        if len(ranked) > 1:
+            console.print("Expected best dev score of that many of these trials, drawn at random")
+            console.print(expected(search))
+    if exhausted:
+        console.print("All points of the search space were tried.")
+    for trial in search.failed:
+        message = f"trial {trial.number} failed: {' '.join(trial.overrides)}\n    {trial.error}"
+        console.print(message, markup=False, soft_wrap=True)
+    if ranked:
+        command = shlex.join(search.command(ranked[0]))
+        console.print("\nNo trial was scored on test. The best settings, on test:")
+        console.print(f"    {command}", markup=False, highlight=False, soft_wrap=True)
+
+
+def best_trials(search: Search) -> Table:
+    """The best trials: rank, number, dev score in percent, and the settings that vary."""
+    table = new_table("rank", "trial", f"dev {search.metric}", *map(escape, search.keys))
+    for rank, trial in enumerate(search.ranked[:SHOWN], 1):
+        values = map(escape, varied_values(trial))
+        table.add_row(str(rank), str(trial.number), score(trial), *values)
+    return table
+
+
+def score(trial: Trial) -> str:
+    return mean_and_deviation([100 * each for each in trial.scores])
+
+
+def importance(search: Search) -> Table:
+    table = new_table("setting", "importance")
+    for key, share in sorted(search.importance.items(), key=lambda item: -item[1]):
+        table.add_row(escape(key), f"{100 * share:.0f} %")
+    return table
+
+
+def expected(search: Search) -> Table:
+    """Expected best dev score of n of the trials, drawn at random."""
+    best = expected_best(search.scores)
+    numbers = [number for number in DRAWS if number < len(best)] + [len(best)]
+    table = new_table("trials", *map(str, numbers))
+    table.add_row(f"dev {search.metric}", *(f"{100 * best[number - 1]:.2f}" for number in numbers))
+    return table

@@ -1,0 +1,37 @@
+"""Progress of a report on standard error: a bar on a terminal, a line for each table and page elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def tracked(items: Sequence[Item], action: str, name: Callable[[Item], str]) -> Iterator[Item]:
+    """The items, each announced by its name before it is yielded."""
+    if len(items) == 1:
+        yield items[0]
+        return
+    if sys.stderr.isatty():
+        yield from with_bar(items, action, name)
+        return
+    for number, item in enumerate(items, start=1):
+        print(f"{action} {number} of {len(items)}: {name(item)}", file=sys.stderr, flush=True)
+        yield item
+
+
+def with_bar(items: Sequence[Item], action: str, name: Callable[[Item], str]) -> Iterator[Item]:
+    from rich.console import Console  # only needed on a terminal
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}")
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), text)
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
+        task = bar.add_task("", total=len(items))
+        for item in items:
+            bar.update(task, description=escape(f"{action} {name(item)}"))
+            yield item
+            bar.advance(task)

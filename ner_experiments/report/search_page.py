@@ -1,0 +1,301 @@
+"""Pages of searches (`hydra/sweeper=optuna`): best trials, what mattered, and what more trials would bring."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.analysis import search as searches
+from ner_experiments.analysis.search import Search, Trial, best_so_far, expected_best, varied_values
+from ner_experiments.report.charts import (
+    BOTTOM,
+    RIGHT,
+    SMALL,
+    TOP,
+    Panel,
+    Picture,
+    limits_of,
+    line_style,
+    marker,
+    y_axis_width,
+)
+from ner_experiments.report.entries import file_name
+from ner_experiments.report.site import PageTable, Section, Site
+from ner_experiments.tables.render import Grid
+from ner_experiments.tables.svg import Plot
+
+log = logging.getLogger(__name__)
+
+MAX_NAME = 60
+NO_TEST = "Trials are ranked by dev score. None was scored on test; the command below scores the best settings on test."
+EXPECTED = (
+    "The mean of the best score over all ways to draw that many of these trials, with replacement "
+    "(Dodge et al. 2019): what a smaller search would have found. It takes the trials as independent draws, "
+    "which only those of random search are."
+)
+IMPORTANCE = (
+    "The share of the variance of dev scores that each setting explains alone (fANOVA, Hutter et al. 2014), "
+    "estimated by a random forest on {count} trials. The rest is due to interactions and chance."
+)
+
+
+@dataclass(frozen=True)
+class FoundSearch:
+    """A search, and where its files are."""
+
+    place: str
+    search: Search
+
+    @property
+    def page(self) -> str:
+        return f"search-{file_name(self.place.replace('searches/', ''))[-MAX_NAME:]}.html"
+
+
+def find(outputs: Path) -> list[FoundSearch]:
+    """All searches below a folder that have a trial. A file that cannot be read is left out with a warning."""
+    found = []
+    for path in sorted(outputs.rglob(f"{searches.FOLDER}/*/{searches.FILE}")):
+        try:
+            search = searches.read(path)
+        except (ValueError, OSError) as error:
+            log.warning("left out of the report: %s", error)
+            continue
+        if search.trials:
+            place = (outputs.name / path.parent.relative_to(outputs)).as_posix()
+            found.append(FoundSearch(place, search))
+    return found
+
+
+def index_lines(found: Sequence[FoundSearch]) -> list[dict[str, Any]]:
+    """Variables of the index's template, one line per search."""
+    return [
+        {
+            "title": title(each.search),
+            "name": each.search.name,
+            "link": each.page,
+            "metric": each.search.metric,
+            "trials": len(each.search.ranked),
+            "failed": len(each.search.failed) or "",
+            "best": percent(each.search.ranked[0].score) if each.search.ranked else "",
+            "hours": f"{hours(each.search):.1f}",
+        }
+        for each in found
+    ]
+
+
+def title(search: Search) -> str:
+    return f"Search over {', '.join(search.keys)}"
+
+
+def hours(search: Search) -> float:
+    return sum(trial.seconds for trial in search.trials) / 3600
+
+
+def write_all(site: Site, found: Sequence[FoundSearch]) -> None:
+    for each in found:
+        search = each.search
+        context = {
+            "heading": title(search),
+            "source": each.place,
+            "name": search.name,
+            "deviations": "",
+            "comparable": True,
+            "based_on": f"{len(search.ranked)} trials by dev {search.metric}, {search.sampler}.",
+            "sections": [section for section in sections(search) if section is not None],
+            "trail": [("Searches", "index.html#searches"), (search.name, "")],
+        }
+        site.write(each.page, "table.html", context)
+
+
+def sections(search: Search) -> list[Section | None]:
+    if not search.ranked:
+        return [failed_section(search), origin_section(search)]
+    return [
+        best_section(search),
+        settings_section(search),
+        expected_section(search),
+        failed_section(search),
+        origin_section(search),
+    ]
+
+
+def best_section(search: Search) -> Section:
+    """All complete trials, best first, and their scores in the order in which they were proposed."""
+    lines = [
+        [str(rank), score_cell(trial), *varied_values(trial), str(trial.number), ", ".join(trial.folders)]
+        for rank, trial in enumerate(search.ranked, 1)
+    ]
+    grid = Grid(("rank", f"dev {search.metric}", *search.keys, "trial", "runs"), lines)
+    command = shlex.join(search.command(search.ranked[0]))
+    return Section(
+        "best",
+        "Best trials",
+        [NO_TEST],
+        [PageTable(grid, "Trials by dev score", text=len(grid.headings) - 1)],
+        [history_plot(search)] if len(search.ranked) > 1 else [],
+        folded=[("Score the best settings on test", command)],
+    )
+
+
+def score_cell(trial: Trial) -> str:
+    scores = " ".join(map(percent, trial.scores))
+    return percent(trial.score) if len(trial.scores) == 1 else f"{percent(trial.score)} ({scores})"
+
+
+def percent(score: float | None) -> str:
+    return "" if score is None else f"{100 * score:.2f}"
+
+
+def settings_section(search: Search) -> Section | None:
+    """Dev score by the values of each setting, and the importance of the settings."""
+    if len(search.ranked) < 2:
+        return None
+    texts, grids = [], []
+    if search.importance:
+        shares = sorted(search.importance.items(), key=lambda item: -item[1])
+        texts = [IMPORTANCE.format(count=len(search.ranked))]
+        grid = Grid(("setting", "importance"), [[key, f"{100 * share:.0f} %"] for key, share in shares])
+        grids = [PageTable(grid, "Importance of the settings")]
+    plots = [setting_plot(search, number) for number in range(len(search.keys))]
+    return Section("settings", "What mattered", texts, grids, plots, small=True)
+
+
+def expected_section(search: Search) -> Section | None:
+    if len(search.ranked) < 2:
+        return None
+    return Section(
+        "expected", "Expected best score by number of trials", [EXPECTED], plots=[expected_plot(search)]
+    )
+
+
+def failed_section(search: Search) -> Section | None:
+    if not search.failed:
+        return None
+    lines = [[str(trial.number), *varied_values(trial), trial.error] for trial in search.failed]
+    grid = Grid(("trial", *search.keys, "error"), lines)
+    return Section(
+        "failed", "Failed trials", grids=[PageTable(grid, "Failed trials", text=len(grid.headings) - 1)]
+    )
+
+
+def origin_section(search: Search) -> Section:
+    points = [
+        f"Settings of all trials: `{' '.join(search.fixed) or 'the defaults'}`.",
+        *(f"Range: `{item}`." for item in search.ranges),
+        f"Seeds of each trial: {', '.join(map(str, search.seeds))}; a trial's score is their mean.",
+        f"Sampler: {search.sampler}; {search.n_trials} trials were asked for.",
+        f"{hours(search):.1f} hours of training.",
+    ]
+    return Section("made", "How it was made", points=points)
+
+
+# Plots
+
+
+def history_plot(search: Search) -> Plot:
+    complete = [trial for trial in search.trials if trial.score is not None]
+    numbers = [float(trial.number) for trial in complete]
+    scores = [100 * score for score in search.scores]
+    best = best_so_far(scores)
+    lines = [
+        [str(trial.number), f"{score:.2f}", f"{so_far:.2f}"]
+        for trial, score, so_far in zip(complete, scores, best, strict=True)
+    ]
+    grid = Grid(("trial", f"dev {search.metric}", "best so far"), lines)
+    name = "Dev score of each trial, and the best so far"
+    return plot(
+        search, "history", name, "trial", numbers, scores, grid, curve=steps(numbers, best), wide=True
+    )
+
+
+def steps(xs: Sequence[float], ys: Sequence[float]) -> tuple[list[float], list[float]]:
+    """The corners of a line that keeps each value until the next point."""
+    return [x for pair in zip(xs, xs, strict=True) for x in pair][1:], [
+        y for pair in zip(ys, ys, strict=True) for y in pair
+    ][:-1]
+
+
+def expected_plot(search: Search) -> Plot:
+    best = [100 * score for score in expected_best(search.scores)]
+    numbers = [float(number) for number in range(1, len(best) + 1)]
+    grid = Grid(
+        ("trials", f"expected best dev {search.metric}"),
+        [[f"{n:.0f}", f"{score:.2f}"] for n, score in zip(numbers, best, strict=True)],
+    )
+    name = "Expected best dev score"
+    return plot(search, "expected", name, "trials", numbers, best, grid, curve=(numbers, best), wide=True)
+
+
+def setting_plot(search: Search, number: int) -> Plot:
+    """Dev score by the value of one setting; logarithms of the values where its range is logarithmic."""
+    key = search.keys[number]
+    values = [varied_values(trial)[number] for trial in search.ranked]
+    scores = [100 * (trial.score or 0.0) for trial in search.ranked]
+    grid = Grid(
+        (key, f"dev {search.metric}"),
+        [[value, f"{score:.2f}"] for value, score in zip(values, scores, strict=True)],
+    )
+    as_numbers = numbers_of(values)
+    if as_numbers is None:
+        choices = list(dict.fromkeys(sorted(values)))
+        places = [float(choices.index(value)) for value in values]
+        return plot(search, f"setting-{number}", key, key, places, scores, grid, choices=choices)
+    if "log" in search.ranges[number].partition("=")[2] and min(as_numbers) > 0:
+        logs = [math.log10(value) for value in as_numbers]
+        return plot(search, f"setting-{number}", key, f"log10 of {key}", logs, scores, grid)
+    return plot(search, f"setting-{number}", key, key, as_numbers, scores, grid)
+
+
+def numbers_of(values: Sequence[str]) -> list[float] | None:
+    try:
+        numbers = [float(value) for value in values]
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
+
+
+def plot(
+    search: Search,
+    name: str,
+    heading: str,
+    x_label: str,
+    xs: Sequence[float],
+    ys: Sequence[float],
+    grid: Grid,
+    *,
+    curve: tuple[Sequence[float], Sequence[float]] | None = None,
+    choices: Sequence[str] = (),
+    wide: bool = False,
+) -> Plot:
+    """A point for each value, and a line if there is a curve. choices: names of the values 0, 1, ... of the axis."""
+    width, height = (720.0, 280.0) if wide else (330.0, 220.0)
+    y_limits = limits_of(ys)
+    x_limits = (-0.5, len(choices) - 0.5) if choices else limits_of(xs)
+    picture = Picture(width, height)
+    left = y_axis_width(y_limits, height - TOP - BOTTOM)
+    panel = picture.panel(Panel(left, width - RIGHT, TOP, height - BOTTOM, x_limits, y_limits))
+    panel.y_axis(f"dev {search.metric}")
+    if choices:
+        choice_axis(panel, x_label, choices)
+    else:
+        panel.x_axis(x_label, 6, integer=all(x == int(x) for x in xs))
+    if curve is not None:
+        panel.curve(*curve, line_style(0))
+    for x, y in zip(xs, ys, strict=True):
+        panel.point(x, y, marker(0))
+    description = f"One point per trial, dev {search.metric} by {x_label}."
+    return Plot(picture.svg(f"search-{name}", heading, description), heading, grid)
+
+
+def choice_axis(panel: Panel, label: str, choices: Sequence[str]) -> None:
+    """Names of the choices in place of numbers, cut to the room that each has."""
+    room = int((panel.right - panel.left) / len(choices) / 7)
+    for number, choice in enumerate(choices):
+        text = choice if len(choice) <= room else f"{choice[: max(room - 1, 1)]}…"
+        panel.text(panel.px(number), panel.bottom + 15.4, text, SMALL, "middle")
+    panel.text((panel.left + panel.right) / 2, panel.bottom + 31, label, SMALL + 1, "middle")

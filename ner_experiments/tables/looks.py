@@ -1,0 +1,116 @@
+"""Seeds until it is decided: which runs a table still needs, given the looks that were declared before it started.
+
+The question is which row is best. At each look all pairs of rows are tested at the level that the look may spend
+(analysis/sequential.py). A row whose pair with the leader, the row with the highest mean, is decided gets no more
+seeds; pairs of two such rows may stay open. The decision depends on finished runs alone, so it is the same in the
+sweep, after it was cut off, and in `ner-experiments table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar
+
+from ner_experiments.analysis.sequential import levels
+from ner_experiments.tables.pairs import ALPHA, Pair, Verdict, compare_all, listed, mean
+from ner_experiments.tables.scores import Page, Result, groups
+
+Labels = tuple[str, str]
+
+
+class Decided(Protocol):
+    """A tested pair of rows."""
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+P = TypeVar("P", bound=Decided)
+
+
+@dataclass(frozen=True)
+class Decision(Generic[P]):
+    """How far the looks have come.
+
+    pairs: all pairs of rows, each as tested at the look that decided it, or else at the last look made.
+    to_run: for each row's label, the seeds that the next look needs and that are not finished; empty at the end.
+    history: for each look made, what it decided, in one sentence.
+    """
+
+    pairs: dict[Labels, P]
+    to_run: dict[str, list[int]]
+    history: list[str]
+
+
+def decide(page: Page, looks: Sequence[int], first_seed: int = 1) -> Decision[Pair]:
+    """Replay the looks on the finished runs of a table. The seeds are first_seed, first_seed + 1, ..."""
+    results = {result.row.label: result for result in page.results if result.row.run is not None}
+
+    def compare(seeds: Mapping[str, Collection[int]], level: float) -> tuple[dict[Labels, Pair], set[str]]:
+        by_corpus = groups([only(result, seeds[label]) for label, result in results.items()])
+        pairs = {pair.labels: pair for group in by_corpus for pair in compare_all(group, level)}
+        return pairs, {max(group, key=mean).row.label for group in by_corpus}
+
+    finished = {label: result.runs.keys() for label, result in results.items()}
+    return replay(finished, looks, compare, first_seed)
+
+
+def only(result: Result, seeds: Collection[int]) -> Result:
+    """The row with the runs of these seeds alone."""
+    runs = {seed: run for seed, run in result.runs.items() if seed in seeds}
+    return replace(result, runs=runs, scores={seed: result.scores[seed] for seed in runs})
+
+
+def replay(
+    finished: Mapping[str, Collection[int]],
+    looks: Sequence[int],
+    compare: Callable[[Mapping[str, Collection[int]], float], tuple[Mapping[Labels, P], Set[str]]],
+    first_seed: int = 1,
+) -> Decision[P]:
+    """The looks on rows of which these seeds are finished.
+
+    compare: tests all pairs of rows with the given seeds at the given level, and names the leader of each corpus.
+    """
+    active = set(finished)
+    seeds: dict[str, Collection[int]] = dict.fromkeys(finished, ())
+    pairs: dict[Labels, P] = {}
+    history: list[str] = []
+    for count, level in zip(looks, levels(looks, ALPHA), strict=True):
+        wanted = range(first_seed, first_seed + count)
+        to_run = {
+            label: missing
+            for label in finished
+            if label in active and (missing := [seed for seed in wanted if seed not in finished[label]])
+        }
+        if to_run:
+            return Decision(pairs, to_run, history)
+        seeds |= dict.fromkeys(active, wanted)
+        decided = {labels for labels, pair in pairs.items() if pair.verdict != "open"}
+        tested, leaders = compare(seeds, level)
+        pairs |= {labels: pair for labels, pair in tested.items() if labels not in decided}
+        contested = {
+            label
+            for labels, pair in pairs.items()
+            if pair.verdict == "open" and not leaders.isdisjoint(labels)
+            for label in labels
+        }
+        stopped = [label for label in finished if label in active - contested]
+        active &= contested
+        num_decided = sum(pair.verdict != "open" for pair in pairs.values())
+        text = f"Look at {count} seeds (level {level:.4f}): {num_decided} of {len(pairs)} pairs decided"
+        history.append(f"{text}; {consequence(stopped, active, last=count == looks[-1])}")
+        if not active:
+            break
+    return Decision(pairs, {}, history)
+
+
+def consequence(stopped: Sequence[str], active: Collection[str], *, last: bool) -> str:
+    """What follows from a look for the rows that it stopped, and for the sweep."""
+    if not active:
+        return "the leader is decided, and the sweep ends."
+    if last:
+        return "the sweep ends, as this was its last look."
+    if stopped:
+        return f"no more seeds for {listed(stopped)}, whose pair with the leader is decided."
+    return "all rows that are not stopped get more seeds."

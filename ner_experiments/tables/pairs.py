@@ -1,0 +1,231 @@
+"""All pairs of rows on one test set: their differences, corrected for the number of pairs, and a verdict for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal
+
+from ner_experiments.analysis import statistics
+from ner_experiments.analysis.randomization import randomization_test
+from ner_experiments.analysis.statistics import Difference
+from ner_experiments.tables.comparisons import all_counts
+from ner_experiments.tables.scores import Page, Result, groups
+
+ALPHA = 0.05
+"""Probability of a false claim that is accepted, over all pairs of a table together."""
+SMALLEST_EFFECT = 0.3
+"""Two rows are called equal if their difference is shown to be smaller than this, in points."""
+MAX_SEEDS = 1000
+"""Larger numbers of needed seeds are not computed: nobody trains as many."""
+
+Verdict = Literal["ahead", "behind", "equal", "open"]
+
+
+@dataclass(frozen=True)
+class PairTest:
+    """What seeds say of row a minus row b, in points.
+
+    over_seeds: Welch's test for new seeds on the same test sentences.
+    p_adjusted: its p, or with one seed in a row that over sentences, corrected by Holm for the number of pairs.
+    p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed.
+    alpha: the level at which the verdict is given.
+    """
+
+    over_seeds: Difference
+    p_adjusted: float
+    p_equal: float | None
+    alpha: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """Row a is ahead of row b, behind it, equal to it to within `SMALLEST_EFFECT`, or nothing is shown."""
+        if self.p_adjusted <= self.alpha:
+            return "ahead" if self.over_seeds.mean > 0 else "behind"
+        return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "open"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rows and the tests of their difference.
+
+    p_over_sentences: p of the difference for new seeds and new sentences, see `randomization_test`; with one seed in
+        each row, for new sentences only.
+    seeds_needed: seeds per row with which a difference of this size is detected with 80 % power at the strictest level
+        of Holm's correction; None if a row has one seed, the means are equal, or it is more than `MAX_SEEDS`.
+    """
+
+    a: Result
+    b: Result
+    test: PairTest
+    p_over_sentences: float
+    seeds_needed: int | None
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.test.verdict
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        return self.a.row.label, self.b.row.label
+
+    def swapped(self) -> Pair:
+        """The same pair as row b minus row a."""
+        ours = self.test.over_seeds
+        low, high = (None if end is None else -end for end in (ours.high, ours.low))
+        over_seeds = replace(ours, mean=-ours.mean, low=low, high=high)
+        return replace(self, a=self.b, b=self.a, test=replace(self.test, over_seeds=over_seeds))
+
+    def record(self) -> dict[str, Any]:
+        """Its values by name, as in `ner-experiments table --json`. Differences are in points."""
+        ours = self.test.over_seeds
+        return {
+            "a": self.a.row.label,
+            "b": self.b.row.label,
+            "difference": ours.mean,
+            "low": ours.low,
+            "high": ours.high,
+            "p": self.p_over_sentences if ours.p is None else ours.p,
+            "p_over_seeds": ours.p,
+            "p_over_seeds_and_sentences": self.p_over_sentences,
+            "p_adjusted": self.test.p_adjusted,
+            "seeds_needed": self.seeds_needed,
+            "verdict": self.verdict,
+        }
+
+
+def pairs_of(page: Page) -> list[Pair]:
+    """All pairs of rows that were scored on the same data, in the order of the table."""
+    return [pair for group in groups(page.results) for pair in compare_all(group)]
+
+
+def compare_all(group: Sequence[Result], alpha: float = ALPHA) -> list[Pair]:
+    """All pairs of rows with runs on one test set."""
+    found = list(combinations(group, 2))
+    over_sentences = [randomization_test(all_counts(a), all_counts(b)).p for a, b in found]
+    tests = compare_seeds([result.scores for result in group], alpha, over_sentences)
+    level = alpha / max(1, len(found))
+    return [
+        Pair(a, b, test, p, seeds_needed(a, b, test.over_seeds.mean, level))
+        for (a, b), test, p in zip(found, tests, over_sentences, strict=True)
+    ]
+
+
+def compare_seeds(
+    rows: Sequence[Mapping[int, float]], alpha: float = ALPHA, over_sentences: Sequence[float] = ()
+) -> list[PairTest]:
+    """Tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`.
+
+    over_sentences: for each pair the p that is taken where a row has one seed; without it, 1.
+    """
+    scores = [(a.values(), b.values()) for a, b in combinations(rows, 2)]
+    differences = [statistics.welch_difference(a, b) for a, b in scores]
+    instead = over_sentences or [1.0] * len(scores)
+    p_values = [p if it.p is None else it.p for it, p in zip(differences, instead, strict=True)]
+    equal = [statistics.p_of_equivalence(a, b, SMALLEST_EFFECT) for a, b in scores]
+    adjusted = statistics.holm(p_values)
+    equal_adjusted = statistics.holm([1.0 if p is None else p for p in equal])
+    return [
+        PairTest(difference, p, None if raw is None else p_equal, alpha)
+        for difference, p, raw, p_equal in zip(differences, adjusted, equal, equal_adjusted, strict=True)
+    ]
+
+
+def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open", ""]:
+    """Whether the row with the paper's best number is also our best, by tests over seeds.
+
+    It holds if that row is ahead of all others on its corpus, and does not if it is behind one. Cited rows do not take
+    part. Empty if fewer than two rows with published numbers are measured, if two of them share the best number, or if
+    they are of other data.
+    """
+    verdicts = []
+    for group in groups(page.results):
+        rows = [it for it in group if isinstance(it.row.published, int | float) and not it.row.cited]
+        if len(rows) < 2 or not all(result.comparable for result in rows):
+            continue
+        numbers = [published for it in rows if isinstance(published := it.row.published, int | float)]
+        if numbers.count(max(numbers)) > 1:
+            continue
+        best = numbers.index(max(numbers))
+        tests = compare_seeds([result.scores for result in rows])
+        for (a, b), test in zip(combinations(range(len(rows)), 2), tests, strict=True):
+            if best in (a, b):
+                turned = {"ahead": "behind", "behind": "ahead"}
+                verdicts.append(test.verdict if a == best else turned.get(test.verdict, test.verdict))
+    if not verdicts:
+        return ""
+    if "behind" in verdicts:
+        return "does not hold"
+    return "holds" if set(verdicts) == {"ahead"} else "open"
+
+
+def seeds_needed(a: Result, b: Result, difference: float, alpha: float) -> int | None:
+    first, second = a.measured, b.measured
+    if not (first and second and difference) or first.sd is None or second.sd is None:
+        return None
+    if statistics.power_of_welch(first.sd, second.sd, difference, MAX_SEEDS, alpha) < statistics.POWER:
+        return None
+    return statistics.seeds_needed(first.sd, second.sd, difference, alpha=alpha)
+
+
+def answer(pairs: Sequence[Pair]) -> str:
+    """What can be said of the row with the highest mean against all others; empty without pairs."""
+    if not pairs:
+        return ""
+    ordered = sorted((result for pair in pairs for result in (pair.a, pair.b)), key=lambda it: len(it.scores))
+    latest = {result.row.label: result for result in ordered}  # a row has more seeds at later looks
+    label = max(latest, key=lambda each: mean(latest[each]))
+    against = [pair if pair.labels[0] == label else pair.swapped() for pair in pairs if label in pair.labels]
+    by_verdict = {name: [it for it in against if it.verdict == name] for name in ("ahead", "equal", "open")}
+    parts = []
+    if ahead := by_verdict["ahead"]:
+        parts.append(f"{label} is ahead of {listed([f'{other(it)} ({gap(it)})' for it in ahead])}")
+    if equal := by_verdict["equal"]:
+        parts.append(
+            f"{label} and {listed(list(map(other, equal)))} differ by less than {SMALLEST_EFFECT:g} points"
+        )
+    if undecided := by_verdict["open"]:
+        rows = listed([label, *map(other, undecided)])
+        parts.append(f"between {rows} nothing can be told with {seeds_at_hand(undecided)}")
+    text = "; ".join(parts) + "."
+    text = text[0].upper() + text[1:] if text.startswith("between") else text
+    if any(pair.test.over_seeds.p is None for pair in against):
+        text += (
+            " With one seed, only the choice of test sentences is tested: other seeds may give another order, and how "
+            "many would be needed is unknown."
+        )
+    return text
+
+
+def mean(result: Result) -> float:
+    assert result.measured is not None
+    return result.measured.mean
+
+
+def other(pair: Pair) -> str:
+    return pair.b.row.label
+
+
+def gap(pair: Pair) -> str:
+    """`+1.20, 0.40 to 2.00`, or the difference alone if a row has one seed."""
+    ours = pair.test.over_seeds
+    return f"{ours.mean:+.2f}" + ("" if ours.low is None else f", {ours.low:.2f} to {ours.high:.2f}")
+
+
+def seeds_at_hand(undecided: Sequence[Pair]) -> str:
+    """`2 seeds: about 9 each would be needed`, with a range where pairs differ."""
+    have = sorted({len(result.scores) for pair in undecided for result in (pair.a, pair.b)})
+    text = f"{numbers(have)} seed{'' if have == [1] else 's'}"
+    need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
+    return f"{text}: about {numbers(need)} each would be needed" if need else text
+
+
+def numbers(values: Sequence[int]) -> str:
+    return f"{values[0]}" if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

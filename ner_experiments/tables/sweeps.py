@@ -1,0 +1,266 @@
+"""Sweeps as tables: what `python run.py -m` ran is recorded in OUTPUT_DIR/sweeps/NAME.yaml, in the format of sweeps/.
+
+Whatever takes a published table takes a recorded sweep too, by its name or by its overrides.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from ner_experiments.config.compose import compose, jobs, resolved
+from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT
+from ner_experiments.config.row_settings import settings, varying
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import identity_of, joined, key, output_dir, root
+from ner_experiments.tables.scores import collect
+from ner_experiments.tables.spec import Row, Table
+from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import did_you_mean, truncated_repr
+
+log = logging.getLogger(__name__)
+
+FOLDER = "sweeps"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+"""Names of sweeps, which are names of files."""
+NOT_OF_A_JOB = ("hydra", "sweep")
+"""Settings of the command line that no job has."""
+WITHOUT_EFFECT = ("runtime", "audit", "logger", "cache_dir", "sweep", *KNOBS)
+"""Settings that change neither a run nor the place of its folder."""
+
+
+def folder(output: Path) -> Path:
+    return output / FOLDER
+
+
+def names(output: Path) -> list[str]:
+    """Names of the recorded sweeps, the newest first."""
+    paths = folder(output).glob("*.yaml")
+    return [path.stem for path in sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)]
+
+
+def recorded(output: Path) -> Iterator[Table]:
+    """The recorded sweeps, the newest first; files that cannot be read are left out with a warning."""
+    for name in names(output):
+        try:
+            yield spec.read(folder(output) / f"{name}.yaml")
+        except (ValueError, OSError) as error:
+            log.warning("left out: %s", error)
+
+
+def find(name: str, output: Path) -> Table:
+    """The published table or recorded sweep of that name. ValueError if there is none."""
+    if name in spec.names():
+        return spec.load(name)
+    if name in names(output):
+        return spec.read(folder(output) / f"{name}.yaml")
+    known = names(output)
+    also = f", and no sweep in {folder(output)}" if known else ""
+    raise ValueError(
+        f"there is no table {truncated_repr(name)}{also}{did_you_mean(name, [*spec.names(), *known])}"
+    )
+
+
+def requested(
+    items: Sequence[str], place: Sequence[str] = (), *, unrecorded: bool = False
+) -> tuple[Table, list[str]]:
+    """The table or sweep that a command line names, and the overrides with which its runs are to be found.
+
+    items: NAME OVERRIDE ..., or the overrides of a sweep, such as model=residual layers=2,3. The latter must be
+        recorded unless `unrecorded`. Its seeds do not matter.
+    place: further overrides that say where the runs are.
+    """
+    first, *others = items
+    if "=" not in first:
+        return find(first, output_dir([*others, *place])), [*others, *place]
+    items = [item for item in items if root(item) not in NOT_OF_A_JOB]
+    where = [*(item for item in items if is_place(item)), *place]
+    asked = of_jobs(jobs([*items, *place]), "sweep", items)
+    if unrecorded:
+        return asked, where
+    output = output_dir(where)
+    for table in recorded(output):
+        if same_rows(table, asked):
+            return table, where
+    raise ValueError(
+        f"{folder(output)} has no sweep with the rows of {' '.join(items)}; add --over to collect finished runs that "
+        "were never one sweep"
+    )
+
+
+def is_sweep(overrides: Sequence[str]) -> bool:
+    """Whether overrides choose several values, such as layers=2,3."""
+    return bool(overrides) and len(jobs(overrides)) > 1
+
+
+def of_jobs(
+    jobs: Sequence[Sequence[str]], name: str, overrides: Sequence[str], looks: Sequence[int] = ()
+) -> Table:
+    """The jobs of a sweep as a table: a row for each combination of settings other than the seed.
+
+    overrides: of the command line, of which a row is labeled by what varies. ValueError if two jobs are one run.
+    """
+    swept = set(varying([settings(job) for job in jobs]))
+    if place := next((item for item in overrides if is_place(item) and key(item) in swept), None):
+        raise ValueError(
+            f"{place}: no part of an experiment, so all runs of a sweep have the same {key(place)}"
+        )
+    check_different(jobs)
+    rows = list(dict.fromkeys(tuple(item for item in job if counts(item)) for job in jobs))
+    base = [item for item in rows[0] if key(item) not in swept]
+    varied = [tuple(item for item in row if key(item) in swept) for row in rows]
+    if len(rows) == 1:
+        varied, base = [tuple(base)], []
+    typed = [item for item in overrides if counts(item)]
+    title = " ".join(item for item in typed if key(item) in swept)
+    fixed = " ".join(item for item in typed if key(item) not in swept)
+    return Table(
+        name=name,
+        title=title or fixed or "The defaults",
+        source=fixed if title and fixed else "A sweep over the defaults",
+        base=tuple(base),
+        seeds=tuple(sorted({compose(job).seed for job in jobs})),
+        rows=tuple(Row(label=" ".join(row) or "defaults", run=row) for row in varied),
+        overrides=tuple(overrides),
+        recorded=now(),
+        looks=tuple(looks),
+    )
+
+
+def is_place(override: str) -> bool:
+    """Whether an override says where or how a run runs; the seed does not."""
+    return root(override) in NOT_THE_EXPERIMENT and root(override) != "seed"
+
+
+def counts(override: str) -> bool:
+    """Whether an override belongs to the experiment: not the seed, and not where or how it runs."""
+    return root(override) not in NOT_THE_EXPERIMENT
+
+
+def rows_of(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]) -> list[str]:
+    """The label of the row that each job belongs to."""
+    labels = {
+        frozenset(filter(counts, joined(table.base, row.run, extra_overrides))): row.label
+        for row in (spec.load(table.analysis) if table.analysis else table).rows
+        if row.run is not None
+    }
+    return [labels[frozenset(filter(counts, job))] for job in jobs]
+
+
+def check_different(jobs: Iterable[Sequence[str]]) -> None:
+    """ValueError if two jobs are the same run, such as those of seed=1,1."""
+    seen: dict[str, Sequence[str]] = {}
+    for job in jobs:
+        effective = {
+            name: value for name, value in resolved(tuple(job)).items() if name not in WITHOUT_EFFECT
+        }
+        other = seen.setdefault(repr(effective), job)
+        if other is not job:
+            twice = " ".join(job)
+            raise ValueError(
+                f"two jobs of the sweep are the same run: {twice}"
+                + ("" if list(other) == list(job) else f" and {' '.join(other)}")
+            )
+
+
+def record(table: Table, output: Path) -> Table:
+    """Write a sweep to OUTPUT/sweeps/NAME.yaml; if it is recorded there already, add its seeds.
+
+    Without a name, it is named after what varies. Returns the table as recorded. ValueError for a name that a
+    published table or a sweep of other rows has.
+    """
+    table = named(table, output)
+    path = folder(output) / f"{table.name}.yaml"
+    if path.exists():
+        before = spec.read(path)
+        table = replace(table, seeds=tuple(sorted({*before.seeds, *table.seeds})), notes=before.notes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as part:
+        part.write_text(as_yaml(table), encoding="utf-8")
+    return table
+
+
+def named(table: Table, output: Path) -> Table:
+    """The table with the name that it is recorded under. ValueError as `record`."""
+    if table.name:
+        if not NAME.fullmatch(table.name):
+            raise ValueError(
+                f"sweep.name must be made of letters, digits, '_', '.' and '-', got {truncated_repr(table.name)}"
+            )
+        if table.name in spec.names():
+            raise ValueError(f"sweep.name={table.name}: a published table has this name")
+        path = folder(output) / f"{table.name}.yaml"
+        if path.exists() and not same_rows(spec.read(path), table):
+            raise ValueError(f"sweep.name={table.name}: {path} is a sweep of other rows")
+        return table
+    stem = "_".join(
+        dict.fromkeys(re.split(r"[./@]", key(item))[-1] for row in table.rows for item in row.run or ())
+    )
+    if len(table.rows) == 1:
+        stem = "seeds" if len(table.seeds) > 1 else "run"
+    number = 1
+    while True:
+        name = stem if number == 1 else f"{stem}_{number}"
+        path = folder(output) / f"{name}.yaml"
+        if name not in spec.names() and (not path.exists() or same_rows(spec.read(path), table)):
+            return replace(table, name=name)
+        number += 1
+
+
+def named_runs(items: Sequence[str]) -> dict[Path, str]:
+    """The runs that a command line names, by their place, with the label of their row in the table that names them.
+
+    items: places of runs, which have no label, and names of tables and sweeps, which stand for all their finished
+        runs; overrides such as output_dir=DIR say where these are. ValueError for a table without finished runs.
+    """
+    overrides = [item for item in items if "=" in item and not Path(item).exists()]
+    output = output_dir(overrides)
+    known = {*spec.names(), *names(output)}
+    found: dict[Path, str] = {}
+    for item in items:
+        if item in known and not Path(item).exists():
+            page = collect(find(item, output), overrides)
+            if not page.runs:
+                raise ValueError(f"{item}: no run of it is finished in {output}")
+            found |= {run.folder: it.row.label for it in page.results for run in it.runs.values()}
+        elif item not in overrides:
+            found[Path(item)] = ""
+    return found
+
+
+def same_rows(one: Table, other: Table) -> bool:
+    """Whether two tables have the same experiments, in any order and under any label."""
+    return identities(one) == identities(other)
+
+
+def identities(table: Table) -> set[str]:
+    return {identity_of(joined(table.base, row.run)) for row in table.rows if row.run is not None}
+
+
+def as_yaml(table: Table) -> str:
+    """A recorded sweep as a file of sweeps/."""
+    content: dict[str, Any] = {
+        "title": table.title,
+        "source": table.source,
+        "recorded": table.recorded,
+        "overrides": [*table.overrides],
+        "base": [*table.base],
+        "seeds": [*table.seeds],
+        "looks": [*table.looks],
+        "rows": [{"label": row.label, "run": [*(row.run or ())]} for row in table.rows],
+        "notes": [*table.notes],
+    }
+    filled: Mapping[str, Any] = {name: value for name, value in content.items() if value}
+    return OmegaConf.to_yaml(OmegaConf.create(dict(filled)))
+
+
+def now() -> str:
+    """The time as it is recorded, to the minute."""
+    return datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")

@@ -1,0 +1,89 @@
+"""The suite's composition against Hydra's own, for everything in conf/ and every row in sweeps/."""
+
+import hydra
+import pytest
+from omegaconf import OmegaConf
+from omegaconf.errors import ReadonlyConfigError
+
+from ner_experiments.config import conf
+from ner_experiments.config.compose import compose, compose_unchecked
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.tables import spec
+from ner_experiments.tables.experiments import joined
+
+OTHERS = (
+    [],
+    ["model=bilstm", "model/cell=peephole", "model.hidden_size=7"],
+    ["+model.extra={a: 1, b: [2, 3]}", "++data.url=null", "~chars.module"],
+    ["+model.num_layers=${seed}", "data_dir='a ${oc.env:HOME} b'"],
+    ["trainer=smoke", "trainer={max_epochs: 2}"],
+    ["hydra.run.dir=elsewhere", "layers=3"],
+)
+"""Overrides of values, of parts of parts, of mappings, and for Hydra; additions and removals."""
+
+
+def choices() -> list[list[str]]:
+    with hydra_context():
+        groups = [
+            group for group in conf.groups() if group != "search"
+        ]  # ranges, which no experiment composes
+        return [[f"{group}={name}"] for group in groups for name in conf.options(group)]
+
+
+def rows() -> list[list[str]]:
+    tables = map(spec.load, spec.names())
+    overrides = {
+        joined(table.base, row.run): None for table in tables for row in table.rows if row.run is not None
+    }
+    return [list(row) for row in overrides]
+
+
+@pytest.mark.parametrize("overrides", [*OTHERS, *choices(), *rows()[::4]], ids=" ".join)
+def test_a_composition_is_hydras_in_content_order_and_types(overrides: list[str]) -> None:
+    with hydra_context():
+        expected = hydra.compose(CONFIG_NAME, overrides=overrides)
+    found = compose_unchecked(overrides)
+    assert OmegaConf.to_yaml(found) == OmegaConf.to_yaml(expected)
+    assert found == expected
+    assert OmegaConf.is_struct(found)
+    assert "hydra" not in found
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["layers=1,2"],
+        ["model=nosuch"],
+        ["nosuch=1"],
+        ["model.nosuch=1"],
+        ["+model.hidden_size=1"],
+        ["~nosuch"],
+    ],
+    ids=" ".join,
+)
+def test_what_hydra_refuses_is_refused_with_the_same_words(overrides: list[str]) -> None:
+    with pytest.raises(Exception) as expected, hydra_context():  # noqa: PT011 - whatever Hydra raises
+        hydra.compose(CONFIG_NAME, overrides=overrides)
+    with pytest.raises(type(expected.value)) as found:
+        compose_unchecked(overrides)
+    assert str(found.value) == str(expected.value)
+
+
+def test_a_change_of_one_composition_does_not_reach_the_next() -> None:
+    overrides = ["model=residual", "layers=3", "model.hidden_size=5"]
+    before = OmegaConf.to_yaml(compose_unchecked(overrides))
+    changed = compose_unchecked(overrides)
+    changed.model.hidden_size = 6
+    del changed.data
+    changed.trainer.max_epochs = 1
+    assert OmegaConf.to_yaml(compose_unchecked(overrides)) == before
+    assert compose_unchecked([]).model.hidden_size == 300
+
+
+def test_a_shared_composition_cannot_be_changed() -> None:
+    cfg = compose(["model=residual", "layers=3"])
+    assert compose(["model=residual", "layers=3"]) is cfg
+    with pytest.raises(ReadonlyConfigError):
+        cfg.layers = 4
+    with pytest.raises(ReadonlyConfigError):
+        cfg.model.hidden_size = 4

@@ -1,0 +1,106 @@
+"""docs/configuration.md is what its script makes of conf/ now, and the suite refuses what lies outside its ranges."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import tiny_bert
+from hydra.errors import HydraException
+from places import ROOT
+
+from ner_experiments.config.compose import compose
+from ner_experiments.launch.local import LocalLauncher
+from ner_experiments.train import train
+
+OUTSIDE = {
+    "num_layers": [("model=residual", "model.num_layers=0")],
+    "hidden_size": [("model=residual", "model.hidden_size=0"), ("chars=lstm", "chars.module.hidden_size=0")],
+    "dense_size": [("model=residual", "model.dense_size=0")],
+    "num_units": [("model=parallel", "model.num_units=0")],
+    "unit_size": [("model=parallel", "model.unit_size=0")],
+    "num_heads": [("model=attention", "model.num_heads=0")],
+    "head_size": [("model=attention", "model.head_size=0")],
+    "dim": [("words.module.dim=0",), ("chars.module.dim=0",)],
+    "num_filters": [("chars.module.num_filters=0",)],
+    "batches.tokens": [("batches.tokens=0",), ("batches=token_total", "batches.tokens=0")],
+    "batches.sentences": [("batches=sentences", "batches.sentences=0")],
+    "pool": [("batches=sentences", "batches.pool=0")],
+    "min_count": [(f"direct={name}", f"direct.{name}.input.min_count=0") for name in ("context", "spelling")],
+    "layers": [("model=residual", "layers=0")],
+    "trainer.max_epochs": [("trainer.max_epochs=0",)],
+    "trainer.patience": [("trainer.patience=0",)],
+    "trainer.gradient_clip": [("trainer.gradient_clip=-0.1",)],
+    "trainer.train_batches": [("trainer.train_batches=-1",)],
+    "trainer.devices": [("trainer.devices=0",)],
+    "trainer.num_nodes": [("trainer.num_nodes=0",)],
+    "reduction": [("decoder=softmax", "decoder.reduction=mean")],
+    "dropout": [("model.dropout=1.0",), ("model.dropout=-0.1",), ("chars.module.dropout=1.0",)],
+    "held_out": [("data=conll", "data.held_out=1.0"), ("data=conll", "data.held_out=-0.1")],
+    "bound": [("words=random_huang2015_wide", "words.module.bound=0.0")],
+    "widths": [("chars.module.widths=[0]",), ("chars.module.widths=[]",)],
+    "weight": [("model=parallel", "penalty=orthogonality", "penalty.weight=-1.0")],
+    "window": [("direct=context", "direct.context.input.window=-1")],
+    "chars.input.max_length": [("chars.input.max_length=0",)],
+    "words.input.max_length": [("words=bert", "words.input.max_length=2")],
+    "words.input.overlap": [("words=bert", "words.input.max_length=8", "words.input.overlap=6")],
+    "max_sentences": [("data.max_sentences=0",)],
+    "audit.gradients": [("audit.gradients=-1",)],
+    "logger.sentences": [("logger=tensorboard", "logger.sentences=-1")],
+}
+"""For each range of the page, overrides that lie just outside it."""
+LAUNCHER = {"jobs": -1, "gpus_per_job": 0, "minutes": -1.0}
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("configuration", ROOT / "docs/configuration.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_what_the_script_makes_now(script: ModuleType) -> None:
+    assert script.PAGE.read_text(encoding="utf-8") == script.page(), "make configuration"
+
+
+def test_a_comment_inside_a_value_is_none(script: ModuleType, tmp_path: Path) -> None:
+    """An oracle by hand: what stands behind a value, and nothing of the value."""
+    text = "# Of the file.\na: '# no'    # of a\nb:    # of b\n  c: {d: 1}    # of c\n  e: x#y\nf: null\n"
+    path = tmp_path / "some.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert script.comments_of(path) == {"a": "of a", "b": "of b", "b.c": "of c"}
+
+
+def test_each_range_of_the_page_is_tried(script: ModuleType) -> None:
+    assert {*OUTSIDE, *(f"hydra.launcher.{name}" for name in LAUNCHER)} == script.RANGES.keys()
+
+
+@pytest.mark.parametrize(
+    "overrides", [each for cases in OUTSIDE.values() for each in cases], ids=lambda each: each[-1]
+)
+def test_a_value_outside_its_range_is_refused(overrides: tuple[str, ...], tmp_path: Path) -> None:
+    setting = overrides[-1].partition("=")[0].rpartition(".")[2]
+    more = ["trainer.max_epochs=1", "data.sentences={train: 6, dev: 3, test: 3}", "runtime.progress=false"]
+    if "data=conll" in overrides:
+        (tmp_path / "train.conll").write_text("Ann B-PER\n\nsat O\n\nBob B-PER\n")
+        more = [f"data.files.{split}={tmp_path}/train.conll" for split in ("train", "test")]
+    if "words=bert" in overrides:
+        more.append(f"words.input.path={tiny_bert.save(tmp_path / 'bert')}")
+    cfg = compose([*more, *overrides, "runtime.accelerator=cpu", f"output_dir={tmp_path}/outputs"])
+    name = {"layers": "num_layers", "tokens": "tokens per batch", "dim": "(?:embedding_)?dim"}.get(
+        setting, setting
+    )
+    with pytest.raises((ValueError, HydraException), match=rf"{name}\b.* must be "):
+        train(cfg)
+
+
+@pytest.mark.parametrize(("name", "value"), LAUNCHER.items())
+def test_a_launcher_refuses_a_value_outside_its_range(name: str, value: float) -> None:
+    settings = {"jobs": 0, "gpus": None, "gpus_per_job": 1, "minutes": 0.0, name: value}
+    with pytest.raises(ValueError, match=f"{name} must be at least"):
+        LocalLauncher(**settings)

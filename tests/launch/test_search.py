@@ -1,0 +1,344 @@
+"""A search whose jobs are made up: what is proposed, told and kept on disk. Runs of real jobs: test_search_runs.py."""
+
+import math
+import random
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import optuna
+import pytest
+from hydra.core.utils import JobReturn
+from optuna.samplers import RandomSampler, TPESampler
+
+from ner_experiments.analysis import search
+from ner_experiments.launch.search import OptunaSweeper, proposal_seed
+from ner_experiments.launch.worker import RefusedError, completed, failed
+
+ROOT = ["data=toy_en", "model=stacked"]
+WIDE = [*ROOT, "optimizer.lr=tag(log,interval(0.0001,0.1))", "layers=range(1,6)"]
+SMALL = [*ROOT, "layers=range(1,4)", "model.hidden_size=choice(50,100)"]
+
+
+class KilledError(BaseException):
+    """As SIGKILL: nothing after the job is executed."""
+
+
+class MadeUp(OptunaSweeper):
+    """A sweeper whose jobs return a score that their settings alone decide. kill: the number of jobs it survives."""
+
+    def __init__(
+        self, sampler: Any = TPESampler, *, kill: int = -1, broken: str = "", **settings: Any
+    ) -> None:
+        chosen = {"n_trials": 12, "n_jobs": 1, "study_name": None, "storage": None, **settings}
+        super().__init__(partial(sampler, seed=1), **chosen)
+        self.jobs: list[list[str]] = []
+        self.batches: list[int] = []
+        self.kill, self.broken = kill, broken
+
+    def launch(self, jobs: list[list[str]], names: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
+        self.batches.append(len(jobs))
+        return [self.job(job) for job in jobs]
+
+    def job(self, overrides: list[str]) -> JobReturn:
+        if len(self.jobs) == self.kill:
+            raise KilledError
+        self.jobs.append(overrides)
+        if self.broken and self.broken in overrides:
+            return failed(overrides, "out of memory")
+        score = score_of(overrides)
+        result = {"task": "mentions", "dev": {"f1": score}, "test": {"f1": 1 - score}, "seconds": 1.0}
+        return completed(overrides, {**result, "folder": "/".join(["runs", *overrides[2:]])})
+
+
+def score_of(overrides: Sequence[str]) -> float:
+    """Highest at a rate of 0.01 with three layers; a seed adds what no setting changes."""
+    settings = dict(item.split("=") for item in overrides)
+    rate = float(settings.get("optimizer.lr", 0.01))
+    depth, width = int(settings.get("layers", 3)), int(settings.get("model.hidden_size", 100))
+    return (
+        0.9
+        - 0.1 * abs(math.log10(rate) + 2)
+        - 0.01 * (depth - 3) ** 2
+        - width / 1e4
+        + int(settings["seed"]) / 1e3
+    )
+
+
+def run(sweeper: MadeUp, output: Path, arguments: list[str]) -> search.Search:
+    """The search after the sweeper's command, which exits if a trial failed."""
+    with suppress(SystemExit):
+        sweeper.sweep([*arguments, f"output_dir={output}"])
+    (path,) = output.glob("searches/*/search.json")
+    return search.read(path)
+
+
+def points(found: search.Search) -> list[tuple[str, ...]]:
+    return [trial.overrides for trial in found.trials]
+
+
+def test_the_objective_is_the_dev_score_and_test_is_kept_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The made-up test scores fall where dev rises. A finished run of an earlier sweep has one."""
+    sweeper = MadeUp()
+    found = run(sweeper, tmp_path, WIDE)
+    assert [trial.score for trial in found.trials] == [score_of(job) for job in sweeper.jobs]
+    assert found.ranked[0].score == max(map(score_of, sweeper.jobs))
+    assert all("audit.test=false" in job for job in sweeper.jobs)
+    printed = capsys.readouterr().out
+    stored = (tmp_path / "searches" / found.name / "search.json").read_text()
+    for job in sweeper.jobs:
+        assert f"{100 * score_of(job):.2f}" in printed
+        assert str(1 - score_of(job)) not in stored
+        assert f"{100 * (1 - score_of(job)):.2f}" not in printed
+    study = optuna.load_study(
+        study_name=found.name, storage=f"sqlite:///{tmp_path}/searches/{found.name}/study.db"
+    )
+    assert [trial.value for trial in study.trials] == [score_of(job) for job in sweeper.jobs]
+    assert not any("test" in name for trial in study.trials for name in trial.user_attrs)
+
+
+def test_its_points_are_those_of_optuna_itself(tmp_path: Path) -> None:
+    """An oracle: Optuna's own loop with the same sampler, seeded anew for each trial."""
+    sweeper = MadeUp(n_trials=15)
+    found = run(sweeper, tmp_path, WIDE)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize")
+    for number in range(15):
+        study.sampler = TPESampler(seed=proposal_seed(1, number))
+        trial = study.ask()
+        rate = trial.suggest_float("optimizer.lr", 0.0001, 0.1, log=True)
+        point = [f"optimizer.lr={float(f'{rate:.4g}')!r}", f"layers={trial.suggest_int('layers', 1, 5)}"]
+        assert found.trials[number].overrides == tuple(point)
+        study.tell(trial, score_of([*point, "seed=1"]))
+
+
+def test_a_trial_is_the_mean_over_the_seeds(tmp_path: Path) -> None:
+    found = run(MadeUp(n_trials=3, n_jobs=2), tmp_path, [*WIDE, "seed=1,2,6"])
+    for trial in found.trials:
+        scores = [score_of([*trial.overrides, f"seed={seed}"]) for seed in (1, 2, 6)]
+        assert trial.scores == tuple(scores)
+        assert trial.score == pytest.approx(sum(scores) / 3)
+        assert [folder.split("/")[-2] for folder in trial.folders] == ["seed=1", "seed=2", "seed=6"]
+
+
+@pytest.mark.parametrize("kill", [0, 1, 4, 11])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
+    kill: int, n_jobs: int, tmp_path: Path
+) -> None:
+    """An oracle: the same search without the break. The killed job is the only one that is started twice."""
+    whole = run(MadeUp(n_jobs=n_jobs), tmp_path / "whole", WIDE)
+    killed = MadeUp(n_jobs=n_jobs, kill=kill)
+    with pytest.raises(KilledError):
+        killed.sweep([*WIDE, f"output_dir={tmp_path}/cut"])
+    again = MadeUp(n_jobs=n_jobs)
+    found = run(again, tmp_path / "cut", WIDE)
+    assert [(trial.number, trial.overrides, trial.score) for trial in found.trials] == [
+        (trial.number, trial.overrides, trial.score) for trial in whole.trials
+    ]
+    assert not any((tmp_path / "cut").glob("searches/*/commands/*"))
+    told = kill - kill % n_jobs  # whole batches; of the others the launcher finds the finished runs
+    assert len(again.jobs) == 12 - told
+
+
+def test_its_number_of_trials_includes_those_of_earlier_commands(tmp_path: Path) -> None:
+    first, same, more = MadeUp(n_trials=4), MadeUp(n_trials=4), MadeUp(n_trials=7)
+    begun = run(first, tmp_path, WIDE)
+    assert run(same, tmp_path, WIDE) == begun
+    assert same.jobs == []
+    longer = run(more, tmp_path, WIDE)
+    assert len(more.jobs) == 3
+    assert longer.trials[:4] == begun.trials
+
+
+def test_jobs_are_launched_in_batches(tmp_path: Path) -> None:
+    sweeper = MadeUp(n_trials=8, n_jobs=3)
+    run(sweeper, tmp_path, [*WIDE, "seed=1,2"])
+    assert sweeper.batches == [6, 6, 4]
+
+
+@pytest.mark.parametrize("sampler", [TPESampler, RandomSampler])
+@pytest.mark.parametrize("n_jobs", [1, 4])
+def test_every_point_of_a_small_space_is_run_once_and_the_search_ends(
+    sampler: Any, n_jobs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweeper = MadeUp(sampler, n_trials=20, n_jobs=n_jobs)
+    found = run(sweeper, tmp_path, SMALL)
+    assert len(points(found)) == len({*points(found)}) == 6
+    assert len(sweeper.jobs) == 6
+    assert "All points of the search space were tried." in capsys.readouterr().out
+    again = MadeUp(sampler, n_trials=20, n_jobs=n_jobs)
+    assert run(again, tmp_path, SMALL) == found
+    assert again.jobs == []
+
+
+def test_a_failed_trial_is_told_and_shown_and_the_search_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It does not count as one of the trials for the next command, which tries its point once more."""
+    broken = MadeUp(n_trials=6, broken="layers=2")
+    found = run(broken, tmp_path, SMALL)
+    assert [trial.error for trial in found.failed] == ["out of memory"] * 2
+    assert len(found.ranked) == 4
+    printed = capsys.readouterr().out
+    assert (
+        len(re.findall(r"^trial \d+ failed: layers=2 model.hidden_size=\d+: out of memory$", printed, re.M))
+        == 2
+    )
+    assert (
+        len(
+            re.findall(
+                r"^trial \d+ failed: layers=2 model.hidden_size=\d+\n    out of memory$", printed, re.M
+            )
+        )
+        == 2
+    )
+    (path,) = tmp_path.glob("searches/*/study.db")
+    study = optuna.load_study(study_name=found.name, storage=f"sqlite:///{path}")
+    assert {study.trials[trial.number].state.name for trial in found.failed} == {"FAIL"}
+    still = MadeUp(n_trials=6, broken="layers=2")
+    with pytest.raises(SystemExit, match=r"^1$"):
+        still.sweep([*SMALL, f"output_dir={tmp_path}"])
+    assert [job[3] for job in still.jobs] == ["layers=2", "layers=2"]
+    repaired = MadeUp(n_trials=6)
+    assert len(run(repaired, tmp_path, SMALL).ranked) == 4
+    assert repaired.jobs == []  # what failed twice is left alone
+
+
+def test_a_repaired_trial_counts(tmp_path: Path) -> None:
+    run(MadeUp(n_trials=6, broken="layers=2"), tmp_path, SMALL)
+    repaired = MadeUp(n_trials=6)
+    found = run(repaired, tmp_path, SMALL)
+    assert len(repaired.jobs) == 2
+    assert len(found.ranked) == 6
+    assert found.failed == []
+    assert [trial.state for trial in found.trials].count("failed") == 2
+
+
+def test_a_trial_with_a_failed_seed_has_no_score(tmp_path: Path) -> None:
+    found = run(MadeUp(n_trials=2, broken="seed=2"), tmp_path, [*WIDE, "seed=1,2"])
+    assert [trial.state for trial in found.trials] == ["failed", "failed"]
+
+
+def test_a_study_is_not_continued_with_other_settings(tmp_path: Path) -> None:
+    run(MadeUp(n_trials=2, study_name="mine"), tmp_path, WIDE)
+    assert (tmp_path / "searches/mine/study.db").exists()
+    with pytest.raises(
+        RefusedError,
+        match=r"^mine was begun with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)",
+    ):
+        MadeUp(study_name="mine").sweep([*SMALL, f"output_dir={tmp_path}"])
+    assert (
+        len(run(MadeUp(n_trials=3, study_name="mine"), tmp_path, [*WIDE[::-1], "logger=wandb"]).ranked) == 3
+    )
+
+
+def test_a_study_can_be_kept_in_another_database(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/other.db"
+    found = run(MadeUp(n_trials=3, storage=storage), tmp_path / "outputs", WIDE)
+    assert len(optuna.load_study(study_name=found.name, storage=storage).trials) == 3
+    assert not (tmp_path / "outputs/searches" / found.name / "study.db").exists()
+
+
+@pytest.mark.parametrize("storage", ["nonsense", "sqlite:////nowhere/at/all.db"])
+def test_a_database_that_cannot_be_opened_is_named(storage: str, tmp_path: Path) -> None:
+    message = rf"^the database of the search, {storage}, cannot be opened: \S"
+    with pytest.raises(RefusedError, match=message):
+        MadeUp(storage=storage).sweep([*WIDE, f"output_dir={tmp_path}"])
+
+
+def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+    run(MadeUp(n_trials=1, study_name="mine"), tmp_path, WIDE)
+    path = tmp_path / "searches/mine/study.db"
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(RefusedError, match=f"^the database of the search, {path}, cannot be opened: "):
+        MadeUp(study_name="mine").sweep([*WIDE, f"output_dir={tmp_path}"])
+
+
+def test_a_search_that_asks_for_fewer_trials_than_it_has_shows_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = run(MadeUp(n_trials=5), tmp_path, WIDE)
+    fewer = run(MadeUp(n_trials=2), tmp_path, WIDE)
+    assert fewer.trials == found.trials
+    assert f"{found.name}: 5 trials are done; kept in" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("several", [1, 2])
+def test_commands_that_are_killed_at_any_moment_end_as_one_that_is_not(several: int, tmp_path: Path) -> None:
+    """An oracle: the same search in one go. Two commands at a time find other points, but none twice."""
+    whole = run(MadeUp(n_trials=12), tmp_path / "whole", WIDE)
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import test_search as made_up; from pathlib import Path; "
+    code += "print('ready', flush=True); made_up.run(made_up.MadeUp(n_trials=12), Path(sys.argv[2]), made_up.WIDE)"
+    command = [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path / "cut")]
+    rng, killed = random.Random(0), 0
+    for _ in range(8):
+        processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(several)]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        time.sleep(rng.uniform(0.3, 1.5))
+        for process in processes:
+            killed += process.poll() is None
+            process.kill()
+            process.communicate()
+    assert killed > 3
+    found = run(MadeUp(n_trials=12), tmp_path / "cut", WIDE)
+    assert len(found.ranked) == len({*points(found)}) == 12
+    if several == 1:
+        assert points(found) == points(whole)
+    assert all(trial.score == score_of([*trial.overrides, "seed=1"]) for trial in found.trials)
+
+
+def test_the_setting_that_matters_is_the_important_one(tmp_path: Path) -> None:
+    """An oracle by hand: without layers the made-up score depends on the rate, and on the width hardly."""
+    ranges = ["optimizer.lr=tag(log,interval(0.0001,0.1))", "model.hidden_size=choice(50,100)"]
+    found = run(MadeUp(RandomSampler, n_trials=30), tmp_path, [*ROOT, *ranges])
+    assert found.importance["optimizer.lr"] > 0.9
+    assert found.importance["model.hidden_size"] < 0.1
+    assert sum(found.importance.values()) <= 1
+
+
+def test_few_trials_say_nothing_of_importance(tmp_path: Path) -> None:
+    assert run(MadeUp(n_trials=9), tmp_path, WIDE).importance == {}
+    assert set(run(MadeUp(n_trials=10), tmp_path, WIDE).importance) == {"optimizer.lr", "layers"}
+
+
+def test_the_tables_are_those_of_the_trials(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(MadeUp(n_trials=12), tmp_path, [*WIDE, "seed=1,2"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["rank", "trial", "dev", "F1", "optimizer.lr", "layers"] in lines
+    for rank, trial in enumerate(found.ranked[:10], 1):
+        values = [item.partition("=")[2] for item in trial.overrides]
+        (line,) = [line for line in lines if line[:2] == [str(rank), str(trial.number)]]
+        assert [f"{rank}:", f"{trial.folders[0]},", trial.folders[1]] in lines
+        assert line[2:] == [f"{100 * (trial.score or 0):.2f}", "±", "0.07", *values]
+    best = search.expected_best(found.scores)
+    numbers = (1, 2, 3, 5, 10, 12)
+    assert ["trials", *map(str, numbers)] in lines
+    assert ["dev", "F1", *(f"{100 * best[number - 1]:.2f}" for number in numbers)] in lines
+    command = [
+        "python",
+        "run.py",
+        "-m",
+        *ROOT,
+        f"output_dir={tmp_path}",
+        *found.ranked[0].overrides,
+        "seed=1,2",
+    ]
+    assert command in lines
+
+
+def test_the_sweeper_is_registered_without_importing_optuna() -> None:
+    """Hydra imports the plugins at every start."""
+    code = "import hydra_plugins.ner_experiments_plugins, sys; sys.exit('optuna' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

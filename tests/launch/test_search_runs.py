@@ -1,0 +1,140 @@
+"""Searches by the command line, with runs that are trained: killed, side by side, by two commands, and without test."""
+
+import json
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+from waiting import until
+
+from ner_experiments.analysis import search
+from ner_experiments.analysis.search import Search
+
+TINY = ["data.max_sentences=60", "chars=none", "trainer.max_epochs=2", "runtime.accelerator=cpu"]
+SPACE = ["optimizer.lr=tag(log,interval(0.005,0.1))", "model.hidden_size=choice(8,16)"]
+
+
+def start(output: Path, *arguments: str, n_trials: int = 4) -> subprocess.Popen[str]:
+    own = {item.partition("=")[0]: item for item in (*TINY, *SPACE, *arguments)}
+    sweeper = ["-m", "hydra/sweeper=optuna", f"hydra.sweeper.n_trials={n_trials}"]
+    command = [sys.executable, str(ROOT / "run.py"), *sweeper, *own.values(), f"output_dir={output}"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, printed
+    return printed
+
+
+def search_of(output: Path) -> Search:
+    (path,) = output.glob("searches/*/search.json")
+    return search.read(path)
+
+
+def metrics(output: Path) -> list[dict[str, Any]]:
+    return [json.loads(path.read_text()) for path in sorted(output.glob("*/seed-*/metrics.json"))]
+
+
+def test_a_search_sees_no_test_score_and_its_last_command_scores_test_once(tmp_path: Path) -> None:
+    printed = finish(start(tmp_path, n_trials=2))
+    assert all("test" not in each for each in metrics(tmp_path))
+    assert not any(tmp_path.rglob("test.conll"))
+    assert re.findall(r"^.*(?<!audit\.)\btest\b.*$", printed, re.MULTILINE) == [
+        "No trial was scored on test. The best settings, on test:"
+    ]
+    found = search_of(tmp_path)
+    best = {trial.folders[0]: trial.score for trial in found.trials}
+    assert best == {
+        str(path.parent): json.loads(path.read_text())["dev"]["f1"] for path in tmp_path.rglob("metrics.json")
+    }
+    _, *command = shlex.split(printed.splitlines()[-1])
+    subprocess.run(
+        [sys.executable, ROOT / command[0], *command[1:]], check=True, capture_output=True, timeout=100
+    )
+    tested = [each for each in metrics(tmp_path) if "test" in each]
+    assert len(tested) == 1
+    assert tested[0]["dev"]["f1"] == found.ranked[0].score
+
+
+@pytest.mark.slow
+def test_a_search_that_is_killed_in_a_trial_resumes_its_run_and_ends_as_without_the_kill(
+    tmp_path: Path,
+) -> None:
+    """An oracle: the same search in another folder, which is not killed."""
+    longer = ["trainer.max_epochs=6", "trainer.patience=6", "runtime.checkpoint_seconds=0"]
+    finish(start(tmp_path / "whole", *longer))
+    process = start(tmp_path / "cut", *longer)
+    until(
+        lambda: (
+            len([*(tmp_path / "cut").glob("*/seed-1/last.ckpt")]) == 1 and len(metrics(tmp_path / "cut")) == 2
+        )
+    )
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert len(metrics(tmp_path / "cut")) < 4
+    printed = finish(start(tmp_path / "cut", *longer))
+    assert "2 of 4 trials are done" in printed
+    assert "resuming from last.ckpt" in printed
+    whole, cut = (
+        [(trial.overrides, trial.score) for trial in search_of(tmp_path / name).trials]
+        for name in ("whole", "cut")
+    )
+    assert cut == whole
+    assert "| epoch" not in finish(start(tmp_path / "cut", *longer))
+
+
+@pytest.mark.slow
+def test_trials_run_side_by_side_each_in_a_process_of_its_own(tmp_path: Path) -> None:
+    local = ["hydra/launcher=local", "hydra.launcher.jobs=2", "hydra.sweeper.n_jobs=2"]
+    printed = finish(start(tmp_path, *local))
+    assert (
+        re.findall(r"(\d of \d) jobs done, (\d) running", printed) == [("1 of 2", "1"), ("2 of 2", "0")] * 2
+    )
+    assert len(search_of(tmp_path).ranked) == len(metrics(tmp_path)) == 4
+    assert all("test" not in each for each in metrics(tmp_path))
+
+
+@pytest.mark.slow
+def test_two_commands_share_a_search_and_no_point_is_run_twice(tmp_path: Path) -> None:
+    printed = [finish(process) for process in (start(tmp_path, n_trials=6), start(tmp_path, n_trials=6))]
+    found = search_of(tmp_path)
+    assert (
+        len({trial.overrides for trial in found.trials}) == len(found.ranked) == len(metrics(tmp_path)) == 6
+    )
+    assert sum(text.count("epoch   2/2") for text in printed) == 6
+
+
+@pytest.mark.slow
+def test_a_run_of_an_earlier_sweep_is_not_trained_again(tmp_path: Path) -> None:
+    """Its test score, which it has, is not shown."""
+    small = ["model.hidden_size=8,16", "optimizer.lr=choice(0.02,0.05)"]
+    sweep = [
+        sys.executable,
+        str(ROOT / "run.py"),
+        "-m",
+        *TINY,
+        "data=toy_en",
+        *small,
+        f"output_dir={tmp_path}",
+    ]
+    subprocess.run(sweep, check=True, capture_output=True, timeout=300)
+    printed = finish(start(tmp_path, *small, n_trials=9))
+    assert "| epoch" not in printed
+    assert len(search_of(tmp_path).ranked) == 4
+    assert "All points of the search space were tried." in printed
+    assert "test F1" not in printed
+
+
+def test_what_cannot_be_searched_is_refused_in_one_line_before_anything_is_written(tmp_path: Path) -> None:
+    process = start(tmp_path / "outputs", "optimizer.lr=interval(0.1,0.001)")
+    printed, _ = process.communicate(timeout=100)
+    message = "optimizer.lr=interval(0.1,0.001): an interval goes from a number to a larger one\nNothing was started.\n"
+    assert (process.returncode, printed) == (1, message)
+    assert not any(tmp_path.iterdir())

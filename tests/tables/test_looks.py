@@ -1,0 +1,75 @@
+"""Seeds until it is decided: the replay of looks on runs of the toy corpus whose scores are known."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from toy_rows import TOY, finish
+
+from ner_experiments.tables import sweeps
+from ner_experiments.tables.looks import decide
+from ner_experiments.tables.scores import Page, collect
+
+LOOKS = [3, 4, 5]
+SWEEP = ["model=residual", "layers=2,3,4", *TOY]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def finish_seeds(layers: int, num_wrong: list[int], first: int = 1) -> None:
+    for seed, wrong in enumerate(num_wrong, start=first):
+        finish(["model=residual", f"layers={layers}", *TOY, "output_dir=outputs"], seed, wrong)
+
+
+def page() -> Page:
+    table, overrides = sweeps.requested(SWEEP, unrecorded=True)
+    return collect(replace(table, looks=tuple(LOOKS)), overrides)
+
+
+def test_the_first_look_needs_its_seeds_of_every_row() -> None:
+    decision = decide(page(), LOOKS)
+    assert decision.to_run == {f"layers={layers}": [1, 2, 3] for layers in (2, 3, 4)}
+    assert (decision.pairs, decision.history) == ({}, [])
+
+
+def test_a_decided_row_gets_no_more_seeds_and_the_others_do() -> None:
+    finish_seeds(2, [28, 28, 28])  # nearly all wrong
+    finish_seeds(3, [2, 4, 3])
+    finish_seeds(4, [3, 2, 4])
+    decision = decide(page(), LOOKS)
+    verdicts = {labels: pair.verdict for labels, pair in decision.pairs.items()}
+    assert verdicts["layers=3", "layers=4"] == "open"
+    assert verdicts["layers=2", "layers=3"] == verdicts["layers=2", "layers=4"] == "behind"
+    assert decision.to_run == {"layers=3": [4], "layers=4": [4]}
+    (line,) = decision.history
+    assert re.fullmatch(
+        r"Look at 3 seeds \(level 0\.0\d+\): 2 of 3 pairs decided; no more seeds for layers=2, .*", line
+    )
+
+
+def test_seeds_that_a_look_does_not_have_do_not_count() -> None:
+    """With eight finished seeds, the first look still sees three."""
+    for layers, wrong in ((2, [28, 28, 28]), (3, [2, 4, 3]), (4, [3, 2, 4])):
+        finish_seeds(layers, wrong)
+    before = decide(page(), LOOKS)
+    finish_seeds(3, [5, 1, 7], first=5)
+    after = decide(page(), LOOKS)
+    assert (after.to_run, after.history) == (before.to_run, before.history)
+    assert [pair.record() for pair in after.pairs.values()] == [
+        pair.record() for pair in before.pairs.values()
+    ]
+
+
+def test_the_last_look_ends_the_sweep_whatever_is_open() -> None:
+    for layers in (2, 3, 4):
+        finish_seeds(layers, [2 + layers % 2, 4, 3, 2, 4])
+    decision = decide(page(), LOOKS)
+    assert decision.to_run == {}
+    assert len(decision.history) == 3
+    assert decision.history[-1].endswith("the sweep ends, as this was its last look.")
+    assert {pair.verdict for pair in decision.pairs.values()} == {"open"}
+    assert all(len(pair.a.runs) == 5 for pair in decision.pairs.values())

@@ -1,0 +1,137 @@
+"""All pairs of rows, corrected for their number, against SciPy, statsmodels' published example and plain loops."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_ind
+
+from ner_experiments.analysis.statistics import holm, p_of_equivalence, power_of_welch, seeds_needed
+from ner_experiments.tables import pairs
+from ner_experiments.tables.pairs import Pair, answer, compare_seeds
+from ner_experiments.tables.scores import Result
+from ner_experiments.tables.spec import Row
+
+LOW, MIDDLE, HIGH = {1: 80.0, 2: 80.5, 3: 80.2}, {1: 84.0, 2: 84.4, 3: 84.1}, {1: 84.3, 2: 84.9, 3: 84.0}
+
+
+def test_holm_multiplies_the_smallest_by_their_number_and_never_decreases() -> None:
+    """The example of Holm's procedure in Wright (1992): 0.005, 0.011, 0.02, 0.04, 0.13 of five hypotheses."""
+    assert holm([0.011, 0.005, 0.13, 0.02, 0.04]) == pytest.approx([0.044, 0.025, 0.13, 0.06, 0.08])
+    assert holm([0.04, 0.03]) == pytest.approx([0.06, 0.06])  # not 0.04: the larger p is never the smaller
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_holm_rejects_what_the_step_down_procedure_rejects() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        p_values = list(rng.uniform(0, 0.1, rng.integers(1, 8)))
+        rejected = set()
+        for rank, number in enumerate(np.argsort(p_values)):
+            if p_values[number] > 0.05 / (len(p_values) - rank):
+                break
+            rejected.add(int(number))
+        assert {number for number, p in enumerate(holm(p_values)) if p <= 0.05} == rejected
+
+
+def test_equivalence_is_the_larger_of_two_one_sided_welch_tests() -> None:
+    for a, b, margin in ((MIDDLE, HIGH, 0.3), (MIDDLE, HIGH, 3.0), (LOW, HIGH, 3.0)):
+        first, second = np.array([*a.values()]), np.array([*b.values()])
+        below = ttest_ind(first, second + margin, equal_var=False, alternative="less").pvalue
+        above = ttest_ind(first, second - margin, equal_var=False, alternative="greater").pvalue
+        assert p_of_equivalence(a.values(), b.values(), margin) == pytest.approx(max(below, above))
+    assert p_of_equivalence([80.0], [80.0, 80.1], 0.3) is None
+    assert p_of_equivalence([80.0, 80.0], [80.1, 80.1], 0.3) == 0.0
+    assert p_of_equivalence([80.0, 80.0], [80.5, 80.5], 0.3) == 1.0
+
+
+def test_each_pair_is_tested_by_welch_and_corrected() -> None:
+    rows = [LOW, MIDDLE, HIGH]
+    found = compare_seeds(rows)
+    raw = [
+        ttest_ind([*a.values()], [*b.values()], equal_var=False).pvalue
+        for a, b in itertools.combinations(rows, 2)
+    ]
+    assert [test.over_seeds.p for test in found] == pytest.approx(raw)
+    assert [test.p_adjusted for test in found] == pytest.approx(holm(raw))
+    assert [test.verdict for test in found] == ["behind", "behind", "open"]
+
+
+def test_rows_that_differ_by_little_are_equal() -> None:
+    rng = np.random.default_rng(0)
+    rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(3)]
+    assert {test.verdict for test in compare_seeds(rows)} == {"equal"}
+
+
+def test_the_level_decides() -> None:
+    (test,) = compare_seeds([LOW, MIDDLE], alpha=1e-9)
+    assert test.verdict == "open"
+
+
+def of_scores(**rows: dict[int, float]) -> list[Pair]:
+    """Pairs of rows that have scores and no runs."""
+    results = [Result(Row(label=label), scores) for label, scores in rows.items()]
+    found = list(itertools.combinations(results, 2))
+    over_sentences = [0.5] * len(found)
+    tests = compare_seeds([result.scores for result in results], pairs.ALPHA, over_sentences)
+    return [
+        Pair(a, b, test, 0.5, pairs.seeds_needed(a, b, test.over_seeds.mean, 0.05 / len(found)))
+        for (a, b), test in zip(found, tests, strict=True)
+    ]
+
+
+def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
+    found = of_scores(low=LOW, middle=MIDDLE, high=HIGH)
+    text = answer(found)
+    assert text.startswith("high is ahead of low (+4.17, ")
+    needed = found[2].seeds_needed
+    assert needed is not None
+    assert f"; between high and middle nothing can be told with 3 seeds: about {needed} each" in text
+
+
+def test_the_answer_for_one_seed_is_about_sentences_only() -> None:
+    text = answer(of_scores(a={1: 80.0}, b={1: 80.4}))
+    assert text.startswith("Between b and a nothing can be told with 1 seed.")
+    assert "only the choice of test sentences is tested" in text
+
+
+def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:
+    """As after looks: high was ahead of low with three seeds, and of middle with five."""
+    (first,) = of_scores(low=LOW, high=HIGH)
+    (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 84.4, 5: 84.2})
+    text = answer([first, later])
+    assert text.startswith("high is ahead of low (+4.17, ")
+    assert " and middle (+" in text
+
+
+def test_there_is_no_answer_without_pairs() -> None:
+    assert answer([]) == ""
+
+
+def test_the_seeds_needed_have_the_power_at_the_corrected_level() -> None:
+    (pair,) = of_scores(middle=MIDDLE, high=HIGH)
+    a, b = pair.a.measured, pair.b.measured
+    assert a is not None
+    assert b is not None
+    assert a.sd is not None
+    assert b.sd is not None
+    gap, n = pair.test.over_seeds.mean, pair.seeds_needed
+    assert n is not None
+    assert power_of_welch(a.sd, b.sd, gap, n, 0.05) >= 0.8 > power_of_welch(a.sd, b.sd, gap, n - 1, 0.05)
+    assert seeds_needed(a.sd, b.sd, gap) == n
+
+
+def test_a_number_of_seeds_that_nobody_trains_is_not_stated() -> None:
+    (pair,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0})
+    assert pair.seeds_needed is None
+
+
+def test_a_pair_can_be_read_in_either_order() -> None:
+    for pair in of_scores(low=LOW, high=HIGH):
+        other = pair.swapped()
+        assert (pair.verdict, other.verdict) == ("behind", "ahead")
+        ours, theirs = pair.record(), other.record()
+        assert (ours["a"], ours["b"]) == (theirs["b"], theirs["a"])
+        assert (ours["low"], ours["high"]) == pytest.approx((-theirs["high"], -theirs["low"]))
+        assert other.swapped() == pair

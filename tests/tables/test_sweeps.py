@@ -1,0 +1,221 @@
+"""Sweeps as tables: what is recorded, how it is found again, and every command that takes it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import ROOT
+from toy_rows import TOY, finish
+
+from ner_experiments.config.compose import jobs
+from ner_experiments.main import cli
+from ner_experiments.tables import spec, sweeps
+
+SWEEP = ["model=residual", "layers=2,3", *TOY, "seed=1,2"]
+FIXED = ["model=residual", *TOY]
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def recorded(*overrides: str, name: str = "") -> spec.Table:
+    return sweeps.record(sweeps.of_jobs(jobs(overrides), name, overrides), Path("outputs"))
+
+
+def finish_all() -> None:
+    for layers, num_wrong in ((2, [10, 12]), (3, [1, 2])):
+        for seed, wrong in enumerate(num_wrong, start=1):
+            finish([*FIXED, f"layers={layers}", "output_dir=outputs"], seed, wrong)
+
+
+def test_a_sweep_is_recorded_as_a_file_of_sweeps() -> None:
+    table = recorded(*SWEEP)
+    path = Path("outputs/sweeps/layers.yaml")
+    assert spec.read(path) == table
+    assert [row.label for row in table.rows] == ["layers=2", "layers=3"]
+    assert table.seeds == (1, 2)
+    assert table.title == "layers=2,3"
+    assert "model=residual" in table.base
+    assert list(table.overrides) == SWEEP
+    assert table.is_sweep
+
+
+def test_the_same_rows_are_the_same_sweep_in_any_order_and_seeds_are_added() -> None:
+    recorded(*SWEEP)
+    again = recorded(*TOY, "layers=3,2", "model=residual", "seed=5")
+    assert (again.name, again.seeds) == ("layers", (1, 2, 5))
+    assert sweeps.names(Path("outputs")) == ["layers"]
+
+
+def test_other_rows_are_another_sweep() -> None:
+    recorded(*SWEEP)
+    assert recorded(*FIXED, "layers=2,4").name == "layers_2"
+    assert recorded(*FIXED, "layers=2,4", name="deeper").name == "deeper"
+    assert recorded(*FIXED, "model.dropout=0.1,0.2", "layers=2,4").name == "dropout_layers"
+    assert recorded(*FIXED, "seed=1,2").name == "seeds"
+    with pytest.raises(ValueError, match=r"sweep\.name=deeper: .*deeper.yaml is a sweep of other rows"):
+        recorded(*FIXED, "layers=2,5", name="deeper")
+    with pytest.raises(ValueError, match=r"sweep\.name=xor: a published table has this name"):
+        recorded(*FIXED, "layers=2,5", name="xor")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "rule"),
+    [
+        (["seed=1,1"], "two jobs of the sweep are the same run: seed=1"),
+        (["model=residual", "layers=2,2"], "are the same run: model=residual layers=2"),
+        (["optimizer.lr=0.1,1e-1"], "are the same run: optimizer.lr=0.1"),
+        (["output_dir=a,b"], "output_dir=a,b: no part of an experiment"),
+        (["runtime.threads=1,2"], "runtime.threads=1,2: no part of an experiment"),
+        (["sweep.name=a/b", "seed=1,2"], "sweep.name must be made of letters"),
+        (["sweep.looks=3", "layers=2,3", "model=residual"], "expected a list of numbers of seeds"),
+        (["sweep.looks=[3,2]", "layers=2,3", "model=residual"], "looks must be ascending"),
+        (["sweep.looks=[2,3]", "seed=1,2"], "seed=1,2: sweep.looks=[2,3] says how many seeds there are"),
+        (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table has its name already"),
+    ],
+)
+def test_a_wrong_sweep_is_refused_before_anything_starts(
+    sweep: list[str], rule: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["train", "-m", *sweep]) == 1
+    error = capsys.readouterr().err
+    assert rule in error
+    assert error.endswith("Nothing was started.\n")
+    assert not Path("outputs").exists()
+
+
+def test_a_name_needs_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["train", "sweep.name=mine"]) == 1
+    assert "sweep.name=mine goes with a sweep: add -m" in capsys.readouterr().err
+
+
+def test_a_table_of_a_sweep_by_name_and_by_its_overrides(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["table", "layers", "--json"]) == 0
+    by_name = json.loads(capsys.readouterr().out)
+    assert cli(["table", *SWEEP, "logger=csv", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == by_name
+    assert [row["label"] for row in by_name["rows"]] == ["layers=2", "layers=3"]
+    (pair,) = by_name["pairs"]
+    assert {
+        "a",
+        "b",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "p_adjusted",
+        "seeds_needed",
+        "verdict",
+    } <= pair.keys()
+    assert (pair["a"], pair["b"]) == ("layers=2", "layers=3")
+    means = [row["measured"]["mean"] for row in by_name["rows"]]
+    assert pair["difference"] == pytest.approx(means[0] - means[1])
+    assert pair["low"] < pair["difference"] < pair["high"]
+
+
+def test_the_page_of_a_sweep_begins_with_its_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["table", "layers"]) == 0
+    text = capsys.readouterr().out
+    heading, _, verdict, *_ = text.split("\n\n")
+    assert heading == "# layers=2,3"
+    assert "layers=3" in verdict
+    assert "published" not in text
+    lines = [line for line in text.splitlines() if line.startswith("    layers=")]
+    assert len(lines) == 2
+    assert lines[0].index("|") < lines[1].index("|")  # more wrong: further left
+
+
+def test_finished_runs_that_were_no_sweep_are_collected_on_request(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    finish_all()
+    assert cli(["table", *SWEEP]) == 1
+    assert "add --over to collect finished runs" in capsys.readouterr().err
+    assert cli(["table", "--over", *FIXED, "layers=2,3,4", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert [bool(row["measured"]) for row in content["rows"]] == [True, True, False]
+    assert len(content["pairs"]) == 1
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(*SWEEP)
+    assert cli(["table", "layer"]) == 1
+    assert "no sweep in outputs/sweeps; did you mean 'layers'?" in capsys.readouterr().err
+
+
+def test_a_damaged_record_does_not_hide_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    Path("outputs/sweeps/broken.yaml").write_text("rows: [", encoding="utf-8")
+    assert cli(["table", *SWEEP, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "layers"
+    assert cli(["table", "broken"]) == 1
+    assert "outputs/sweeps/broken.yaml" in capsys.readouterr().err
+
+
+def test_errors_and_cases_take_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["cases", "layers"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("(layers=2)") == 2
+    assert text.count("(layers=3)") == 2
+    recorded(*FIXED, "layers=5,6", name="never")
+    assert cli(["cases", "never"]) == 1
+    assert "never: no run of it is finished in outputs" in capsys.readouterr().err
+
+
+def test_watch_takes_a_sweep_by_name_or_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["watch", "layers", "--json"]) == 0
+    by_name = json.loads(capsys.readouterr().out)["counts"]
+    assert cli(["watch", "-m", *SWEEP, "sweep.name=layers", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"] == by_name
+    assert by_name["done"] == 4
+
+
+def test_a_report_of_a_sweep_is_one_page_with_the_answer_first(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    for number, arguments in enumerate((["layers"], SWEEP)):
+        assert cli(["report", *arguments, "--output", f"report{number}"]) == 0
+        page = Path(f"report{number}/layers.html").read_text(encoding="utf-8")
+        assert page.index('id="answer"') < page.index('id="differences"') < page.index('id="results"')
+        index = Path(f"report{number}/index.html").read_text(encoding="utf-8")
+        assert "layers.html" in index
+        assert "yang2020" not in index
+    capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
+    tiny = [
+        *("model=residual", "model.hidden_size=4", "model.dense_size=4", "words.module.dim=4"),
+        *("data=toy_zh", "data.max_sentences=30", "trainer.max_epochs=1", "runtime.progress=false"),
+    ]
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, str(ROOT / "run.py"), "-m", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    first = run(*tiny, "layers=1,2", "seed=1")
+    assert "only the choice of test sentences is tested" in first
+    assert "Recorded as layers" in first
+    again = run("table=layers", "seeds=[1,2]")
+    assert "layers: 2 runs to do, 2 are finished" in again
+    assert "| layers=1 - layers=2 |" in again
+    looked = run(*tiny, "layers=1,2", "sweep.looks=[2,3]", "sweep.name=decided")
+    assert "Look at 2 seeds (level " in looked
+    table = spec.read(Path("outputs/sweeps/decided.yaml"))
+    assert table.looks == (2, 3)

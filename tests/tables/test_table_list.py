@@ -1,0 +1,90 @@
+"""The list of tables: how much of each is measured, and whether the paper's best row is ours."""
+
+import json
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from places import RESULTS
+
+from ner_experiments.main import cli
+from ner_experiments.tables import spec
+from ner_experiments.tables.pairs import published_best_holds
+from ner_experiments.tables.results_folder import SUMMARIES, summaries
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row, Table
+
+
+class OneCorpus:
+    """A run of which only the corpus is known."""
+
+    metrics: ClassVar = {"data": {"checksum": "abc", "name": "toy"}}
+
+
+def page(*rows: tuple[float | None, list[float]], comparable: bool = True) -> Page:
+    """Rows with their published numbers and our scores."""
+    results = []
+    for number, (published, scores) in enumerate(rows):
+        by_seed = dict(enumerate(scores, start=1))
+        row = Row(label=f"row {number}", published=published, run=())
+        runs = dict.fromkeys(by_seed, OneCorpus())
+        results.append(Result(row, by_seed, runs, comparable))  # type: ignore[arg-type]
+    table = Table(name="a", title="b", source="c", rows=tuple(result.row for result in results))
+    return Page(table, tuple(results))
+
+
+HIGH, MIDDLE, LOW = [90.0, 90.1, 89.9], [88.0, 88.1, 88.2], [80.0, 80.2, 80.1]
+
+
+@pytest.mark.parametrize(
+    ("rows", "verdict"),
+    [
+        ([(92.0, HIGH), (91.0, MIDDLE), (85.0, LOW)], "holds"),
+        ([(91.0, HIGH), (92.0, MIDDLE), (85.0, LOW)], "does not hold"),
+        ([(92.0, HIGH), (91.0, [90.2, 89.8, 90.1])], "open"),
+        ([(92.0, [90.0]), (91.0, [80.0])], "open"),
+        ([(92.0, HIGH), (92.0, LOW)], ""),
+        ([(92.0, HIGH), (None, LOW)], ""),
+        ([(92.0, HIGH)], ""),
+    ],
+)
+def test_the_papers_best_row_holds_if_it_is_ahead_of_all_others(
+    rows: list[tuple[float | None, list[float]]], verdict: str
+) -> None:
+    assert published_best_holds(page(*rows)) == verdict
+
+
+def test_other_data_say_nothing_of_the_papers_best_row() -> None:
+    assert published_best_holds(page((92.0, HIGH), (91.0, LOW), comparable=False)) == ""
+
+
+def test_the_list_says_what_the_archive_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli(["table"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == spec.names()
+    assert not any(" rows" in line for line in lines)
+    line = {
+        "table": "yang2020_table9",
+        "settings": "",
+        "place": "x",
+        "rows": 9,
+        "measured": 1,
+        "seeds": [5, 5],
+    }
+    (tmp_path / "results").mkdir()
+    text = json.dumps(line | {"runs": 5, "hours": 0.1, "best_row": "open"})
+    (tmp_path / "results" / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
+    assert cli(["table"]) == 0
+    (found,) = [line for line in capsys.readouterr().out.splitlines() if " rows" in line]
+    assert found.startswith("yang2020_table9 ")
+    assert found.endswith("; 1 of 9 rows, up to 5 seeds, published best row: open")
+
+
+def test_the_archive_is_summarized_table_by_table() -> None:
+    found = summaries(RESULTS)
+    (only,) = found["yang2020_table9"]
+    assert (only["measured"], only["rows"], only["seeds"]) == (1, 9, [5, 5])
+    assert {line["table"] for lines in found.values() for line in lines} <= set(spec.names())

@@ -1,0 +1,95 @@
+"""Runs with audit.test=false, which are started again for their test score alone."""
+
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import ROOT
+from tiny_runs import TINY, TOY
+
+from ner_experiments.config.compose import compose
+from ner_experiments.runs import artifacts
+from ner_experiments.tables import experiments, spec
+from ner_experiments.train import train
+
+SMALL = [*TINY, TOY, "data=toy_en", "model.hidden_size=8", "chars=none"]
+
+
+def run(output: Path, *overrides: str) -> dict[str, Any]:
+    return train(compose([*SMALL, f"output_dir={output}", *overrides]))
+
+
+def test_test_is_not_scored_until_it_is_asked_for_and_then_as_if_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An oracle: the same run in another folder, which scores test at its end."""
+    at_once = run(tmp_path / "at_once")
+    before = run(tmp_path / "later", "audit.test=false")
+    folder = Path(before["folder"])
+    assert "test" not in before
+    assert not (folder / "predictions/test.conll").exists()
+    assert before["dev"] == at_once["dev"]
+    weights = (folder / "model.safetensors").read_bytes()
+    assert run(tmp_path / "later", "audit.test=false") == before  # finished as far as it was asked for
+    with caplog.at_level(logging.INFO):
+        after = run(tmp_path / "later")
+    assert f"{folder}: scoring test, which this run was made without" in caplog.text
+    assert "epoch" not in caplog.text  # it was not trained again
+    assert after["test"] == at_once["test"]
+    assert {**before, "test": 0, "files": 0, "sha256": 0} == {**after, "test": 0, "files": 0, "sha256": 0}
+    for name in ("dev", "test"):
+        path = f"predictions/{name}.conll"
+        assert (folder / path).read_bytes() == (Path(at_once["folder"]) / path).read_bytes()
+    assert (folder / "model.safetensors").read_bytes() == weights
+    assert artifacts.read(folder / "metrics.json")["test"] == at_once["test"]
+    artifacts.verify(folder, after)
+    assert run(tmp_path / "later", "audit.test=false")["test"] == at_once["test"]
+
+
+@pytest.mark.slow
+def test_several_processes_score_test_later_as_at_once(tmp_path: Path) -> None:
+    """Each scores its own sentences, so those that join for the test score alone must find the finished run too."""
+    several = ["trainer=ddp", "trainer.devices=2", *SMALL]
+
+    def start(place: str, *overrides: str) -> dict[str, Any]:
+        command = [
+            sys.executable,
+            str(ROOT / "run.py"),
+            *several,
+            *overrides,
+            f"output_dir={tmp_path / place}",
+        ]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
+        (path,) = (tmp_path / place).glob("*/seed-1/metrics.json")
+        return artifacts.read(path)
+
+    assert "test" not in start("later", "audit.test=false")
+    later, at_once = start("later"), start("at_once")
+    assert later["test"] == at_once["test"]
+    assert later["test"]["predicted"] > 0
+
+
+def test_a_corpus_without_test_lacks_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    lines = "Ann B-PER\n\nsat O\n\nBob B-PER\n"
+    (tmp_path / "train.conll").write_text(lines)
+    files = f"data.files={{train: {tmp_path}/train.conll, dev: {tmp_path}/train.conll}}"
+    overrides = [*TINY, "data=conll", files, "model.hidden_size=8", "chars=none", f"output_dir={tmp_path}"]
+    first = train(compose(overrides))
+    caplog.clear()
+    assert train(compose(overrides)) == first
+    assert "scoring test" not in caplog.text
+
+
+def test_a_sweep_over_a_table_counts_a_run_without_test_as_unfinished(tmp_path: Path) -> None:
+    table = spec.Table(
+        name="mine", title="t", source="s", rows=(spec.Row(label="r", run=()),), base=tuple(SMALL)
+    )
+    places = [f"output_dir={tmp_path}"]
+    run(tmp_path, "audit.test=false")
+    jobs, finished = experiments.unfinished(table, places, [1])
+    assert (len(jobs), finished) == (1, 0)
+    run(tmp_path)
+    assert experiments.unfinished(table, places, [1]) == ([], 1)
