@@ -53,7 +53,7 @@ from ner_experiments.training.preemption import Sigterm, sigterm_handler
 from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
 from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
-from ner_experiments.utils.locks import claim
+from ner_experiments.utils.locks import hold_lock
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +84,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         if finished is None or lacks_test(cfg, corpus, finished):
             finished = about | run_as_follower(cfg, corpus, encoder, folder, start, finished)
         return {"folder": str(folder), **finished}
-    with claim(folder, wait=wait) as ours:
+    with hold_lock(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
         finished = finished_result(folder)
@@ -214,7 +214,7 @@ def fit(
         *monitoring,
         best,
         DelayedEarlyStopping(dev_score, cfg.trainer.patience),
-        *([TestEveryEpoch(folder)] if cfg.audit.peek and "test" in data.corpus.splits else []),
+        *([TestEveryEpoch(folder)] if cfg.audit.test_every_epoch and "test" in data.corpus.splits else []),
         predictions,
         LastCheckpoint(folder, seconds=cfg.runtime.checkpoint_seconds, sigterm=sigterm),
     ]

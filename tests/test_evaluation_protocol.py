@@ -181,7 +181,7 @@ def test_with_shuffled_test_labels_weights_and_epoch_are_the_same(
             "data.max_sentences=null",
             "trainer.max_epochs=12",
             "trainer.patience=2",
-            "audit.peek=true",
+            "audit.test_every_epoch=true",
         ),
     ]
     honest = train.train(configure(*overrides, f"output_dir={tmp_path}/honest"))

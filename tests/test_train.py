@@ -78,15 +78,17 @@ def test_the_labels_of_test_change_neither_weights_nor_choice(
 def test_scoring_test_in_every_epoch_changes_nothing_and_is_written_aside(
     trained: dict[str, Any], tmp_path: Path
 ) -> None:
-    result = train.train(configure(f"output_dir={tmp_path}", "audit.peek=true", "model.hidden_size=16"))
+    result = train.train(
+        configure(f"output_dir={tmp_path}", "audit.test_every_epoch=true", "model.hidden_size=16")
+    )
     assert same(weights(trained), weights(result))
     assert Path(result["folder"]).parent.name == Path(trained["folder"]).parent.name
     assert [result[name] for name in ("dev", "test", "best_epoch")] == [
         trained[name] for name in ("dev", "test", "best_epoch")
     ]
-    peeked = Run(Path(result["folder"]), result).test_every_epoch()
-    assert len(peeked) == result["epochs"]
-    assert peeked[result["best_epoch"] - 1] == pytest.approx(100 * result["test"]["f1"])
+    test_scores = Run(Path(result["folder"]), result).test_every_epoch()
+    assert len(test_scores) == result["epochs"]
+    assert test_scores[result["best_epoch"] - 1] == pytest.approx(100 * result["test"]["f1"])
     assert Run(Path(trained["folder"]), trained).test_every_epoch() == []
 
 

@@ -98,7 +98,7 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
     )
     if "test" in metrics:
         yield "- The test set was scored once, by that model."
-        if cfg.audit.peek:
+        if cfg.audit.test_every_epoch:
             yield "- It was also scored after each epoch, for the oracle-epoch gain; nothing was selected by it."
     if metrics["task"] == "mentions":
         yield "- A mention is correct if its type and both boundaries match; seqeval computes the same F1."

@@ -22,7 +22,7 @@ from hydra.errors import HydraException
 from omegaconf import MISSING
 from omegaconf.errors import OmegaConfBaseException
 
-from ner_experiments.analysis import search
+from ner_experiments.analysis import search_trials
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.config.overrides import SWEEP_SETTINGS
 from ner_experiments.config.row_settings import as_value
@@ -111,7 +111,7 @@ class OptunaSweeper(TableSweeper):
 
         space = search_space.read_space(arguments)
         name = self.study_name or space.name(self.sampler_name)
-        folder = output_dir(space.fixed) / search.FOLDER / name
+        folder = output_dir(space.fixed) / search_trials.FOLDER / name
         try:
             with open_study(folder, self.storage, space, self.make_sampler) as study:
                 print(f"{name}: {study.progress(self.n_trials)}; kept in {folder}", flush=True)

@@ -200,8 +200,8 @@ class Space:
                 data = data or cfg.data
                 if cfg.data != data:
                     raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
-                if cfg.audit.peek:
-                    raise ValueError("audit.peek=true scores test, which a search must not see")
+                if cfg.audit.test_every_epoch:
+                    raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
 
 
 def whole_hint(dimension: Dimension) -> str:

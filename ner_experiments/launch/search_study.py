@@ -19,9 +19,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ner_experiments.analysis import search
+from ner_experiments.analysis import search_trials
 from ner_experiments.launch.search_space import Space
-from ner_experiments.utils.locks import claim, is_held
+from ner_experiments.utils.locks import hold_lock, is_held
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -55,7 +55,7 @@ class SearchStudy:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """One command at a time changes the study."""
-        with claim(self.folder, wait=True):
+        with hold_lock(self.folder, wait=True):
             yield
 
     def trials(self) -> list[FrozenTrial]:
@@ -167,14 +167,14 @@ class SearchStudy:
             trial.set_user_attr(ERROR, error)
             self.study.tell(trial, state=TrialState.FAIL)
 
-    def write(self, n_trials: int, sampler: str, *, at_end: bool = False) -> search.Search:
+    def write(self, n_trials: int, sampler: str, *, at_end: bool = False) -> search_trials.Search:
         """Write search.json for the report, which needs no Optuna, and return its content.
 
         Importance takes seconds if there are many trials, so it is estimated at the end of a command alone.
         """
         importance = self.importance() if at_end else {}
         with self.locked():
-            content = search.Search(
+            content = search_trials.Search(
                 name=self.study.study_name,
                 metric=self.study.user_attrs.get(METRIC, "score"),
                 fixed=self.space.fixed,
@@ -185,7 +185,7 @@ class SearchStudy:
                 trials=tuple(map(record, self.trials())),
                 importance=importance,
             )
-            search.write(content, self.folder / search.FILE)
+            search_trials.write(content, self.folder / search_trials.FILE)
         return content
 
     def importance(self) -> dict[str, float]:
@@ -208,11 +208,13 @@ def overrides_of(trial: FrozenTrial) -> tuple[str, ...]:
     return tuple(trial.user_attrs[OVERRIDES])
 
 
-def record(trial: FrozenTrial) -> search.Trial:
-    state = {"COMPLETE": search.COMPLETE, "FAIL": search.FAILED}.get(trial.state.name, search.RUNNING)
+def record(trial: FrozenTrial) -> search_trials.Trial:
+    state = {"COMPLETE": search_trials.COMPLETE, "FAIL": search_trials.FAILED}.get(
+        trial.state.name, search_trials.RUNNING
+    )
     attrs: Mapping[str, Any] = trial.user_attrs
-    complete = state == search.COMPLETE
-    return search.Trial(
+    complete = state == search_trials.COMPLETE
+    return search_trials.Trial(
         number=trial.number,
         state=state,
         overrides=overrides_of(trial),
@@ -240,11 +242,11 @@ def open_study(
     owner = secrets.token_hex(4)
     own = owner_folder(folder, owner)
     with ExitStack() as stack:
-        with claim(folder, wait=True):
+        with hold_lock(folder, wait=True):
             for dead in own.parent.glob("*"):
                 if not is_held(dead):
                     shutil.rmtree(dead, ignore_errors=True)
-            stack.enter_context(claim(own, wait=True))
+            stack.enter_context(hold_lock(own, wait=True))
             study = load_study(folder, storage)
             check_settings(study, space, folder)
         yield SearchStudy(folder, study, space, sampler, owner)

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ner_experiments.analysis.search import Search, Trial, expected_best, varied_values
+from ner_experiments.analysis.search_trials import Search, Trial, expected_best, varied_values
 from ner_experiments.launch.summary import mean_and_deviation
 from ner_experiments.utils.terminal import make_console, new_table
 

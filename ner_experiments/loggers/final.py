@@ -16,7 +16,7 @@ from ner_experiments.analysis.disagreements import bracketed
 from ner_experiments.analysis.errors import Confusion, num_errors
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.sentence import Task
-from ner_experiments.loggers import charts
+from ner_experiments.loggers import figures
 from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import scores
 from ner_experiments.models.attention import AttBiLSTM
@@ -84,14 +84,14 @@ def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, An
         [kind, *(values[name] for name in columns)] for kind, values in types.items()
     ]
     logger.table(f"{split}/types", ("type", *columns), lambda: rows)
-    logger.picture(f"{split}/types_bars", lambda: charts.bars(types, f"{split}, by type"))
+    logger.picture(f"{split}/types_bars", lambda: figures.bars(types, f"{split}, by type"))
 
     def confusion() -> Confusion:
         return errors.confusion(read(folder, split), result["task"])
 
     logger.table(f"{split}/confusion", ("gold", "predicted", "count"), lambda: nonzero_cells(confusion()))
     logger.picture(
-        f"{split}/confusion_matrix", lambda: charts.matrix(confusion(), f"{split}, confusion of types")
+        f"{split}/confusion_matrix", lambda: figures.matrix(confusion(), f"{split}, confusion of types")
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from ner_experiments.config.conf import CONF
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import as_value, varying
-from ner_experiments.report.progress import tracked
+from ner_experiments.report.announce import tracked
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import archived_runs
 from ner_experiments.runs.run import Run, by_seed, open_run

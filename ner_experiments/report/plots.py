@@ -13,7 +13,7 @@ from matplotlib.ticker import EngFormatter, LogFormatter, LogLocator, MaxNLocato
 
 from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.report.charts import (
+from ner_experiments.report.svg_charts import (
     AXIS,
     BOTTOM,
     COLORS,

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.analysis import search as searches
-from ner_experiments.analysis.search import Search, Trial, best_so_far, expected_best, varied_values
-from ner_experiments.report.charts import (
+from ner_experiments.analysis import search_trials
+from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, expected_best, varied_values
+from ner_experiments.report.entries import file_name
+from ner_experiments.report.site import PageTable, Section, Site
+from ner_experiments.report.svg_charts import (
     BOTTOM,
     RIGHT,
     SMALL,
@@ -24,8 +26,6 @@ from ner_experiments.report.charts import (
     marker,
     y_axis_width,
 )
-from ner_experiments.report.entries import file_name
-from ner_experiments.report.site import PageTable, Section, Site
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.svg import Plot
 
@@ -59,9 +59,9 @@ class FoundSearch:
 def find(outputs: Path) -> list[FoundSearch]:
     """All searches below a folder that have a trial. A file that cannot be read is left out with a warning."""
     found = []
-    for path in sorted(outputs.rglob(f"{searches.FOLDER}/*/{searches.FILE}")):
+    for path in sorted(outputs.rglob(f"{search_trials.FOLDER}/*/{search_trials.FILE}")):
         try:
-            search = searches.read(path)
+            search = search_trials.read(path)
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue

@@ -19,8 +19,8 @@ from ner_experiments.report import (
     search_page,
     table_page,
 )
+from ner_experiments.report.announce import tracked
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.progress import tracked
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference

@@ -16,7 +16,7 @@ from ner_experiments.utils.files import sha256
 CHECKSUM, FILES = "sha256", "files"
 METRICS_FILE = "metrics.json"
 CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
-LOG, TEST_LOG, GRADIENTS = "log.csv", "peek.csv", "gradients.csv"
+LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
 ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
 

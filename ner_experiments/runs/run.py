@@ -60,7 +60,7 @@ class Run:
         return rows_of(self.verified(artifacts.LOG))
 
     def test_every_epoch(self) -> list[float]:
-        """Test scores after each epoch, in percent, if the run was made with audit.peek=true."""
+        """Test scores after each epoch, in percent, if the run was made with audit.test_every_epoch=true."""
         path = self.verified(artifacts.TEST_LOG)
         return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)] if path.exists() else []
 

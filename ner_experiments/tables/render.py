@@ -33,12 +33,13 @@ COMPARED = (
     "1989; Yeh 2000). Last column: seeds per row that detect a difference of this size with 80 % power."
 )
 ORACLE_EPOCH = (
-    "Oracle epoch gain: the best epoch on test minus the one chosen on dev, in points (audit.peek=true)."
+    "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
+    "(audit.test_every_epoch=true)."
 )
 
 RESULT_HEADINGS = (
     *("", "published", "ours", "95 %", "ours - published", "expected", "parameters", "s per epoch"),
-    "oracle epoch gain",
+    "oracle-epoch gain",
 )
 COMPARISON_HEADINGS = (
     *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds needed"),

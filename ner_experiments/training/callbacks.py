@@ -180,7 +180,7 @@ class Predictions(Callback):
 
 
 class TestEveryEpoch(Callback):
-    """Write the test score of every epoch to peek.csv, which nothing reads during training.
+    """Write the test score of every epoch to test_every_epoch.csv, which nothing reads during training.
 
     The file shows the gain of an oracle epoch, selected on test. The weights, the selected epoch and the scores are
     those of a run without this callback.

@@ -19,7 +19,7 @@ TIMEOUT = 0.5
 
 
 @contextmanager
-def claim(folder: Path, *, wait: bool) -> Iterator[bool]:
+def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
     """Whether this process holds the folder's lock inside the `with`. wait: for a process that holds it now.
 
     The operating system keeps the lock (flock) and releases it when the process ends. On a network file system it

@@ -195,7 +195,7 @@ def damaged_checkpoints(chance: random.Random, folder: Path) -> Iterator[str]:
 
 def damaged_results(chance: random.Random, folder: Path) -> Iterator[str]:
     """metrics.json or a file beside it with a flipped bit or truncated: refused by name."""
-    assert run(*RUN[1:], "audit.peek=true", f"output_dir={folder}", log=folder / "log") == 0
+    assert run(*RUN[1:], "audit.test_every_epoch=true", f"output_dir={folder}", log=folder / "log") == 0
     (metrics,) = folder.glob("*/seed-1/metrics.json")
     right = artifacts.read(metrics)
     files = [metrics, *(metrics.parent / name for name in right["files"])]

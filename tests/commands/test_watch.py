@@ -19,7 +19,7 @@ from ner_experiments.main import run_command
 from ner_experiments.runs import status as watch
 from ner_experiments.runs.progress import eta, format_duration, format_eta, slurm_task
 from ner_experiments.train import train
-from ner_experiments.utils.locks import claim, is_held
+from ner_experiments.utils.locks import hold_lock, is_held
 
 SMALL = ["data=toy_zh", "data.max_sentences=30", "model.hidden_size=6", "runtime.progress=false"]
 LONG = [*SMALL, "trainer.max_epochs=5000", "trainer.patience=4999", "runtime.checkpoint_seconds=0"]
@@ -181,17 +181,17 @@ def test_what_waits_in_slurms_queue_is_named(
 
 
 def test_who_looks_keeps_no_run_from_its_folder(tmp_path: Path) -> None:
-    with claim(tmp_path, wait=False) as ours:
+    with hold_lock(tmp_path, wait=False) as ours:
         assert ours
         assert is_held(tmp_path)
-        with claim(tmp_path, wait=False) as theirs:
+        with hold_lock(tmp_path, wait=False) as theirs:
             assert not theirs
     assert not is_held(tmp_path)
     assert not is_held(tmp_path / "nowhere")
     with (tmp_path / ".lock").open("rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
         threading.Timer(0.2, lambda: fcntl.flock(looking, fcntl.LOCK_UN)).start()
-        with claim(tmp_path, wait=False) as ours:
+        with hold_lock(tmp_path, wait=False) as ours:
             assert ours
 
 

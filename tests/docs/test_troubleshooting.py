@@ -185,12 +185,12 @@ def test_a_checkpoint_of_other_code_is_named(
 
 def test_a_lock_that_is_held_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def second() -> None:
-        with locks.claim(tmp_path, wait=True):
+        with locks.hold_lock(tmp_path, wait=True):
             pass
 
     other = threading.Thread(target=second)
     with caplog.at_level(logging.INFO):
-        with locks.claim(tmp_path, wait=False):
+        with locks.hold_lock(tmp_path, wait=False):
             other.start()
             while "waiting" not in caplog.text:
                 other.join(0.01)

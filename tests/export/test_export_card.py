@@ -12,16 +12,16 @@ from ner_experiments.runs.run import Run
 
 TAGS: dict[str, Any] = {"task": "tags", "best_epoch": 1, "epochs": 2, "seed": 1}
 MADE = {"python": "3.12", "device": "x86_64", "threads": 1, "processes": 1, "seconds": 2.0, "code": "abc"}
-PEEKED = "- It was also scored after each epoch"
+EVERY_EPOCH = "- It was also scored after each epoch"
 
 
-def test_a_peek_is_told_of_where_there_is_a_test_set() -> None:
-    cfg = compose(["audit.peek=true"], "test")
+def test_the_card_says_that_test_was_scored_after_each_epoch_if_there_is_a_test_set() -> None:
+    cfg = compose(["audit.test_every_epoch=true"], "test")
     without, tested = (
         "\n".join(card.protocol(Run(Path(), metrics), cfg)) for metrics in (TAGS, TAGS | {"test": {}})
     )
-    assert PEEKED not in without
-    assert f"- The test set was scored once, by that model.\n{PEEKED}" in tested
+    assert EVERY_EPOCH not in without
+    assert f"- The test set was scored once, by that model.\n{EVERY_EPOCH}" in tested
 
 
 def test_outside_a_checkout_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:

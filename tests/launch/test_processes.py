@@ -18,7 +18,7 @@ from waiting import is_running, until
 
 from ner_experiments.data.batches import TokenBudget, at_least
 from ner_experiments.main import cli
-from ner_experiments.utils.locks import claim, wait_for_one
+from ner_experiments.utils.locks import hold_lock, wait_for_one
 
 TINY = [
     "data.max_sentences=60",
@@ -185,17 +185,17 @@ def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
 
 
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
-    code = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import claim\n"
-    code += "with claim(Path(sys.argv[1]), wait=True) as ours: print(ours, flush=True); time.sleep(100)"
+    code = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import hold_lock\n"
+    code += "with hold_lock(Path(sys.argv[1]), wait=True) as ours: print(ours, flush=True); time.sleep(100)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "True\n"
-        with claim(tmp_path, wait=False) as ours:
+        with hold_lock(tmp_path, wait=False) as ours:
             assert not ours
         other.kill()
-    with claim(tmp_path, wait=False) as ours:
+    with hold_lock(tmp_path, wait=False) as ours:
         assert ours
 
 

@@ -17,7 +17,7 @@ import pytest
 from hydra.core.utils import JobReturn
 from optuna.samplers import RandomSampler, TPESampler
 
-from ner_experiments.analysis import search
+from ner_experiments.analysis import search_trials
 from ner_experiments.launch.search import OptunaSweeper, proposal_seed
 from ner_experiments.launch.worker import RefusedError, completed, failed
 
@@ -71,15 +71,15 @@ def score_of(overrides: Sequence[str]) -> float:
     )
 
 
-def run(sweeper: MadeUp, output: Path, arguments: list[str]) -> search.Search:
+def run(sweeper: MadeUp, output: Path, arguments: list[str]) -> search_trials.Search:
     """The search after the sweeper's command, which exits if a trial failed."""
     with suppress(SystemExit):
         sweeper.sweep([*arguments, f"output_dir={output}"])
     (path,) = output.glob("searches/*/search.json")
-    return search.read(path)
+    return search_trials.read(path)
 
 
-def points(found: search.Search) -> list[tuple[str, ...]]:
+def points(found: search_trials.Search) -> list[tuple[str, ...]]:
     return [trial.overrides for trial in found.trials]
 
 
@@ -322,7 +322,7 @@ def test_the_tables_are_those_of_the_trials(tmp_path: Path, capsys: pytest.Captu
         (line,) = [line for line in lines if line[:2] == [str(rank), str(trial.number)]]
         assert [f"{rank}:", f"{trial.folders[0]},", trial.folders[1]] in lines
         assert line[2:] == [f"{100 * (trial.score or 0):.2f}", "±", "0.07", *values]
-    best = search.expected_best(found.scores)
+    best = search_trials.expected_best(found.scores)
     numbers = (1, 2, 3, 5, 10, 12)
     assert ["trials", *map(str, numbers)] in lines
     assert ["dev", "F1", *(f"{100 * best[number - 1]:.2f}" for number in numbers)] in lines

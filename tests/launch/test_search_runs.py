@@ -13,8 +13,8 @@ import pytest
 from places import ROOT
 from waiting import until
 
-from ner_experiments.analysis import search
-from ner_experiments.analysis.search import Search
+from ner_experiments.analysis import search_trials
+from ner_experiments.analysis.search_trials import Search
 
 TINY = ["data.max_sentences=60", "chars=none", "trainer.max_epochs=2", "runtime.accelerator=cpu"]
 SPACE = ["optimizer.lr=tag(log,interval(0.005,0.1))", "model.hidden_size=choice(8,16)"]
@@ -35,7 +35,7 @@ def finish(process: subprocess.Popen[str]) -> str:
 
 def search_of(output: Path) -> Search:
     (path,) = output.glob("searches/*/search.json")
-    return search.read(path)
+    return search_trials.read(path)
 
 
 def metrics(output: Path) -> list[dict[str, Any]]:

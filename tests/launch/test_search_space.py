@@ -133,7 +133,10 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
         (["seed=1,2"], "there is nothing to search: give a setting a range, such as"),
         (["data=toy_en"], "there is nothing to search: give a setting a range, such as"),
         (["output_dir=a,b"], "output_dir cannot change a result, so it is not searched"),
-        (["audit.peek=true,false"], "audit.peek cannot change a result, so it is not searched"),
+        (
+            ["audit.test_every_epoch=true,false"],
+            "audit.test_every_epoch cannot change a result, so it is not searched",
+        ),
         (["layers=1,2", "audit.test=true"], "a search does not score test; score the best settings after it"),
         (["model=stacked", "layers=interval(1,4)"], "for whole numbers: layers=int(interval(1,4))"),
         (["model=stacked", "layers=choice(1,two)"], "layers must be an integer, got two"),
@@ -146,7 +149,10 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
         (["model.hidden=choice(1,2)", "model=stacked"], "there is no setting 'model.hidden'"),
         (["data=toy_en,toy_zh"], "trials on different data cannot be compared"),
         (["data.max_sentences=10,20"], "trials on different data cannot be compared"),
-        (["layers=1,2", "model=stacked", "audit.peek=true"], "audit.peek=true scores test"),
+        (
+            ["layers=1,2", "model=stacked", "audit.test_every_epoch=true"],
+            "audit.test_every_epoch=true scores test",
+        ),
         (["layers=1,2", "table=yang2020_table12"], "table=yang2020_table12: a search has no table"),
         (["layers=1,2", "seeds=[1,2]"], "seeds=[1,2]: a search takes seeds as seed=1,2,3"),
         (["layers=1,2", "sweep.name=mine"], "sweep.name=mine: a search is named by hydra.sweeper.study_name"),

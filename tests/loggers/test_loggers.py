@@ -115,8 +115,8 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
 def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
     assert final.selection(tested=False, test_every_epoch=False) == "dev chose the epoch"
     once = final.selection(tested=True, test_every_epoch=False)
-    peeked = final.selection(tested=True, test_every_epoch=True)
-    assert peeked == f"{once}; also after each epoch, without influence on the choice"
+    with_test = final.selection(tested=True, test_every_epoch=True)
+    assert with_test == f"{once}; also after each epoch, without influence on the choice"
 
 
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:

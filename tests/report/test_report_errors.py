@@ -159,9 +159,9 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
     metrics = {
         "task": "mentions", "dev": scores, "test": scores, "best_epoch": 1, "epochs": 2, "seconds": 60.0,
     }  # fmt: skip
-    for peeked, said in (([], "scored once"), ([50.0, 49.0], "also scored after each epoch")):
+    for test_scores, said in (([], "scored once"), ([50.0, 49.0], "also scored after each epoch")):
         (shown,) = row_page.seeds_section(
-            {1: ArchivedRun(Path("kept"), metrics, {"test_every_epoch": peeked})}
+            {1: ArchivedRun(Path("kept"), metrics, {"test_every_epoch": test_scores})}
         ).grids
         assert said in shown.caption
         assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments.analysis import search
-from ner_experiments.analysis.search import Search, Trial, expected_best
+from ner_experiments.analysis import search_trials
+from ner_experiments.analysis.search_trials import Search, Trial, expected_best
 from ner_experiments.main import cli
 from ner_experiments.report import search_page
 
@@ -54,7 +54,7 @@ def report(folder: Path, *found: Search) -> Path:
     for number, each in enumerate(found):
         place = folder / "outputs" / f"part-{number}" / "searches" / each.name
         place.mkdir(parents=True)
-        search.write(each, place / "search.json")
+        search_trials.write(each, place / "search.json")
     arguments = [
         "--results",
         str(folder / "none"),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments.analysis import search
-from ner_experiments.analysis.search import Search, Trial, best_so_far, expected_best
+from ner_experiments.analysis import search_trials
+from ner_experiments.analysis.search_trials import Search, Trial, best_so_far, expected_best
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_trial_has_the_command_of_all_its_seeds() -> None:
 
 
 def test_a_search_is_read_as_it_was_written(tmp_path: Path) -> None:
-    search.write(made_up(), tmp_path / "search.json")
-    assert search.read(tmp_path / "search.json") == made_up()
+    search_trials.write(made_up(), tmp_path / "search.json")
+    assert search_trials.read(tmp_path / "search.json") == made_up()
 
 
 @pytest.mark.parametrize(
@@ -91,4 +91,4 @@ def test_a_file_that_is_no_search_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "search.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=f"{path} is not a search's file: "):
-        search.read(path)
+        search_trials.read(path)

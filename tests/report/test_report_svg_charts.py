@@ -8,7 +8,8 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ner_experiments.report.charts import (
+from ner_experiments.report.plots import Bar, bar_plot, points
+from ner_experiments.report.svg_charts import (
     SHAPES,
     LegendEntry,
     Panel,
@@ -18,7 +19,6 @@ from ner_experiments.report.charts import (
     marker,
     ticks,
 )
-from ner_experiments.report.plots import Bar, bar_plot, points
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.svg import MARKERS, NUM_STYLES
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ner_experiments.report.progress import tracked
+from ner_experiments.report.announce import tracked
 
 
 def test_elsewhere_each_item_is_a_line_printed_before_the_item_is_used(capsys: pytest.CaptureFixture) -> None:
