@@ -37,8 +37,8 @@ def main() -> None:
             result["left_out"].append(corpus)
             continue
         result["corpora"][corpus] = measure(split, arguments.rounds)
-        for name, found in result["corpora"][corpus]["plans"].items():
-            print(f"{corpus} {name}: {in_words(found)}", flush=True)
+        for name, plan in result["corpora"][corpus]["plans"].items():
+            print(f"{corpus} {name}: {in_words(plan)}", flush=True)
     timing.write("batches", result, arguments.output)
 
 
@@ -57,10 +57,10 @@ def measure(split: EncodedSplit, rounds: int) -> dict[str, Any]:
         run()
     seconds = timing.measure(epochs, rounds)
     thousands = len(split) / 1000
-    found = {}
+    by_kind = {}
     for name, kind in plans.items():
         first, second = (kind.plan(split.lengths, np.random.default_rng((1, number))) for number in range(2))
-        found[name] = {
+        by_kind[name] = {
             "batches": len(first),
             "processed_per_token": padded(first, split.lengths) / int(split.lengths.sum()),
             "together": together(first, second, len(split)),
@@ -71,7 +71,7 @@ def measure(split: EncodedSplit, rounds: int) -> dict[str, Any]:
                 "quartiles": [value / thousands for value in seconds[name]["quartiles"]],
             },
         }
-    return {"sentences": len(split), "tokens": int(split.lengths.sum()), "plans": found}
+    return {"sentences": len(split), "tokens": int(split.lengths.sum()), "plans": by_kind}
 
 
 def kinds() -> dict[str, Batching]:
@@ -100,11 +100,11 @@ def together(first: Plan, second: Plan, sentences: int) -> float:
     for number, batch in enumerate(second):
         place[batch] = number
     pairs = sum(len(batch) * (len(batch) - 1) for batch in first)
-    kept = 0
+    staying = 0
     for batch in first:
         counts = np.unique(place[batch], return_counts=True)[1]
-        kept += int((counts * (counts - 1)).sum())
-    return kept / max(pairs, 1)
+        staying += int((counts * (counts - 1)).sum())
+    return staying / max(pairs, 1)
 
 
 def again(first: Plan, second: Plan) -> int:
@@ -113,12 +113,12 @@ def again(first: Plan, second: Plan) -> int:
     return sum(frozenset(batch.tolist()) in before for batch in second)
 
 
-def in_words(found: dict[str, Any]) -> str:
+def in_words(plan: dict[str, Any]) -> str:
     return (
-        f"{found['batches']} batches, {found['processed_per_token']:.3f} processed tokens per real one, "
-        f"{1000 * found['seconds_per_1000']['median']:.1f} ms per 1,000 sentences, "
-        f"{found['together']:.2%} of the pairs stay together (chance {found['chance']:.2%}), "
-        f"{found['again']} batches come again"
+        f"{plan['batches']} batches, {plan['processed_per_token']:.3f} processed tokens per real one, "
+        f"{1000 * plan['seconds_per_1000']['median']:.1f} ms per 1,000 sentences, "
+        f"{plan['together']:.2%} of the pairs stay together (chance {plan['chance']:.2%}), "
+        f"{plan['again']} batches come again"
     )
 
 

@@ -59,13 +59,13 @@ def measure(overrides: list[str], rounds: int) -> dict[str, dict[str, timing.Tim
         for name, precision in PRECISIONS.items()
     }
     (batch,) = trials["float32"].batches()
-    found = {}
+    times = {}
     for task in ("step", "decode"):
         runs = {name: partial(getattr(trial, task), batch) for name, trial in trials.items()}
         for run in runs.values():
             run()
-        found["train" if task == "step" else task] = timing.measure(runs, rounds)
-    return found
+        times["train" if task == "step" else task] = timing.measure(runs, rounds)
+    return times
 
 
 def compare(overrides: list[str]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def f1(overrides: list[str], precision: str, seed: int) -> float:
 
 
 def in_words(scores: dict[str, list[float]]) -> str:
-    means = (f"{name} {100 * statistics.mean(found):.2f}" for name, found in scores.items())
+    means = (f"{name} {100 * statistics.mean(f1s):.2f}" for name, f1s in scores.items())
     return f"mean test F1 {', '.join(means)}"
 
 

@@ -54,10 +54,10 @@ def main() -> None:
     names = timing.present({name: partial(PEERS[name], CRF(num_tags=2)) for name in arguments.peers})
     shapes = []
     for batch, length, tags in shapes_of(arguments.tiny):
-        found = measure_shape(batch, length, tags, names, arguments.rounds)
-        shapes.append({"batch": batch, "time": length, "tags": tags, **found})
+        times = measure_shape(batch, length, tags, names, arguments.rounds)
+        shapes.append({"batch": batch, "time": length, "tags": tags, **times})
         for task, title in TASKS.items():
-            timing.say(f"{batch:3} x {length:3} x {tags:2} {title}", found[task])
+            timing.say(f"{batch:3} x {length:3} x {tags:2} {title}", times[task])
     ratios = {
         task: {name: timing.ratios([shape[task] for shape in shapes], name) for name in names}
         for task in TASKS
@@ -113,16 +113,16 @@ def decoded(contestant: Contestant, problem: Problem) -> Callable[[], object]:
 
 def different(crf: CRF, problem: Problem, contestants: list[Contestant]) -> list[str]:
     """Those of another loss, gradient by the scores, or score of the decoded tags, but for rounding."""
-    found, wrong = [], []
+    results, wrong = [], []
     for contestant in contestants:
         loss = derived(contestant, problem)()
-        found.append([loss.detach(), problem.scores.grad])
+        results.append([loss.detach(), problem.scores.grad])
         if contestant.decode:
             tags = as_tensor(decoded(contestant, problem)(), problem.mask)
             transitions = Transitions(crf.start, crf.transitions, crf.end)
-            found[-1].append(sequence_score(problem.scores, tags, problem.mask, transitions).detach())
-        pairs = zip(found[-1], found[0], strict=False)
-        if not all(torch.allclose(theirs, right, rtol=1e-4, atol=1e-4) for theirs, right in pairs):
+            results[-1].append(sequence_score(problem.scores, tags, problem.mask, transitions).detach())
+        pairs = zip(results[-1], results[0], strict=False)
+        if not all(torch.allclose(actual, expected, rtol=1e-4, atol=1e-4) for actual, expected in pairs):
             wrong.append(contestant.name)
             print(f"{contestant.name} finds other results, and is left out")
     return wrong
@@ -147,12 +147,12 @@ def pytorch_crf(crf: CRF) -> Contestant:
     from torchcrf import CRF as Other
 
     other = Other(crf.num_tags, batch_first=True)
-    for theirs, weight in (
+    for parameter, weight in (
         (other.start_transitions, crf.start),
         (other.transitions, crf.transitions),
         (other.end_transitions, crf.end),
     ):
-        theirs.data.copy_(weight)
+        parameter.data.copy_(weight)
     return Contestant(
         "pytorch-crf",
         list(other.parameters()),

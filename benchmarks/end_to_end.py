@@ -91,7 +91,7 @@ def main() -> None:
             json.dumps({**settings, "epochs": sizes["epochs"]}), encoding="utf-8"
         )
         load, outcomes = take_turns(everyone, place, arguments)
-    found = {name: combined(runs, tokens) for name, runs in outcomes.items()}
+    figures = {name: combined(runs, tokens) for name, runs in outcomes.items()}
     result = {
         "rounds": arguments.rounds,
         "model": {**settings, "optimizer": "SGD"},
@@ -101,8 +101,8 @@ def main() -> None:
             "tags": 4 * len(corpus.TYPES) + 1,
             "epochs": sizes["epochs"],
         },
-        "contestants": found,
-        "ratios": ratios(found),
+        "contestants": figures,
+        "ratios": ratios(figures),
         "load": load,
         "equal": EQUAL,
         "different": DIFFERENT,
@@ -129,20 +129,22 @@ def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Con
 def contestants(arguments: argparse.Namespace) -> list[Contestant]:
     """Those that can be had."""
     driver = {path.stem.removeprefix("run_"): str(path) for path in DRIVERS.glob("run_*.py")}
-    found = [
+    available = [
         Contestant("ours", sys.executable, [driver["ours"]]),
         Contestant("ours_random", sys.executable, [driver["ours"], "--batches=random"]),
         Contestant("ours_tokens", sys.executable, [driver["ours"], "--batches=tokens"]),
         Contestant("pytorch", sys.executable, [driver["pytorch"]]),
     ]
     if arguments.ncrfpp:
-        found.append(Contestant("ncrfpp", sys.executable, [driver["ncrfpp"], f"--ncrfpp={arguments.ncrfpp}"]))
+        available.append(
+            Contestant("ncrfpp", sys.executable, [driver["ncrfpp"], f"--ncrfpp={arguments.ncrfpp}"])
+        )
     if arguments.flair_python:
-        found.append(Contestant("flair", str(arguments.flair_python), [driver["flair"]]))
+        available.append(Contestant("flair", str(arguments.flair_python), [driver["flair"]]))
     if importlib.util.find_spec("torchcrf") is None:
         print("pytorch is left out: no pytorch-crf")
-        found = [one for one in found if one.name != "pytorch"]
-    return found
+        available = [one for one in available if one.name != "pytorch"]
+    return available
 
 
 def take_turns(
@@ -154,9 +156,9 @@ def take_turns(
     for number in range(1, arguments.rounds + 1):
         load.append(os.getloadavg()[0])
         for one in everyone:
-            found = run(one, folder, arguments.threads)
-            outcomes[one.name].append(found)
-            train, decode = (steady(found[key]) for key in ("train_seconds", "decode_seconds"))
+            outcome = run(one, folder, arguments.threads)
+            outcomes[one.name].append(outcome)
+            train, decode = (steady(outcome[key]) for key in ("train_seconds", "decode_seconds"))
             print(f"round {number}: {one.name}: train {train:.2f} s, decode {decode:.2f} s", flush=True)
     return spread(load), outcomes
 
@@ -197,12 +199,12 @@ def spread(values: list[float]) -> dict[str, Any]:
     return {**timing.summary(values), "runs": values}
 
 
-def ratios(found: dict[str, Any]) -> dict[str, Any]:
+def ratios(figures: dict[str, Any]) -> dict[str, Any]:
     def median(name: str, key: str) -> float:
-        return found[name][key]["median"]
+        return figures[name][key]["median"]
 
-    ours = [name for name in found if name.startswith("ours")]
-    others = [name for name in found if name not in ours]
+    ours = [name for name in figures if name.startswith("ours")]
+    others = [name for name in figures if name not in ours]
     return {
         mine: {
             "train": {

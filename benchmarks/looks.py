@@ -50,10 +50,10 @@ def main() -> None:
     arguments = timing.begin(timing.options(__doc__, rounds=4))
     number = 5 if arguments.tiny else SWEEPS * arguments.rounds
     rules = {"looks": LOOKS, "fixed": FIXED}
-    found = []
+    scenarios = []
     for scenario in SCENARIOS:
         measured = {name: simulate(scenario, looks, number) for name, looks in rules.items()}
-        found.append({"name": scenario.name, "rules": measured})
+        scenarios.append({"name": scenario.name, "rules": measured})
         print(scenario.name, measured, flush=True)
     result = {
         "rounds": arguments.rounds,
@@ -62,7 +62,7 @@ def main() -> None:
         "fixed": FIXED,
         "alpha": ALPHA,
         "smallest_effect": SMALLEST_EFFECT,
-        "scenarios": found,
+        "scenarios": scenarios,
     }
     timing.write("looks", result, arguments.output)
 
@@ -74,18 +74,18 @@ def simulate(scenario: Scenario, looks: Sequence[int], number: int) -> dict[str,
     differing = [
         (str(a), str(b)) for a, b in combinations(range(rows), 2) if scenario.means[a] != scenario.means[b]
     ]
-    false = found = runs = 0
+    false = detected = runs = 0
     for _ in range(number):
         scores = rng.normal(
             np.array(scenario.means)[:, None], np.array(scenario.deviations)[:, None], (rows, max(looks))
         )
         verdicts, seeds = sweep(scores, looks)
         false += any(is_false(scenario, labels, verdict) for labels, verdict in verdicts.items())
-        found += sum(verdicts[labels] in ("ahead", "behind") for labels in differing)
+        detected += sum(verdicts[labels] in ("ahead", "behind") for labels in differing)
         runs += seeds
     return {
         "false": false / number,
-        "found": found / number / len(differing) if differing else None,
+        "found": detected / number / len(differing) if differing else None,
         "saved": 1 - runs / number / (rows * max(looks)),
     }
 

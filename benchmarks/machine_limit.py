@@ -27,8 +27,8 @@ def main() -> None:
     models = {}
     for name in ["bilstm", "parallel", "cross"] if arguments.tiny else architectures():
         models[name] = measure_model(name, 128 if arguments.tiny else SQUARE, arguments.rounds)
-        found = models[name]
-        print(f"{name}: {in_words(found)}", flush=True)
+        figures = models[name]
+        print(f"{name}: {in_words(figures)}", flush=True)
     result = {"rounds": arguments.rounds, "tokens": SENTENCES * LENGTH, "models": models}
     timing.write("machine_limit", result, arguments.output)
 
@@ -48,23 +48,23 @@ def measure_model(name: str, square: int, rounds: int) -> dict[str, Any]:
     }
     for run in runs.values():
         run()
-    found = timing.measure(runs, rounds)
-    useful, rate = operations(trial.tagger, batch), 2 * square**3 / found["product"]["median"]
+    times = timing.measure(runs, rounds)
+    useful, rate = operations(trial.tagger, batch), 2 * square**3 / times["product"]["median"]
     return {
         "operations": useful,
         "rate": rate,
-        "share": useful / found["train"]["median"] / rate,
+        "share": useful / times["train"]["median"] / rate,
         "tokens_per_second": {
-            task: int(batch.lengths.sum()) / found[task]["median"] for task in ("train", "decode")
+            task: int(batch.lengths.sum()) / times[task]["median"] for task in ("train", "decode")
         },
-        "seconds": found,
+        "seconds": times,
     }
 
 
-def in_words(found: dict[str, Any]) -> str:
-    tokens = found["tokens_per_second"]
+def in_words(figures: dict[str, Any]) -> str:
+    tokens = figures["tokens_per_second"]
     return (
-        f"{found['operations'] / 1e9:.2f} GFLOP, {found['share']:.0%} of {found['rate'] / 1e9:.0f} GFLOP/s, "
+        f"{figures['operations'] / 1e9:.2f} GFLOP, {figures['share']:.0%} of {figures['rate'] / 1e9:.0f} GFLOP/s, "
         f"{tokens['train']:,.0f} tokens/s in training, {tokens['decode']:,.0f} in decoding"
     )
 

@@ -45,11 +45,11 @@ def measure_size(size: int, rounds: int) -> dict[str, dict[str, timing.Times]]:
         "stock": lambda x: stock(x)[0],
     }
     train = {name: timing.derived(partial(run, x), [x, *weights[name]], up) for name, run in states.items()}
-    found = {
+    gradients = {
         name: [run().detach(), *(tensor.grad for tensor in (x, *weights[name]))]
         for name, run in train.items()
     }
-    torch.testing.assert_close(found["ours"], found["loop"], rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(gradients["ours"], gradients["loop"], rtol=1e-4, atol=1e-4)
     forward = {name: torch.no_grad()(partial(run, x)) for name, run in states.items()}
     return {"train": timing.measure(train, rounds), "forward": timing.measure(forward, rounds)}
 

@@ -37,15 +37,15 @@ def main() -> None:
     }
     counts = {name: run() for name, run in runs.items()}
     assert len(set(counts.values())) == 1, counts
-    found = timing.measure(runs, arguments.rounds)
-    timing.say(f"{len(gold)} sentences", found)
+    times = timing.measure(runs, arguments.rounds)
+    timing.say(f"{len(gold)} sentences", times)
     result = {
         "rounds": arguments.rounds,
         "sentences": len(gold),
         "tokens": sum(map(len, gold)),
         "mentions": counts["ours"][2],
-        "scorers": found,
-        "ratios": {name: timing.ratios([found], name) for name in found},
+        "scorers": times,
+        "ratios": {name: timing.ratios([times], name) for name in times},
     }
     timing.write("scoring", result, arguments.output)
 
@@ -81,9 +81,9 @@ def batches(gold: Tags, predicted: Tags) -> list[tuple[Tensor, Tensor, Tensor]]:
     lengths = np.array([len(tags) for tags in gold])
     made = []
     for plan in EVALUATION.in_order(lengths):
-        found = padded([predicted[number] for number in plan])
-        mask = torch.arange(found.shape[1]) < torch.from_numpy(lengths[plan])[:, None]
-        made.append((found, padded([gold[number] for number in plan]), mask))
+        padded_tags = padded([predicted[number] for number in plan])
+        mask = torch.arange(padded_tags.shape[1]) < torch.from_numpy(lengths[plan])[:, None]
+        made.append((padded_tags, padded([gold[number] for number in plan]), mask))
     return made
 
 
@@ -108,13 +108,13 @@ def seqeval(gold: Tags, predicted: Tags) -> tuple[int, int, int]:
 
 def loop(gold: Tags, predicted: Tags) -> tuple[int, int, int]:
     """A mention runs from B to E of its type with only I between, or is one S."""
-    correct = found = right = 0
+    correct = num_predicted = num_gold = 0
     for sentence, tags in zip(gold, predicted, strict=True):
-        theirs, ours_ = mentions(sentence), mentions(tags)
-        right += len(theirs)
-        found += len(ours_)
-        correct += len(theirs & ours_)
-    return correct, found, right
+        gold_mentions, predicted_mentions = mentions(sentence), mentions(tags)
+        num_gold += len(gold_mentions)
+        num_predicted += len(predicted_mentions)
+        correct += len(gold_mentions & predicted_mentions)
+    return correct, num_predicted, num_gold
 
 
 def mentions(tags: list[str]) -> set[tuple[int, int, str]]:

@@ -32,12 +32,12 @@ def main() -> None:
         runs = {name: partial(run, command, folder) for name, command in COMMANDS.items()}
         for start in runs.values():
             start()
-        found = timing.measure(runs, arguments.rounds)
-        timing.say("a process", found)
+        times = timing.measure(runs, arguments.rounds)
+        timing.say("a process", times)
         imports = {
             name: import_times(command, folder) for name, command in COMMANDS.items() if "run.py" in command
         }
-    result = {"rounds": arguments.rounds, "commands": found, "imports": imports}
+    result = {"rounds": arguments.rounds, "commands": times, "imports": imports}
     timing.write("startup", result, arguments.output)
 
 

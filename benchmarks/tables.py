@@ -159,7 +159,7 @@ def end_to_end(result: Result) -> list[str]:
 
 
 def time_breakdown(result: Result) -> list[str]:
-    found = []
+    tables = []
     for name, model in result["models"].items():
         rows = []
         for task, title in (("train", "training"), ("decode", "decoding")):
@@ -185,7 +185,7 @@ def time_breakdown(result: Result) -> list[str]:
             ["training: Lightning's loop with the suite's callbacks, over a bare one", "", f"{over:+.0%}"]
         )
         tokens = model["tokens"] / model["batches"]
-        found.append(table(f"{name}: {tokens:.0f} tokens a batch", "ms a batch", "share", rows=rows))
+        tables.append(table(f"{name}: {tokens:.0f} tokens a batch", "ms a batch", "share", rows=rows))
     fixed, *shapes = result["crf"]
     calls = []
     for task in ("loss", "decode"):
@@ -196,7 +196,7 @@ def time_breakdown(result: Result) -> list[str]:
             share = fixed["seconds"][task]["median"] / time
             case = f"{TASKS[task]}, {sentences} x {length} tokens, {tags} tags"
             calls.append([case, figure(1e6 * time), f"{share:.0%}"])
-    found.append(table("a call of the CRF", "microseconds", "fixed", rows=calls))
+    tables.append(table("a call of the CRF", "microseconds", "fixed", rows=calls))
     rows = []
     for case in result["units"]:
         whole, products = (case["seconds"][part]["median"] for part in ("whole", "input's products"))
@@ -210,12 +210,12 @@ def time_breakdown(result: Result) -> list[str]:
         "all products at best",
         "share",
     )
-    return [*found, table(*head, rows=rows)]
+    return [*tables, table(*head, rows=rows)]
 
 
 def crf(result: Result) -> list[str]:
     head = ("worst", "first quartile", "median", "third quartile", "best")
-    found = []
+    tables = []
     for task, ratios in result["ratios"].items():
         rows = [
             [
@@ -228,8 +228,8 @@ def crf(result: Result) -> list[str]:
             for name, each in ratios.items()
             if each
         ]
-        found.append(table(f"{TASKS[task]}: times ours", *head, rows=rows))
-    return found
+        tables.append(table(f"{TASKS[task]}: times ours", *head, rows=rows))
+    return tables
 
 
 def units(result: Result) -> list[str]:
@@ -341,7 +341,7 @@ def batches(result: Result) -> list[str]:
         "ms per 1,000 sentences",
         "pairs that stay together (chance)",
     )
-    found = []
+    tables = []
     for corpus, about in result["corpora"].items():
         rows = [
             [
@@ -355,8 +355,8 @@ def batches(result: Result) -> list[str]:
             for name, plan in about["plans"].items()
         ]
         title = f"{corpus}: {about['sentences']:,} sentences, {about['tokens']:,} tokens"
-        found.append(table(title, *head, "repeated batches", rows=rows))
-    return found
+        tables.append(table(title, *head, "repeated batches", rows=rows))
+    return tables
 
 
 def startup(result: Result) -> list[str]:

@@ -109,8 +109,8 @@ def replace(layer: nn.Module) -> dict[str, int]:
 
     def forward(x: Tensor, *lengths: Tensor, **ways: bool) -> Any:
         if not about:
-            found = compute(x, *lengths, **ways)
-            about["states"] = (found[0] if isinstance(found, tuple) else found).detach()
+            output = compute(x, *lengths, **ways)
+            about["states"] = (output[0] if isinstance(output, tuple) else output).detach()
             directions = len(x) if isinstance(layer, VariationalLSTMs) else 1
             about["operations"] = 3 * 2 * weights * (x.numel() // x.shape[-1] // directions)
         states = about["states"] + 0 * x.sum()  # depends on x, so that gradients reach the layers before

@@ -53,13 +53,13 @@ def main() -> None:
         for threads, policy in settings(arguments.threads):
             for name, measured in in_a_process(threads, policy, arguments.clock, cases).items():
                 seconds[name].setdefault(f"{threads} {policy}".strip(), []).append(measured)
-    found = {
+    summaries = {
         name: {kind: timing.summary(times) for kind, times in of_case.items()}
         for name, of_case in seconds.items()
     }
-    for name, of_case in found.items():
+    for name, of_case in summaries.items():
         timing.say(name, of_case)
-    result = {"rounds": arguments.rounds, "default": compose([]).runtime.threads, "cases": found}
+    result = {"rounds": arguments.rounds, "default": compose([]).runtime.threads, "cases": summaries}
     timing.write("threads", result, arguments.output)
 
 

@@ -163,11 +163,11 @@ def run_layers(calls: list[Call], *, backward: bool) -> None:
 
 def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:
     """What the recurrent layers are called with."""
-    found: list[Call] = []
+    calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Tensor, ...], options: dict[str, bool], _: object) -> None:
         x, *others = inputs
-        found.append(Call(layer, (x.detach().requires_grad_(), *others), options))
+        calls.append(Call(layer, (x.detach().requires_grad_(), *others), options))
 
     hooks = [
         layer.register_forward_hook(note, with_kwargs=True)
@@ -178,7 +178,7 @@ def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:
     trial.tagger(batch)
     for hook in hooks:
         hook.remove()
-    return found
+    return calls
 
 
 def operations(call: Call) -> int:

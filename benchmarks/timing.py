@@ -144,8 +144,8 @@ def resident() -> int:
     """Bytes in main memory now; where there is no /proc, the peak so far."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
-    found = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS")]
-    return found[0] if found else peak_memory(CPU)["main"]
+    sizes = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS")]
+    return sizes[0] if sizes else peak_memory(CPU)["main"]
 
 
 def summary(values: list[float]) -> dict[str, Any]:
@@ -159,8 +159,8 @@ def quartiles(values: list[float]) -> list[float]:
 
 def ratios(cases: Iterable[Mapping[str, Times]], name: str, ours: str = "ours") -> dict[str, Any] | None:
     """How many times ours `name` takes, over the cases in which it ran; None if that is none."""
-    found = [case[name]["median"] / case[ours]["median"] for case in cases if name in case]
-    return {"worst": min(found), **summary(found), "best": max(found)} if found else None
+    factors = [case[name]["median"] / case[ours]["median"] for case in cases if name in case]
+    return {"worst": min(factors), **summary(factors), "best": max(factors)} if factors else None
 
 
 def present(peers: Mapping[str, Callable[[], object]]) -> list[str]:
@@ -177,7 +177,7 @@ def present(peers: Mapping[str, Callable[[], object]]) -> list[str]:
 
 def say(case: str, measured: Mapping[str, Times]) -> None:
     """One line of progress."""
-    times = (f"{name} {found['median'] * 1e3:.3g}" for name, found in measured.items())
+    times = (f"{name} {one['median'] * 1e3:.3g}" for name, one in measured.items())
     print(f"{case} [ms]: {', '.join(times)}", flush=True)
 
 

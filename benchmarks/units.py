@@ -38,10 +38,10 @@ def main() -> None:
     shapes = []
     for units, size in ((4, 8),) if arguments.tiny else SHAPES:
         for ragged in (False, True):
-            found = measure_shape(units, size, ragged, arguments.rounds)
-            shapes.append({"units": units, "size": size, "ragged": ragged, **found})
+            times = measure_shape(units, size, ragged, arguments.rounds)
+            shapes.append({"units": units, "size": size, "ragged": ragged, **times})
             for task, title in TASKS.items():
-                timing.say(f"{units:3} x {size:4} {'ragged' if ragged else 'even  '} {title}", found[task])
+                timing.say(f"{units:3} x {size:4} {'ragged' if ragged else 'even  '} {title}", times[task])
     ratios = {
         task: {name: timing.ratios([shape[task] for shape in shapes], name) for name in names(shapes, task)}
         for task in TASKS
@@ -136,10 +136,14 @@ def derived(run: Contestant, x: Tensor, lengths: Tensor, up: Tensor) -> Callable
 def check_equal(runs: dict[str, Contestant], x: Tensor, lengths: Tensor, up: Tensor) -> None:
     """States of tokens, and the gradient by the input, within float32's rounding."""
     is_token = (torch.arange(TIME) < lengths[:, None])[..., None, None]
-    found = {name: (derived(run, x, lengths, up)().detach() * is_token, x.grad) for name, run in runs.items()}
-    for name, results in found.items():
-        for theirs, right in zip(results, found["lock-step"], strict=True):
-            torch.testing.assert_close(theirs, right, rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}")
+    by_name = {
+        name: (derived(run, x, lengths, up)().detach() * is_token, x.grad) for name, run in runs.items()
+    }
+    for name, results in by_name.items():
+        for actual, expected in zip(results, by_name["lock-step"], strict=True):
+            torch.testing.assert_close(
+                actual, expected, rtol=1e-4, atol=1e-4, msg=lambda m, n=name: f"{n}: {m}"
+            )
 
 
 if __name__ == "__main__":

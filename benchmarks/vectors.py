@@ -34,11 +34,11 @@ def main() -> None:
     names = timing.present(READERS)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "vectors.txt"
-        found = measure(path, write_file(path, lines, words), names, arguments)
+        readers = measure(path, write_file(path, lines, words), names, arguments)
         size = path.stat().st_size
     about = {"lines": lines, "words": words, "width": WIDTH, "file_bytes": size}
     left_out = sorted(READERS.keys() - set(names))
-    result = {"rounds": arguments.rounds, **about, "readers": found, "left_out": left_out}
+    result = {"rounds": arguments.rounds, **about, "readers": readers, "left_out": left_out}
     timing.write("vectors", result, arguments.output)
 
 
@@ -56,7 +56,7 @@ def write_file(path: Path, lines: int, words: int) -> list[str]:
 def measure(path: Path, words: list[str], names: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
     seconds: dict[str, list[float]] = {name: [] for name in names}
     peaks = dict.fromkeys(names, 0)
-    right = None
+    expected = None
     for number in range(arguments.rounds):
         for name in names:
             if seconds[name] and seconds[name][0] > SLOW:
@@ -65,12 +65,12 @@ def measure(path: Path, words: list[str], names: list[str], arguments: argparse.
             one = timing.alone(prepared, name, path, words, cache, threads=arguments.threads)
             seconds[name].append(one["seconds"])
             peaks[name] = max(peaks[name], one["bytes"])
-            right = one["result"] if right is None else right
-            np.testing.assert_array_equal(one["result"], right, err_msg=name)
-    found = {name: timing.summary(seconds[name]) | {"bytes": peaks[name]} for name in names}
-    for name, times in found.items():
+            expected = one["result"] if expected is None else expected
+            np.testing.assert_array_equal(one["result"], expected, err_msg=name)
+    measured = {name: timing.summary(seconds[name]) | {"bytes": peaks[name]} for name in names}
+    for name, times in measured.items():
         print(f"{name}: {times['median']:.3g} s, {times['bytes'] / 1e6:.0f} MB", flush=True)
-    return found
+    return measured
 
 
 def prepared(name: str, path: Path, words: list[str], cache: Path) -> Callable[[], np.ndarray]:

@@ -53,16 +53,16 @@ def lengths(rng: np.random.Generator, sentences: int) -> np.ndarray:
 def vocabulary(rng: np.random.Generator, forms: int) -> list[str]:
     """From frequent to rare, which grow longer; one in ten is a number, and names begin with a capital."""
     frequencies = 1 / (np.arange(len(LETTERS)) + 4)
-    found: dict[str, None] = {}
-    while len(found) < forms:
-        rank = len(found)
+    words: dict[str, None] = {}
+    while len(words) < forms:
+        rank = len(words)
         length = 1 + rng.poisson(1 + 0.6 * np.log1p(rank))
         if rank % 10 == 9:
             word = "".join(rng.choice(list("0123456789"), size=length))
         else:
             word = "".join(rng.choice(list(LETTERS), size=length, p=frequencies / frequencies.sum()))
-        found.setdefault(word.capitalize() if type_of(rank) else word)
-    return list(found)
+        words.setdefault(word.capitalize() if type_of(rank) else word)
+    return list(words)
 
 
 def type_of(rank: int) -> str:
@@ -86,7 +86,7 @@ def shares(ranks: np.ndarray) -> np.ndarray:
 
 def sentence(rng: np.random.Generator, others: Pool, names: list[Pool], length: int) -> list[tuple[str, str]]:
     """Words with their BIOES tags."""
-    found = list(zip(rng.choice(others.words, size=length, p=others.weights), ["O"] * length, strict=True))
+    tokens = list(zip(rng.choice(others.words, size=length, p=others.weights), ["O"] * length, strict=True))
     first = 0
     while first < length:
         size = 1
@@ -95,8 +95,8 @@ def sentence(rng: np.random.Generator, others: Pool, names: list[Pool], length: 
             name = names[rng.integers(len(names))]
             prefixes = ["B", *"I" * (size - 2), "E"] if size > 1 else ["S"]
             words = rng.choice(name.words, size=size, p=name.weights)
-            found[first : first + size] = [
+            tokens[first : first + size] = [
                 (word, f"{prefix}-{name.tag}") for word, prefix in zip(words, prefixes, strict=True)
             ]
         first += size
-    return found
+    return tokens

@@ -102,8 +102,8 @@ def run(clone: Path, config: Path) -> str:
 
 def commit(clone: Path) -> str:
     command = ["git", "-C", str(clone), "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(command, capture_output=True, text=True)
-    return found.stdout.strip() or "unknown"
+    finished = subprocess.run(command, capture_output=True, text=True)
+    return finished.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

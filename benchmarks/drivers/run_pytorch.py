@@ -51,8 +51,8 @@ def reader(task: outcome.Task):
     lines = [line.split(" ") for line in task.vectors.read_text(encoding="utf-8").splitlines()]
     words = {word: number for number, (word, *_) in enumerate(lines, start=1)}
     vectors = torch.tensor([[float(number) for number in line] for _, *line in lines])
-    found = sorted({character for word in words for character in word})
-    characters = {character: number for number, character in enumerate(found, start=1)}
+    alphabet = sorted({character for word in words for character in word})
+    characters = {character: number for number, character in enumerate(alphabet, start=1)}
     corpus = outcome.read(task.train) + outcome.read(task.decode)
     tags = sorted({tag for _, gold in corpus for tag in gold})
     numbers = {tag: number for number, tag in enumerate(tags)}
@@ -119,11 +119,11 @@ def train_epoch(model: Tagger, optimizer: torch.optim.Optimizer, sentences: list
 def decode(model: Tagger, sentences: list[Ids], size: int, tags: list[str]) -> list[list[str]]:
     model.eval()
     order = sorted(sentences, key=lambda sentence: len(sentence[0]))
-    found: list[list[str]] = []
+    decoded: list[list[str]] = []
     for first in range(0, len(order), size):
         scores, mask = model(order[first : first + size])
-        found += [[tags[number] for number in sentence] for sentence in model.crf.decode(scores, mask)]
-    return found
+        decoded += [[tags[number] for number in sentence] for sentence in model.crf.decode(scores, mask)]
+    return decoded
 
 
 if __name__ == "__main__":
