@@ -1,6 +1,6 @@
 """Four papers' named-entity taggers, and the sweeps that reproduce their tables.
 
-`load(run).tag(text)` puts a trained one to work: see `ner_experiments.predict.tagger`.
+`load(run).tag(text)` tags text with a trained one: see `ner_experiments.predict.tagger`.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def readers(cfg: DictConfig) -> dict[str, DictConfig]:
 
 
 def init_config(cfg: DictConfig) -> DictConfig:
-    """Config of the run whose weights are the start: `cfg` with the parts that `init_from` replaces."""
+    """Config of the run that provides the initial weights: `cfg` with the parts that `init_from` replaces."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
     return OmegaConf.create(settings | settings["init_from"] | {"init_from": {}})
 
@@ -224,7 +224,7 @@ def read_unchanged_corpus(source: str, checksum: str) -> Corpus:
     corpus = read_corpus(OmegaConf.create(source))
     if corpus.checksum != checksum:
         raise ValueError(
-            f"{corpus.name} has changed since: its checksum is {corpus.checksum}, the run's was {checksum}"
+            f"{corpus.name} has changed since the run: its checksum is {corpus.checksum}, the run's was {checksum}"
         )
     return corpus
 

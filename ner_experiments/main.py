@@ -13,27 +13,27 @@ from ner_experiments.utils.text import did_you_mean
 
 USAGE = """usage: ner-experiments COMMAND ...
 
-  train [OVERRIDE ...]          one experiment, or with -m a sweep; `python run.py` is the same
-  watch [OVERRIDE ...]          how the runs of a sweep stand, live: done, running, failed, waiting
-  predict RUN [FILE]            tags text of your own by a run that is finished
-  export RUN                    its tagger as torch.export and ONNX, tried on 1,000 sentences, and a card
+  train [OVERRIDE ...]          train one experiment, or a sweep with -m; same as `python run.py`
+  watch [OVERRIDE ...]          show the live status of a sweep
+  predict RUN [FILE]            tag your own text with a finished run
+  export RUN                    export a run's tagger to torch.export and ONNX, verified, with a model card
 
-  table [NAME] [--json]         a published table beside the runs there are of it; without a name, all tables
-  table NAME --keep             copies its runs into results/, with a page of them
-  tables                        writes the pages of results/ anew
-  report [TABLE ...]            everything measured, as a folder of HTML pages
-  dashboard TABLE               the W&B workspace that compares a table's rows, saved there or as a file
+  table [NAME] [--json]         print a published table next to the finished runs; without NAME, list all tables
+  table NAME --archive          archive its runs in results/, with a page
+  tables                        regenerate the pages of results/
+  report [TABLE ...]            build an HTML report of all results
+  dashboard TABLE               create a W&B workspace that compares the rows of a table
 
-  errors RUN [RUN ...] [--json] what kinds of errors runs make, on which mentions, and which differ
-  cases RUN RUN [RUN ...]       the test sentences that some runs tag right and others wrong
-  attention RUN                 draws how much each token attends to each other in a run of Att
-  xor [--json]                  what BiLSTMs cannot learn: proved, measured, and trained against
-  xor --run FOLDER [--json]     how much of a trained run's tags past and future decide together
+  errors RUN [RUN ...] [--json] analyze the errors of runs and compare them
+  cases RUN RUN [RUN ...]       list test sentences that some runs tag correctly and others do not
+  attention RUN                 draw the attention maps of a run of Att
+  xor [--json]                  show the XOR limit of BiLSTMs: by proof, measurement and training
+  xor --run FOLDER [--json]     measure how often a trained run needs past and future jointly
 
-  data check NAME [--json]      what a corpus holds: counts, illegal tags, duplicates, checksums
+  data check NAME [--json]      check a corpus: counts, illegal tags, duplicates, checksums
   data check --format conll|conllu FILE ... [--json]
-  data get NAME                 downloads a corpus whose licence allows it
-  smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
+  data get NAME                 download a corpus with an open license
+  smoke [NAME ...]              train every table row for two steps on tiny generated files
 
 `ner-experiments COMMAND --help` says more; `ner-experiments --version` prints the version."""
 
@@ -41,7 +41,7 @@ COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glo
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns its exit status; ValueError and OSError are printed, as user errors."""
+    """Run one command and return its exit status; ValueError and OSError are printed, as user errors."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(USAGE)
@@ -63,7 +63,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_command(name: str, arguments: Sequence[str]) -> int:
-    """Parses the arguments of a command, runs it, and returns its exit status.
+    """Parse the arguments of a command, run it, and return its exit status.
 
     A command is a module with `add_arguments(parser)` and `run(arguments)`, or with `main(arguments)` if it parses
     them itself.

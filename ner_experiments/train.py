@@ -160,7 +160,7 @@ def score_test(
     sigterm: Sigterm,
 ) -> dict[str, Any]:
     """Score test by the weights of a finished run, which were selected on dev without it; return the whole result."""
-    log.info("%s: scoring test, which this run was made without", folder)
+    log.info("%s: scoring test, which was left out in training", folder)
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
     tagger = build(cfg, encoder)

@@ -28,7 +28,7 @@ def recalls(tagger: Tagger, encoder: Encoder, sentences: Sequence[Sentence]) -> 
     corpus has no mentions.
     """
     if encoder.task != "mentions":
-        raise ValueError("chunk tags are those of mentions, and the run's corpus has none")
+        raise ValueError("chunk tags require a corpus of mentions, and the run's has none")
     ablations = parts(tagger)
     gold, correct = Counter[str](), {part: Counter[str]() for part in ablations}
     letter = [label[0] for label in encoder.labels]

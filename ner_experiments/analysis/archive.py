@@ -100,7 +100,7 @@ def errors_in_predictions(
 def run_errors(run: Run) -> Errors:
     """Errors of a run on test; empty for a run archived without them.
 
-    Dimensions that need train are left out, with a warning, if train cannot be read as it was.
+    Dimensions that need train are left out, with a warning, if train cannot be read or has changed.
     """
     if isinstance(run, ArchivedRun):
         return Errors.from_record(run.content["errors"]) if "errors" in run.content else Errors()

@@ -85,8 +85,8 @@ def buckets(texts: Sequence[Marked], dimension: Dimension) -> dict[str, Bucket]:
 
 def groups(texts: Sequence[Marked], dimension: Dimension) -> list[str]:
     """Names of a dimension's groups that have a gold or predicted mention, in display order."""
-    found = {dimension.of(text.words, mention) for text in texts for mention in text.gold | text.predicted}
-    return dimension.ordered(found)
+    names = {dimension.of(text.words, mention) for text in texts for mention in text.gold | text.predicted}
+    return dimension.ordered(names)
 
 
 def group_counts(
@@ -163,15 +163,15 @@ def dimensions(train: Sequence[Sentence] | None, task: Task) -> dict[str, Dimens
     frequency: number of gold mentions of train with the same surface form, of any type.
     sentence length: in tokens.
     """
-    found = {TYPE: Dimension(lambda _, mention: mention[2])}
+    by_name = {TYPE: Dimension(lambda _, mention: mention[2])}
     if task == "mentions":
-        found[LENGTH] = Dimension(lambda _, mention: length_group(mention), LENGTHS)
+        by_name[LENGTH] = Dimension(lambda _, mention: length_group(mention), LENGTHS)
     if train is not None:
         known = TrainMentions(train, task)
-        found[SEEN] = Dimension(known.seen, (SAME, OTHER, NEW, UNKNOWN))
-        found[FREQUENCY] = Dimension(known.frequency, FREQUENCIES)
-    found[SENTENCE_LENGTH] = Dimension(sentence_length, SENTENCE_LENGTHS)
-    return found
+        by_name[SEEN] = Dimension(known.seen, (SAME, OTHER, NEW, UNKNOWN))
+        by_name[FREQUENCY] = Dimension(known.frequency, FREQUENCIES)
+    by_name[SENTENCE_LENGTH] = Dimension(sentence_length, SENTENCE_LENGTHS)
+    return by_name
 
 
 def sentence_length(words: Sequence[str], _: Span) -> str:

@@ -1,4 +1,4 @@
-"""Calibration of mention probabilities: are four in five mentions predicted with probability 0.8 correct?
+"""Calibration of mention probabilities: whether 80 % of the mentions predicted with probability 0.8 are correct.
 
 `calibration` bins given probabilities; `of_run` has a finished run's model tag its test set to obtain them.
 """
@@ -106,7 +106,7 @@ def gap(sums: Float[np.ndarray, "draws bins 3"]) -> Float[np.ndarray, " draws"]:
 def of_run(folder: Path) -> Calibration | None:
     """Calibration of a run's predicted mentions on test, or of its tags if single tokens are tagged.
 
-    None without predictions, or, with a warning, if the run or its corpus cannot be read as it was. Runs on a
+    None without predictions, or, with a warning, if the run or its corpus cannot be read or has changed. Runs on a
     GPU if there is one.
     """
     import torch  # slow to import, as is Lightning, and archived runs need neither
@@ -120,12 +120,12 @@ def of_run(folder: Path) -> Calibration | None:
         return None
     test = corpus.splits["test"]
     tagger.to("cuda" if torch.cuda.is_available() else "cpu")
-    found = list(predicted(tagger, encoder, test))
+    mentions = list(predicted(tagger, encoder, test))
     gold = [set(units(sentence.tags, encoder.task)) for sentence in test]
     return calibration(
-        np.array([probability for _, _, probability in found]),
-        np.array([mention in gold[number] for number, mention, _ in found], dtype=bool),
-        np.array([number for number, _, _ in found], dtype=np.int64),
+        np.array([probability for _, _, probability in mentions]),
+        np.array([mention in gold[number] for number, mention, _ in mentions], dtype=bool),
+        np.array([number for number, _, _ in mentions], dtype=np.int64),
         len(test),
     )
 

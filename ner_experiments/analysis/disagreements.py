@@ -141,16 +141,16 @@ def check_same_mentions(first: Mapping[int, Outcomes], second: Mapping[int, Outc
     """Raise ValueError unless all runs of two non-empty rows have the same gold mentions."""
     runs = [*first.values(), *second.values()]
     if not (first and second):
-        raise ValueError("two rows can be compared that have a run each, got one without")
+        raise ValueError("expected two rows with at least one run each, got a row without runs")
     sizes = {len(run.correct) for run in runs}
     if len(sizes) > 1:
         raise ValueError(
-            f"rows of one test set: expected the same gold mentions, got {sorted(sizes)} of them"
+            f"rows on one test set: expected equal numbers of gold mentions, got {sorted(sizes)}"
         )
     for name, grouped in runs[0].groups.items():
         others = [run.groups[name] for run in runs if name in run.groups]
         if any(it.names != grouped.names or (it.of != grouped.of).any() for it in others):
-            raise ValueError(f"rows of one test set: their gold mentions differ in {name}")
+            raise ValueError(f"rows on one test set: their gold mentions differ in {name}")
 
 
 def cases(first: Sequence[Sequence[Predicted]], second: Sequence[Sequence[Predicted]]) -> list[Case]:
@@ -217,7 +217,7 @@ def of_runs(folders: Sequence[Path]) -> tuple[list[Case], int]:
     runs = [open_run(folder) for folder in folders]
     for run in runs:
         if run.metrics["task"] != "mentions":
-            raise ValueError(f"{run.folder}: cases are of mentions, and this run was scored tag by tag")
+            raise ValueError(f"{run.folder}: `cases` needs a corpus of mentions; this run tags tokens")
     predicted = [run.predicted() for run in runs]
     for folder, sentences in zip(folders[1:], predicted[1:], strict=True):
         check_same_sentences(folders[0], predicted[0], folder, sentences)

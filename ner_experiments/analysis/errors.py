@@ -154,10 +154,10 @@ class Confusion:
 
 def confusion(sentences: Sequence[Predicted], task: Task = "mentions") -> Confusion:
     """Confusion of the gold and predicted types that occur, sorted by name."""
-    found = Counter(pair for sentence in sentences for pair in pairs(sentence, task))
-    types = sorted({kind for pair in found for kind in pair if kind})
+    counts = Counter(pair for sentence in sentences for pair in pairs(sentence, task))
+    types = sorted({kind for pair in counts for kind in pair if kind})
     names = [*types, ""]
-    return Confusion(tuple(types), tuple(tuple(found[gold, other] for other in names) for gold in names))
+    return Confusion(tuple(types), tuple(tuple(counts[gold, other] for other in names) for gold in names))
 
 
 def pairs(sentence: Predicted, task: Task) -> Iterator[tuple[str, str]]:

@@ -77,9 +77,9 @@ def check_same_test_set(
     wrong: Bool[np.ndarray, " sentences"] = (gold != gold[0]).any(axis=0)
     if wrong.any():
         sentence = int(wrong.argmax())
-        found = sorted(set(gold[:, sentence].tolist()))
+        totals = sorted(set(gold[:, sentence].tolist()))
         raise ValueError(
-            f"rows of one test set: expected one gold count, got {found} for sentence {sentence} (from 0)"
+            f"rows of one test set: expected one gold count, got {totals} for sentence {sentence} (from 0)"
         )
 
 

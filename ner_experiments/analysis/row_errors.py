@@ -107,24 +107,26 @@ class Comparison:
 def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
     """Group runs into rows by identity, in order of first appearance; of runs with one seed the first is used.
 
-    runs: the label of its row by the path of each run; of an empty label the name of the run's folder is used.
+    runs: the label of its row by the path of each run; an empty label stands for the name of the run's folder.
     Raises ValueError for a path that is no finished run scored on test.
     """
-    found: dict[str, dict[int, Run]] = {}
+    groups: dict[str, dict[int, Run]] = {}
     names: dict[str, str] = {}
     for path, label in runs.items():
         run = open_archived_run(path) if path.is_file() else open_run(path)
         if "test" not in run.metrics:
-            raise ValueError(f"{path}: its corpus has no test set, of which errors are")
+            raise ValueError(f"{path}: its corpus has no test set to analyze errors on")
         identity = run.metrics["identity"]
         names.setdefault(identity, label or run.label)
-        found.setdefault(identity, {}).setdefault(run.metrics["seed"], run)
-    return [RowErrors(names[identity], by_seed(runs.values())) for identity, runs in found.items()]
+        groups.setdefault(identity, {}).setdefault(run.metrics["seed"], run)
+    return [RowErrors(names[identity], by_seed(runs.values())) for identity, runs in groups.items()]
 
 
-def compared(found: Sequence[RowErrors]) -> list[Comparison]:
+def compared(row_errors: Sequence[RowErrors]) -> list[Comparison]:
     """Comparisons of every two rows on one test set, except rows with a run archived without its errors."""
-    both = [compare(one, other) for one, other in combinations(found, 2) if one.test_set == other.test_set]
+    both = [
+        compare(one, other) for one, other in combinations(row_errors, 2) if one.test_set == other.test_set
+    ]
     return [pair for pair in both if pair is not None]
 
 
@@ -173,12 +175,12 @@ def breakdown(runs: Sequence[Mapping[str, Mapping[str, Bucket]]]) -> dict[str, d
 
     Groups without a gold mention are left out: their F1 is 0 or undefined, depending on the run.
     """
-    found: dict[str, dict[str, MeanBucket]] = {}
+    means: dict[str, dict[str, MeanBucket]] = {}
     for dimension in keys(runs):
         of_runs = [run[dimension] for run in runs if dimension in run]
         groups = {name: [run[name] for run in of_runs if name in run] for name in keys(of_runs)}
-        found[dimension] = {name: mean_bucket(buckets) for name, buckets in groups.items() if buckets[0].gold}
-    return found
+        means[dimension] = {name: mean_bucket(buckets) for name, buckets in groups.items() if buckets[0].gold}
+    return means
 
 
 def mean_bucket(buckets: Sequence[Bucket]) -> MeanBucket:
@@ -221,15 +223,15 @@ class MeanConfusion:
 
 def confusion(runs: Iterable[Confusion | None]) -> MeanConfusion | None:
     """Mean confusion over the runs that have one; None if no run does."""
-    found = [run for run in runs if run is not None]
-    if not found:
+    present = [run for run in runs if run is not None]
+    if not present:
         return None
-    types = sorted({kind for run in found for kind in run.types})
+    types = sorted({kind for run in present for kind in run.types})
     total: Counter[tuple[str, str]] = Counter()
-    for run in found:
+    for run in present:
         total.update(run.pairs())
     names = [*types, ""]
-    means = tuple(tuple(total[gold, other] / len(found) for other in names) for gold in names)
+    means = tuple(tuple(total[gold, other] / len(present) for other in names) for gold in names)
     return MeanConfusion(tuple(types), means)
 
 
@@ -259,13 +261,13 @@ class MeanCalibration:
 
 def calibration(runs: Iterable[Calibration | None]) -> MeanCalibration | None:
     """Mean calibration over the runs that have one; None if no run does."""
-    found = [run for run in runs if run is not None]
-    if not found:
+    present = [run for run in runs if run is not None]
+    if not present:
         return None
-    edges = sorted({(bin_.start, bin_.end) for run in found for bin_ in run.bins})
-    bins = [[it for run in found for it in run.bins if it.start == start] for start, _ in edges]
+    edges = sorted({(bin_.start, bin_.end) for run in present for bin_ in run.bins})
+    bins = [[it for run in present for it in run.bins if it.start == start] for start, _ in edges]
     return MeanCalibration(
-        mean([(run.error, run.low, run.high) for run in found]), tuple(mean_bin(group) for group in bins)
+        mean([(run.error, run.low, run.high) for run in present]), tuple(mean_bin(group) for group in bins)
     )
 
 

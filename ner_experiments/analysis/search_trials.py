@@ -1,6 +1,6 @@
-"""A search for settings by dev score: its trials, as search.json stores them, and what may be said of them.
+"""A search for settings by dev score: its trials, as stored in search.json, and statistics of them.
 
-Nothing here knows a test score: a search neither computes nor reads one.
+There are no test scores here: a search neither computes nor reads one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Search:
         return [trial.score for trial in self.trials if trial.score is not None]
 
     def command(self, trial: Trial) -> list[str]:
-        """The command that trains the trial's settings, or scores test once if they are trained."""
+        """The command that trains the trial's settings; if they are trained, it only scores test."""
         seeds = ",".join(map(str, self.seeds))
         program = ["python", "run.py", *(["-m"] if len(self.seeds) > 1 else [])]
         return [*program, *self.fixed, *trial.overrides, f"seed={seeds}"]
@@ -99,7 +99,7 @@ def read(path: Path) -> Search:
         plain = {name: as_tuple(value) for name, value in content.items()}
         return Search(**{**plain, "trials": trials})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path} is not a search's file: {error!r}") from error
+        raise ValueError(f"{path} is not a valid search.json: {error!r}") from error
 
 
 def as_tuple(value: Any) -> Any:

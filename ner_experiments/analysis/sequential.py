@@ -1,4 +1,4 @@
-"""Group sequential tests: looks at the data that are declared beforehand, and the error that each may spend."""
+"""Group sequential tests: levels of the tests at looks that are declared before any data are seen."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from itertools import pairwise
 
 
 def levels(looks: Sequence[int], alpha: float) -> list[float]:
-    """The level of the tests at each look, so that false claims over all looks have probability alpha at most.
+    """Level of the tests at each look, so that the probability of a false claim over all looks is at most alpha.
 
-    looks: the numbers of seeds at which is tested, ascending. The error spent by look k of K is
+    looks: the numbers of seeds at which rows are tested, ascending. The error spent by look k of K is
     alpha ln(1 + (e - 1) n_k / n_K), Pocock's spending function of Lan & DeMets (1983), and a look's level is what it
     adds to that. By Bonferroni's inequality the levels hold for any test and any correlation of the looks; exact
-    boundaries would be wider by what looks have in common, but need the joint distribution of the test statistics.
-    ValueError if looks are not at least two seeds each, ascending.
+    boundaries would be less strict, but need the joint distribution of the test statistics.
+    ValueError unless the looks ascend from at least two seeds.
     """
     if not looks or looks[0] < 2 or any(b <= a for a, b in pairwise(looks)):
         raise ValueError(
-            f"looks must be ascending numbers of seeds, from 2, such as [3,5,8]; got {list(looks)}"
+            f"looks must be ascending numbers of seeds, at least 2 each, such as [3,5,8]; got {list(looks)}"
         )
     spent = [alpha * math.log(1 + (math.e - 1) * look / looks[-1]) for look in looks]
     return [after - before for before, after in pairwise([0.0, *spent])]

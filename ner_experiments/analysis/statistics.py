@@ -87,7 +87,7 @@ def against_published(
     mean ± t sqrt(s²/n + sd²/runs), with Welch's degrees of freedom. There is none for one seed.
     """
     if sd is not None and runs < 2:
-        raise ValueError(f"a published deviation ({sd}) is of at least 2 runs, got runs={runs}")
+        raise ValueError(f"a published deviation ({sd}) requires at least 2 runs, got runs={runs}")
     ours = summarize(scores)
     gap = ours.mean - published
     if ours.sd is None:
@@ -108,7 +108,7 @@ def seeds_needed(
     Computed from the noncentral t. The deviations are taken as known, so this is a rough guide.
     """
     if difference == 0:
-        raise ValueError("no number of seeds shows a difference of 0")
+        raise ValueError("no number of seeds can detect a difference of 0")
     seeds = range(2, sys.maxsize)
     return 2 + bisect_left(seeds, power, key=lambda n: power_of_welch(sd_a, sd_b, difference, n, alpha))
 

@@ -10,7 +10,7 @@ from ner_experiments.utils.files import write_json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    text = "Draw how much each token attends to each other one, by head, for sentences of test and dev with mentions."
+    text = "Draw the attention maps of each head, for sentences of test and dev with mentions."
     parser.description = text
     parser.add_argument(
         "run", type=Path, metavar="RUN", help="the folder of a finished run of model=attention"

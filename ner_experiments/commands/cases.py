@@ -13,7 +13,7 @@ from ner_experiments.tables.sweeps import named_runs
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    text = "List the test sentences that at least one run tags correctly and one does not, shortest first."
+    text = "List the test sentences that some runs tag correctly and others do not, shortest first."
     parser.description = text
     text = "the folder of a finished run, or a table or sweep for all its runs; at least two runs"
     parser.add_argument("runs", nargs="+", metavar="RUN", help=text)

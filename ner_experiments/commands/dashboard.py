@@ -26,31 +26,33 @@ def run(arguments: argparse.Namespace) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = (
-        "Makes the W&B workspace that compares the rows of a published table or of a sweep, of runs with logger=wandb: "
-        "what varies against F1, parameters and seconds against F1, curves, errors. Of the table xor: a run "
-        "with the picture in results/."
+        "Create the W&B workspace that compares the rows of a table or sweep run with logger=wandb: F1 by what varies, "
+        "F1 against parameters and seconds, learning curves, errors. For the table xor: log the picture in results/ "
+        "as a run."
     )
     parser.description = text
     parser.add_argument(
         "table", metavar="TABLE", help="a table of sweeps/ or a recorded sweep, by its name or its overrides"
     )
-    parser.add_argument("overrides", nargs="*", metavar="OVERRIDE", help="with which the runs were made")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="OVERRIDE", help="an override that the runs were started with"
+    )
     parser.add_argument("--project", default="ner_experiments", help="(ner_experiments)")
-    parser.add_argument("--entity", default="", help="a user or team (yourself)")
+    parser.add_argument("--entity", default="", help="a user or team (your own account)")
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="write it as JSON, whether W&B answers or not; of xor a folder for the run (outputs/xor)",
+        help="write the workspace to this JSON file instead of W&B; for xor: the run's folder (outputs/xor)",
     )
 
 
 def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) -> str:
     """Save the workspace and return a line that says where.
 
-    Raises ValueError without wandb-workspaces, and if W&B refuses the workspace.
+    Raises ValueError without wandb-workspaces, and if W&B rejects the workspace.
     """
-    # wandb and torch take seconds to import, for which `--help` does not wait
+    # slow to import: wandb, torch
     from ner_experiments.loggers.wandb import is_reachable
     from ner_experiments.utils.files import write_json
 
@@ -64,13 +66,13 @@ def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) 
             entity = arguments.entity or default_entity()
             board = workspace(table, rows, entity=entity, project=arguments.project)
             return f"saved: {board.save().url}"
-        except Exception as error:  # whatever W&B's server and client make of it
-            raise ValueError(f"W&B does not take the workspace: {error}") from error
+        except Exception as error:  # W&B's client has no common exception class
+            raise ValueError(f"W&B rejected the workspace: {error}") from error
     board = workspace(table, rows, entity=arguments.entity, project=arguments.project)
     path = arguments.output or experiments.output_dir(overrides) / f"{table.name}.workspace.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, board._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))
-    return f"{path}: the workspace as W&B is sent it; where there is a key and a network it is saved on W&B"
+    return f"{path}: workspace written to this file; with an API key and a network connection, it is saved to W&B"
 
 
 def default_entity() -> str:
@@ -80,14 +82,14 @@ def default_entity() -> str:
 
 
 def log_xor_picture(arguments: argparse.Namespace) -> str:
-    """Log the picture of `ner-experiments xor` as a W&B run of its own and return a line that says where."""
+    """Log the picture of `ner-experiments xor` as a W&B run of its own, and return a line that says where."""
     from ner_experiments.loggers.base import RunInfo, wandb
 
     if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:
         raise ValueError(f"xor: its dashboard takes no overrides and no --entity, got {refused[0]}")
     if not XOR_PICTURE.is_file():
         raise ValueError(
-            f"{XOR_PICTURE}: there is no such picture; `ner-experiments xor --output results/xor` draws it"
+            f"{XOR_PICTURE}: no such file; create it with `ner-experiments xor --output results/xor`"
         )
     folder = arguments.output or Path("outputs/xor")
     folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +97,7 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
         RunInfo(folder, "xor", "picture", tags=["xor"]), project=arguments.project, sentences=0
     ) as logger:
         logger.picture("xor", picture)
-    return f"a run with {XOR_PICTURE}; where W&B cannot be reached it is kept in {folder}/wandb"
+    return f"a run with {XOR_PICTURE}; if W&B cannot be reached, it is stored in {folder}/wandb"
 
 
 def picture() -> Figure:

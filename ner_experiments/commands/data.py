@@ -95,10 +95,10 @@ def _source(arguments: argparse.Namespace, open_source: Callable[[str], Source])
     options = {name for name in ("tag", "scheme", "empty_tag") if getattr(arguments, name) is not None}
     if arguments.format is None:
         if len(arguments.names) > 1 or options:
-            arguments.usage_error("check takes one NAME; for files, and for options about them, add --format")
+            arguments.usage_error("check takes one NAME; to check files, and for their options, add --format")
         return open_source(arguments.names[0])
     if arguments.format == "conllu" and options - {"tag"}:
-        arguments.usage_error("--scheme and --empty-tag are for --format conll")
+        arguments.usage_error("--scheme and --empty-tag require --format conll")
     files = _keys(arguments.names)
     tag: Any = arguments.tag or _DEFAULT_TAG[arguments.format]
     if arguments.format == "conllu":
@@ -106,7 +106,7 @@ def _source(arguments: argparse.Namespace, open_source: Callable[[str], Source])
     try:
         columns = {"word": 0, "tag": int(tag)}
     except ValueError:
-        arguments.usage_error(f"--tag: expected the number of a column, got {tag!r}")
+        arguments.usage_error(f"--tag: expected a column index, got {tag!r}")
     scheme: Any = arguments.scheme or "auto"
     return ColumnFiles(
         name="conll", folder="", files=files, columns=columns, scheme=scheme, empty_tag=arguments.empty_tag
@@ -123,7 +123,9 @@ def _get(source: Source) -> None:
     if not isinstance(source, Files):
         raise ValueError(f"{source.name}: generated, nothing to download")
     if not source.url:
-        raise ValueError(f"{source.name}: not of open licence ({source.licence}); it is {source.source}")
+        raise ValueError(
+            f"{source.name}: no open license ({source.licence}), so it cannot be downloaded; source: {source.source}"
+        )
     files = {split: file for split, file in source.files.items() if file is not None}
     download(
         {file: f"{source.url}/{file}" for file in files.values()},
@@ -193,11 +195,11 @@ def print_report(report: Report, console: Console) -> None:
         console.print(_table(report, splits[start : start + _MAX_COLUMNS]))
     for (one, other), count in zip(combinations(splits, 2), report["duplicates"].values(), strict=True):
         if count:
-            console.print(f"{count:,} sentences of {other} have the words of one in {one}")
+            console.print(f"{count:,} sentences of {other} also occur in {one}")
     if report["unofficial"]:
-        console.print(f"not the published files, by their SHA-256: {', '.join(report['unofficial'])}")
+        console.print(f"SHA-256 differs from the published files: {', '.join(report['unofficial'])}")
     elif report["official"]:
-        console.print("the published files, by their SHA-256")
+        console.print("SHA-256 equals the published files")
     console.print(f"checksum {report['checksum']}")
 
 

@@ -1,4 +1,4 @@
-"""`ner-experiments report`: everything measured, as a folder of pages that opens from disk."""
+"""`ner-experiments report`: an HTML report of all results, as a folder of pages that opens from disk."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def write(arguments: argparse.Namespace) -> Path:
     else:
         recorded = [*sweeps.recorded(outputs)] if outputs else []
         tables = [*recorded, *map(spec.load, spec.names())]
-    found = entries.entries(arguments.results, outputs, tables, overrides)
-    own = [entry for entry in found if entry.page.table.is_sweep]
-    published = [entry for entry in found if entry not in own]
+    with_runs = entries.entries(arguments.results, outputs, tables, overrides)
+    own = [entry for entry in with_runs if entry.page.table.is_sweep]
+    published = [entry for entry in with_runs if entry not in own]
     everything = outputs if len(tables) >= len(spec.names()) else None
-    own += entries.own_entries(everything, found) if everything else []
+    own += entries.own_entries(everything, with_runs) if everything else []
     searches = search_page.find(everything) if everything else []
     return write_report(published, arguments.results, arguments.output, commit(), own, searches)[0]

@@ -1,7 +1,7 @@
 """`ner-experiments smoke`: train every row of every published table for two steps, score it and print its table.
 
 Rows run with their own settings and readers, but on tiny stand-ins for corpora, word vectors, name lists and BERT: the
-text of the toy corpora in each corpus' format, and random numbers. So no score means anything. The trainings of the
+text of the toy corpora in each corpus' format, and random numbers. The scores are meaningless. The trainings of the
 XOR table are run in full, with one seed.
 """
 
@@ -51,7 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
         tables = [spec.load(name) for name in arguments.names or spec.names()]
         failed = sum(try_table(table, output.absolute()) for table in tables)
     verdict = f"{failed} rows failed" if failed else "all rows train, decode and are aggregated"
-    print(f"{verdict}; {time.perf_counter() - started:.0f} s. On tiny files made for it: no score counts.")
+    print(
+        f"{verdict}; {time.perf_counter() - started:.0f} s. On tiny generated files: the scores are meaningless."
+    )
     return 1 if failed else 0
 
 
@@ -63,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.description = text
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these tables")
-    parser.add_argument("--output", type=Path, metavar="DIR", help="keeps the files and runs there")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="keep the files and runs in this folder")
 
 
 def try_table(table: Table, output: Path) -> int:
@@ -121,7 +123,7 @@ def try_row(table: Table, experiment: Experiment) -> bool:
 
     try:
         train(experiment.cfg)
-    except Exception as error:  # of any kind: the other rows are tried all the same
+    except Exception as error:  # any error: the other rows are still tried
         print(f"{table.name}, {experiment.row.label}: {type(error).__name__}: {error}", file=sys.stderr)
         return False
     return True
@@ -228,8 +230,8 @@ def write_gazetteer(data_dir: Path) -> None:
     for sentence in toy.sentences("en", "train", SIZES["train"]):
         for start, end, kind in spans(sentence.tags):
             names[kind].append(" ".join(sentence.words[start:end]))
-    for kind, found in names.items():
-        (folder / f"{kind}.txt").write_text("".join(f"{name}\n" for name in found), encoding="utf-8")
+    for kind, entries in names.items():
+        (folder / f"{kind}.txt").write_text("".join(f"{name}\n" for name in entries), encoding="utf-8")
 
 
 def write_bert(folder: Path) -> None:

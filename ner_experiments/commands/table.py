@@ -1,4 +1,4 @@
-"""`ner-experiments table`: a published table or a sweep beside its finished runs, or the list of all tables."""
+"""`ner-experiments table`: a published table or a sweep next to its finished runs, or the list of all tables."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ FORMATS = ("latex", "csv", "json")
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     if not arguments.items:
-        if arguments.keep or arguments.over or arguments.format or arguments.output:
-            raise ValueError("--keep, --output and formats are of one table, named first: table NAME ...")
+        if arguments.archive or arguments.over or arguments.format or arguments.output:
+            raise ValueError("--archive, --over, --output and formats require a table: table NAME ...")
         print_list(Path("results"))
-    elif arguments.keep is not None:
-        print(f"kept in {keep(arguments)}")
+    elif arguments.archive is not None:
+        print(f"archived in {archive(arguments)}")
     else:
         print(rendered(arguments), end="")
     return 0
@@ -35,8 +35,8 @@ def run(arguments: argparse.Namespace) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = (
-        "A published table beside the finished runs that belong to its rows, or a sweep with the differences between "
-        "its rows. Without a name, lists all tables and recorded sweeps."
+        "Print a published table next to the finished runs of its rows, or a sweep with the differences between its "
+        "rows. Without a name, list all tables and recorded sweeps."
     )
     parser.description = text
     text = (
@@ -49,13 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output = parser.add_mutually_exclusive_group()
     for name in FORMATS:
         output.add_argument(f"--{name}", dest="format", action="store_const", const=name)
-    text = "copy its runs into a folder of DIR (results), and write the page there"
-    output.add_argument("--keep", type=Path, metavar="DIR", nargs="?", const=Path("results"), help=text)
-    parser.add_argument("--output", metavar="DIR", help="where the runs lie (outputs)")
+    text = "archive its runs in a folder of DIR (results), with a page"
+    results = Path("results")
+    output.add_argument("--archive", "--keep", type=Path, metavar="DIR", nargs="?", const=results, help=text)
+    parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
 
 
 def print_list(results: Path) -> None:
-    """All tables and recorded sweeps, a line each; of tables with archived runs how much is measured."""
+    """Print all tables and recorded sweeps, one per line; for tables with archived runs also how much is measured."""
     archived = summaries(results)
     for table in [*map(spec.load, spec.names()), *sweeps.recorded(experiments.output_dir([]))]:
         measured = max(
@@ -77,7 +78,7 @@ def state_of(summary: Mapping[str, Any]) -> str:
 
 
 def rendered(arguments: argparse.Namespace) -> str:
-    """The table in the requested format; as Markdown with the places of its runs."""
+    """The table in the requested format; Markdown ends with the folders of its runs."""
     from ner_experiments.tables import render  # slow to import: SciPy
 
     table, overrides = requested(arguments)
@@ -101,28 +102,28 @@ def collected(table: Table, overrides: list[str], results: Path) -> Page:
 
     output = experiments.output_dir(overrides)
     own = [item for item in overrides if experiments.root(item) != "output_dir"]
-    found = entries(results, output if output.is_dir() else None, [table], own)
+    candidates = entries(results, output if output.is_dir() else None, [table], own)
     asked = sorted(experiments.deviations(table, own)) if not table.command else []
-    exact = [it.page for it in found if sorted(it.page.deviations) == asked]
+    exact = [it.page for it in candidates if sorted(it.page.deviations) == asked]
     if exact and (exact[0].runs or exact[0].trials or own):
         return exact[0]
-    others = sorted((it for it in found if is_measured(it)), key=lambda it: len(it.page.deviations))
+    others = sorted((it for it in candidates if is_measured(it)), key=lambda it: len(it.page.deviations))
     if others and not own:
         return others[0].page
     return exact[0] if exact else collect(table, overrides)
 
 
 def places(page: Page) -> str:
-    """How many runs lie where."""
+    """The number of runs in each folder."""
     folders = Counter(str(run.folder.parents[1]) for run in page.runs)
     return "Runs: " + ", ".join(f"{number} in {folder}" for folder, number in folders.items()) + "."
 
 
-def keep(arguments: argparse.Namespace) -> Path:
+def archive(arguments: argparse.Namespace) -> Path:
     from ner_experiments.tables import results_folder  # slow to import: SciPy
     from ner_experiments.tables.scores import collect
 
-    return results_folder.add(collect(*requested(arguments)), arguments.keep)
+    return results_folder.add(collect(*requested(arguments)), arguments.archive)
 
 
 def requested(arguments: argparse.Namespace) -> tuple[Table, list[str]]:

@@ -1,4 +1,4 @@
-"""`ner-experiments tables`: the pages of results/, written anew from the archived runs."""
+"""`ner-experiments tables`: the pages of results/, regenerated from the archived runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    parser.description = "Writes the pages of results/ anew, from the runs it keeps."
+    parser.description = "Regenerate the pages of results/ from the archived runs."
     parser.add_argument("folder", nargs="?", type=Path, default=Path("results"), metavar="DIR")
 
 

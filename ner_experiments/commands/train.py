@@ -1,4 +1,4 @@
-"""`ner-experiments train`, which `python run.py` is short for: one experiment, or with -m a sweep of them."""
+"""`ner-experiments train`, or `python run.py` for short: one experiment, or a sweep of them with -m."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ner_experiments.launch import search, sweeper
 
 
 def main(arguments: list[str]) -> int:
-    """Checks the command line, then hands over to Hydra, which calls `run_job` or starts the sweeper."""
+    """Check the command line, then hand over to Hydra, which calls `run_job` or starts the sweeper."""
     if "--version" in arguments:  # Hydra would print its own
         print(f"ner_experiments {__version__}")
         return 0
@@ -45,7 +45,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run_job(cfg: DictConfig) -> dict[str, Any]:
-    """Runs one experiment in this process. User errors are reported in one line, all others with a traceback."""
+    """Run one experiment in this process. User errors are reported in one line, all others with a traceback."""
     # torch and Lightning take seconds to import, and a refused command line needs neither
     from ner_experiments.launch.summary import show_run
     from ner_experiments.launch.worker import RefusedError, reason
@@ -56,8 +56,8 @@ def run_job(cfg: DictConfig) -> dict[str, Any]:
         if num_processes(cfg) > 1 and not single:
             devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
             raise ValueError(
-                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs are of several "
-                "processes takes hydra/launcher=local or slurm"
+                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs have several "
+                "processes requires hydra/launcher=local or slurm"
             )
         result = train(cfg, wait=single)
     except (ValueError, OSError) as error:

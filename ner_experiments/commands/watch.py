@@ -24,16 +24,16 @@ from ner_experiments.tables import experiments
 from ner_experiments.utils.terminal import make_console, new_table
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
-STYLES = {"running": "cyan", "done": "green", "cut off": "yellow", "failed": "red", "waiting": "dim"}
-DISPLAY_PRIORITY = ("running", "failed", "cut off", "done", "waiting")
+STYLES = {"running": "cyan", "done": "green", "interrupted": "yellow", "failed": "red", "waiting": "dim"}
+DISPLAY_PRIORITY = ("running", "failed", "interrupted", "done", "waiting")
 """States shown first on a terminal with fewer lines than runs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
-        "Status of the runs of a sweep: done, running, failed, cut off or waiting. Takes the arguments of "
-        "`run.py -m` (table=NAME seeds=[1,2], or model=residual layers=2,3) or the name of a sweep; without, shows all "
-        "runs that have a folder. Exit status 0: all are done; 1: some failed or were cut off; 2: wrong "
+        "Show the status of the runs of a sweep: done, running, failed, interrupted or waiting. Takes the arguments of "
+        "`run.py -m` (table=NAME seeds=[1,2], or model=residual layers=2,3) or the name of a sweep; without arguments, "
+        "shows all runs that have a folder. Exit status 0: all are done; 1: some failed or were interrupted; 2: wrong "
         "arguments; 3: some are running or waiting."
     )
     parser.description = text
@@ -77,7 +77,7 @@ def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
     if all(item.startswith("output_dir=") for item in overrides):
         output = experiments.output_dir(overrides)
         if not output.is_dir():
-            raise ValueError(f"{output}: there is no such folder")
+            raise ValueError(f"{output}: no such folder")
         return lambda: all_statuses(output)
     output, planned = sweep(overrides)
     queue = Queue(output / "slurm")
@@ -134,7 +134,7 @@ def fitting_table(runs: Sequence[Status], console: Console) -> Table:
 
 def exit_status(runs: Sequence[Status]) -> int:
     states = {run.state for run in runs}
-    if states & {"failed", "cut off"}:
+    if states & {"failed", "interrupted"}:
         return SOME_FAILED
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
 
@@ -147,7 +147,7 @@ def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table
     headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "seen")
     table = new_table("", *headings, title=title, caption=caption)
     table.columns[0].ratio, table.columns[2].justify = 3, "left"
-    table.add_column("where, why", overflow="fold", ratio=4)
+    table.add_column("host, reason", overflow="fold", ratio=4)
     for run in runs:
         style = STYLES[run.state]
         cells = [str(run.seed), f"[{style}]{run.state}[/]", epoch(run)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
-    text = "The XOR limit of taggers whose past and future only add up (Li, Fu & Ma 2020, 3.3 and 3.4)."
+    text = "Show the XOR limit of taggers that only add up past and future (Li, Fu & Ma 2020, 3.3 and 3.4)."
     parser.description = text
     parser.add_argument("--models", nargs="+", metavar="NAME", help="architectures of conf/model (all)")
     parser.add_argument(
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command. The exit status is 1 if training did what is proved impossible.
+    """Run the command and return the exit status: 1 if training did what is proved impossible.
 
     Raises ValueError or OSError for errors of the user.
     """

@@ -73,7 +73,7 @@ def parse(overrides: Sequence[str]) -> list[Override]:
 
 
 def compose_quickly(overrides: Sequence[Override]) -> DictConfig:
-    """Hydra's composition within `hydra_context`, unchecked. The overrides are no sweep, and none is for Hydra."""
+    """Hydra's composition within `hydra_context`, unchecked, of overrides that are neither a sweep nor Hydra's own."""
     values = [item for item in overrides if not is_choice(item)]
     cfg = copy.deepcopy(chosen(tuple(item.input_line for item in overrides if is_choice(item))))
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
@@ -81,7 +81,7 @@ def compose_quickly(overrides: Sequence[Override]) -> DictConfig:
 
 
 def is_choice(item: Override) -> bool:
-    """Whether an override chooses files, as Hydra tells it: `model=residual`, but not `model={hidden_size: 50}`."""
+    """Whether an override chooses files, by Hydra's rule: `model=residual`, but not `model={hidden_size: 50}`."""
     return conf_files().group_exists(item.key_or_group) and not isinstance(item.value(), dict)
 
 

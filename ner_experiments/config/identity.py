@@ -30,7 +30,7 @@ def identity(cfg: DictConfig, checksum: str) -> str:
 
 
 def experiment(cfg: DictConfig) -> str:
-    """A name like `identity` that is known before any file is read, and does not depend on the content of files."""
+    """A name like `identity`, but without the content of files, so that it is known before any file is read."""
     return f"experiment-{identity(cfg, checksum='')[:12]}"
 
 

@@ -1,4 +1,4 @@
-"""Checks overrides against conf/, where Hydra itself is lenient.
+"""Checks of overrides against conf/, where Hydra itself is lenient.
 
 Hydra lets `+trainer.max_epoch=3` add a key that nobody reads, and `layers=three` put a word where a number
 belongs. Here each override is compared with the defaults of the chosen options (`model=...`, `data=...`): its key
@@ -66,7 +66,7 @@ def check_job(overrides: Sequence[Override]) -> None:
         if item not in choices:
             check_value(item, defaults)
         if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in str(OmegaConf.to_container(defaults)):
-            raise ValueError(f"{item.input_line}: no part of this experiment has layers to choose")
+            raise ValueError(f"{item.input_line}: no part of this experiment has a number of layers to set")
 
 
 def is_for_hydra(item: Override) -> bool:

@@ -106,7 +106,7 @@ def is_number(text: str) -> bool:
 
 
 def is_place(value: str) -> bool:
-    """Whether a value is the place of a file. The name of a model on a hub is none: it is the same anywhere."""
+    """Whether a value is the path of a file. The name of a model on a hub is not: it is the same everywhere."""
     return "${" in value or Path(value).is_absolute()
 
 

@@ -1,4 +1,4 @@
-"""Reads YAML files of strangers: config.yaml of a run's folder, and tables.
+"""Safe reading of YAML files from strangers: config.yaml of a run's folder, and tables.
 
 A run's folder may come from anyone, and its config is instantiated when the run is loaded. So its `_target_`s may
 only name what the suite's own conf/ names, or modules and optimizers of PyTorch and of `ner_experiments.models`.
@@ -55,11 +55,11 @@ def _broken(event: yaml.Event, depth: int) -> str:
     if depth > MAX_DEPTH:
         return f"more than {MAX_DEPTH} levels"
     if isinstance(event, yaml.AliasEvent):
-        return f"aliases are not read, got {truncated_repr(f'*{event.anchor}')}"
+        return f"aliases are not allowed, got {truncated_repr(f'*{event.anchor}')}"
     if getattr(event, "tag", None):
-        return f"tags are not read, got {truncated_repr(event.tag)}"
+        return f"tags are not allowed, got {truncated_repr(event.tag)}"
     if isinstance(event, yaml.ScalarEvent) and not depth:
-        return f"expected names, and what each stands for, got {truncated_repr(event.value)}"
+        return f"expected a mapping, got {truncated_repr(event.value)}"
     return ""
 
 
@@ -105,7 +105,9 @@ def read_config(path: Path) -> DictConfig:
     settings = OmegaConf.to_container(cfg, resolve=False)
     for place, value in leaves(settings):
         if isinstance(value, str) and "${" in value:
-            raise ValueError(f"{path}: {place}: a run's settings are values, not references, got {value!r}")
+            raise ValueError(
+                f"{path}: {place}: a run's settings are values, not interpolations, got {value!r}"
+            )
     refuse_foreign(settings, path)
     return cfg
 
@@ -142,13 +144,13 @@ def is_module_or_optimizer(name: str) -> bool:
     from torch import nn  # takes a second, and `--help` and tables read YAML as well
     from torch.optim import Optimizer
 
-    found = getattr(import_module(place), kind, None)
+    target = getattr(import_module(place), kind, None)
     of_the_kind = (
-        isinstance(found, FunctionType)
+        isinstance(target, FunctionType)
         if place == INITIALIZERS
-        else isinstance(found, type) and issubclass(found, nn.Module | Optimizer)
+        else isinstance(target, type) and issubclass(target, nn.Module | Optimizer)
     )
-    return of_the_kind and found.__module__.startswith(place)
+    return of_the_kind and target.__module__.startswith(place)
 
 
 def targets(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:

@@ -75,7 +75,7 @@ def read_config(folder: Path) -> Config:
         raise ValueError(f"{file}: model_type must be {' or '.join(CLASSES)}, got {kind!r}")
     for name in SIZES:
         if type(size := config.get(name)) is not int or size < 1:
-            raise ValueError(f"{file}: {name} must be a whole number from 1, got {size!r}")
+            raise ValueError(f"{file}: {name} must be an integer of at least 1, got {size!r}")
     return config
 
 
@@ -99,7 +99,7 @@ def read_tokenizer(folder: Path) -> str:
     vectors = read_config(folder)["vocab_size"]
     if len(vocabulary) > vectors:
         raise ValueError(
-            f"{file}: {len(vocabulary):,} pieces, but by its config the model has vectors for {vectors:,}"
+            f"{file}: {len(vocabulary):,} pieces, but the model's config has vectors for {vectors:,}"
         )
     if _is_lower_case(vocabulary) and isinstance(tokenizer.normalizer, BertNormalizer):
         tokenizer.normalizer.lowercase = True
@@ -122,7 +122,7 @@ def read_model(folder: Path) -> nn.Module:
     config, file = read_config(folder), _first(folder, WEIGHTS)
     settings, make_model = _config_and_class(config)
     try:
-        with _quiet(_transformers()):
+        with _suppress_output(_transformers()):
             model, report = make_model.from_pretrained(
                 folder,
                 config=settings,
@@ -134,7 +134,7 @@ def read_model(folder: Path) -> nn.Module:
             )
     except (UnpicklingError, SafetensorError, EOFError, RuntimeError) as error:
         # PyTorch's own message suggests executing the file's content.
-        raise ValueError(f"{file}: damaged, or more than weights ({type(error).__name__})") from error
+        raise ValueError(f"{file}: damaged, or holds more than weights ({type(error).__name__})") from error
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
         raise ValueError(f"{file}: {len(names)} of the model's weights are missing: {names[0]} ...")
@@ -185,7 +185,7 @@ def _from_hub(name: str) -> Path:
             folder = Path(snapshot_download(name, allow_patterns=[*other_files, WEIGHTS[1]]))
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"{name}: no such folder, and not to be had under that name on the Hugging Face hub; {advice}"
+            f"{name}: neither a local folder nor a model that could be fetched from the Hugging Face Hub; {advice}"
         ) from error
     return folder
 
@@ -234,8 +234,8 @@ def _is_lower_case(vocabulary: Iterable[str]) -> bool:
 
 
 @contextmanager
-def _quiet(transformers: ModuleType) -> Iterator[None]:
-    """Suppress its progress bar and its report on the unused weights of heads."""
+def _suppress_output(transformers: ModuleType) -> Iterator[None]:
+    """Suppress transformers' progress bar and its report on the unused weights of heads."""
     logging = transformers.utils.logging
     level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()

@@ -118,7 +118,9 @@ def _fill_empty_tags(
     if "" not in tags:
         return tags
     if empty_tag is None:
-        raise malformed(path, block[tags.index("")], "empty tag (set empty_tag to what it means)")
+        raise malformed(
+            path, block[tags.index("")], "empty tag (set empty_tag to the tag that it stands for)"
+        )
     return [tag or empty_tag for tag in tags]
 
 
@@ -156,7 +158,7 @@ def read_lines(path: PathOrFile) -> Iterator[Line]:
 
 
 def read_text(path: PathOrFile) -> Iterator[Line]:
-    """Lines with their line ends kept and a byte order mark at the file's start removed.
+    """Lines with their line ends, without a byte order mark at the file's start.
 
     Raises ValueError for bytes that are not UTF-8, and for a NUL.
     """
@@ -207,7 +209,7 @@ def check_tags(tags: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> 
     """
     for tag in dict.fromkeys(tags):
         if not tag.isprintable() or tag != tag.strip(" "):
-            rule = f"tag {truncated_repr(tag)} has a character that cannot be seen"
+            rule = f"tag {truncated_repr(tag)} contains an invisible character"
             raise malformed(path, lines[tags.index(tag)], rule)
 
 

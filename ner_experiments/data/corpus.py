@@ -44,7 +44,7 @@ class Source(Protocol):
 
     @property
     def max_sentences(self) -> int | None:
-        """Number of sentences of each split that `load` keeps, from the first; None for all."""
+        """Number of sentences of each split that `load` returns, from the first; None for all."""
         ...
 
     @property
@@ -129,7 +129,7 @@ def load(source: Source) -> Corpus:
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
     scheme = scheme_of(source, splits) if source.task == "mentions" else None
     if scheme and source.scheme == "auto":
-        notes.append(f"tags read as {scheme}, told from their letters")
+        notes.append(f"tags read as {scheme}, detected from their letters")
     corpus = splits
     if "dev" not in splits:
         corpus, note = _hold_out(source, splits)
@@ -143,7 +143,7 @@ def load(source: Source) -> Corpus:
             split: [replace(sentence, tags=convert(sentence.tags, "bioes")) for sentence in sentences]
             for split, sentences in corpus.items()
         }
-        _check_mentions_kept(source.name, splits, corpus)
+        _check_mentions_unchanged(source.name, splits, corpus)
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")
@@ -193,13 +193,13 @@ def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     """Split the end of train off as dev, in one piece, so that few of its documents remain in train."""
     train = splits["train"]
     if not source.held_out:
-        rule = "name its file, or hold out the end of train, a tenth by held_out: 0.1"
+        rule = "name its file, or hold out the end of train, such as a tenth with held_out: 0.1"
         raise ValueError(f"{source.name}: there is no development set; {rule}")
     count = round(len(train) * source.held_out)
     if not 0 < count < len(train):
         raise ValueError(
             f"{source.name}: there is no development set, and held_out={source.held_out} of train's "
-            f"{len(train):,} sentences makes none"
+            f"{len(train):,} sentences leaves it empty"
         )
     others = {split: sentences for split, sentences in splits.items() if split != "train"}
     note = (
@@ -208,7 +208,7 @@ def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     return {"train": train[:-count], "dev": train[-count:], **others}, note
 
 
-def _check_mentions_kept(name: str, splits: Splits, corpus: Splits) -> None:
+def _check_mentions_unchanged(name: str, splits: Splits, corpus: Splits) -> None:
     """Raise ValueError if a split has other numbers of mentions by type after conversion than in its files."""
     after = {split: _count_first_tokens(sentences) for split, sentences in corpus.items()}
     for split, sentences in splits.items():

@@ -1,6 +1,6 @@
 """Downloads from a corpus' owners, verified by size and SHA-256 before they appear under their names.
 
-Not by `pooch`: it overwrites an existing file of another checksum, has no limit on what a server may send, and
+`pooch` is not used: it overwrites an existing file of another checksum, has no limit on what a server may send, and
 knows no expected size, so most of this file would remain.
 """
 
@@ -77,7 +77,7 @@ def _fetch(url: str, target: Path, checksum: str, size: int, timeout: float) -> 
         error.close()
         raise ValueError(f"{url}: the server answered {error.code} {error.reason}") from None
     except (OSError, http.client.HTTPException) as error:
-        raise ValueError(f"{url}: not fetched: {error}") from error
+        raise ValueError(f"{url}: download failed: {error}") from error
 
 
 def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, size: int) -> None:
@@ -93,7 +93,7 @@ def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, size: in
         if sys.stderr.isatty():
             _say(f"\r{url}: {done:,} bytes", end="")
     if done != size:  # read(size) returns short data without an error
-        raise ValueError(f"{url}: broke off after {done:,} of {size:,} bytes")
+        raise ValueError(f"{url}: connection closed after {done:,} of {size:,} bytes")
     _say(f"\r{url}: {done:,} bytes" if sys.stderr.isatty() else f"{url}: {done:,} bytes")
 
 

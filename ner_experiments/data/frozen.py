@@ -184,7 +184,7 @@ def _load(file: Path, shape: tuple[int, int]) -> np.ndarray | None:
                 return table
     except (OSError, EOFError, ValueError) as error:
         _log.debug("%s: %s", file, error)
-    _log.warning("%s: damaged cache of BERT's vectors, made again", file)
+    _log.warning("%s: damaged cache of BERT's vectors, computed again", file)
     return None
 
 

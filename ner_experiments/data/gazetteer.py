@@ -76,7 +76,7 @@ class Gazetteer(Input):
         if not paths:
             raise ValueError(
                 f"gazetteer: no list in {folder.absolute()}; put a file there for each type of name, such as "
-                "PER.txt, with one name a line, or set direct.gazetteer.input.folder"
+                "PER.txt, with one name per line, or set direct.gazetteer.input.folder"
             )
         return paths
 
@@ -88,7 +88,7 @@ class Gazetteer(Input):
                 empty = False
                 yield name
         if empty:
-            raise ValueError(f"{path}: expected one name a line, found none")
+            raise ValueError(f"{path}: expected one name per line, got none")
 
     def _normalize(self, token: str) -> str:
         return token.lower() if self.lowercase else token

@@ -1,7 +1,7 @@
 """Inputs of a model: word ids, characters, capitalization. One class per kind of input.
 
 An input learns its vocabulary from the training text (`fit`), encodes any text as tables of numbers
-(`encode`), tells its module the sizes that depend on the vocabulary (`sizes`), and is saved to and restored
+(`encode`), passes its module the sizes that depend on the vocabulary (`sizes`), and is saved to and restored
 from JSON without the corpus (`state`, `restore`).
 """
 
@@ -27,7 +27,7 @@ class Input(Protocol):
     """Interface of an input. The defaults suit one without a vocabulary."""
 
     def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
-        """Learn from `train`. `others` only determine which pre-trained vectors are kept as well."""
+        """Learn from `train`. `others` only determine which pre-trained vectors are loaded as well."""
 
     def encode(self, text: IndexedText) -> EncodedText:
         """The text as tables of numbers."""
@@ -95,7 +95,7 @@ class PretrainedWords(Input):
     """Ids of the words that have a pre-trained vector or occur in the training text. 0 is the unknown word.
 
     A word is looked up as it is, then lower-cased, then with its digits as 0. Only vectors that a word of the
-    corpus resolves to are kept. Words that resolve to the same vector share one id, new words included. A
+    corpus resolves to are loaded. Words that resolve to the same vector share one id, new words included. A
     training word without a vector gets an id of its own and a random vector.
     """
 

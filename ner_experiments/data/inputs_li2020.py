@@ -51,7 +51,7 @@ class WordsWithCase(Input):
     A word without a vector has no case either: the vector of the unknown word stands for both. Words are
     looked up as they are. With `back_off`, those not found are looked up lower-cased; lower-cased files such
     as GloVe 6B need it, since every capitalized word would be unknown otherwise. A word found by its
-    lower-cased form keeps its own case. Only words of the corpus are kept.
+    lower-cased form keeps its own case. Only vectors of the corpus' words are loaded.
     """
 
     path: str

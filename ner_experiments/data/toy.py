@@ -3,12 +3,12 @@
 A symbol of a grammar stands for one of its alternatives, which are separated by `|` or line ends; `{symbol}`
 in an alternative is expanded in turn. A symbol in capitals makes a mention: `{LOC}` a LOC expanded from the
 symbol LOC, `{LOC=any}` a LOC expanded from `any`, whose names all four types share, so that only the context
-tells the type. A repeated alternative is more frequent. Symbols with held-out words take some of those in dev
-and test. All names are invented.
+determines the type. A repeated alternative is more frequent. Symbols with held-out words take some of those in dev
+and test. All names are fictitious.
 
-Families of patterns. near: the cue is beside the name, or the name's own form tells. shared: a shared name
+Families of patterns. near: the cue is beside the name, or the name's own form is the cue. shared: a shared name
 with the cue nearby. far: a shared name with the cue several tokens before or after it. log: a shared name
-whose type is the exclusive or of the words before and after it: neither side alone tells. none: no mention,
+whose type is the exclusive or of the words before and after it: neither side alone suffices. none: no mention,
 but words that look like parts of one.
 """
 

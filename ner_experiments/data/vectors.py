@@ -79,7 +79,7 @@ def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
 
 
 def coverage_line(vectors: Vectors) -> str:
-    """A sentence on how many words have a vector, and how they were found."""
+    """A sentence on how many words have a vector, by the step that found it."""
     total = len(vectors.rows)
     share = {step: f"{number:,} ({number / max(total, 1):.1%})" for step, number in vectors.steps.items()}
     known = total - vectors.steps["unknown"]
@@ -150,7 +150,7 @@ def _load(entry: Path) -> Vectors | None:
             return Vectors(matrix, rows, keys, steps, checksum)
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    _log.warning("%s.*: damaged cache of word vectors, made again", entry)
+    _log.warning("%s.*: damaged cache of word vectors, computed again", entry)
     return None
 
 
@@ -174,8 +174,8 @@ def check_file(path: Path) -> None:
     """Raise ValueError if there is no such file."""
     if not path.is_file():
         raise ValueError(
-            f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
-            "or set NER_DATA_DIR to the folder that holds your copies"
+            f"{path}: no such file of word vectors; set its path (words.input.path=...) "
+            "or NER_DATA_DIR, the folder that holds your copies"
         )
 
 
@@ -202,7 +202,7 @@ def read_vectors(path: Path, wanted: Set[bytes]) -> tuple[VectorsByKey, int]:
             with io.BufferedReader(raw, _BLOCK) as stream:
                 return _read(stream, path, wanted)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: damaged or cut-off gzip data: {error}") from None
+            raise ValueError(f"{path}: damaged or truncated gzip data: {error}") from None
 
 
 def _read(
@@ -261,7 +261,7 @@ def _read_text(
             if key in wanted and key not in rows:
                 rows[key] = _parse(fields[-width:], f"{path}:{number}")
     if count is not None and number - start + 1 < count:
-        raise ValueError(f"{path}: cut off: the header says {count} vectors, found {number - start + 1}")
+        raise ValueError(f"{path}: truncated: the header says {count} vectors, got {number - start + 1}")
     return rows
 
 
@@ -301,7 +301,7 @@ def _read_binary(stream: IO[bytes], path: Path, wanted: Set[bytes], count: int, 
                 raise ValueError(f"{path}: vector {number}: its word has more than {_BLOCK:,} bytes")
             block = stream.read(_BLOCK)
             if not block:
-                raise ValueError(f"{path}: cut off in vector {number} of {count}")
+                raise ValueError(f"{path}: truncated in vector {number} of {count}")
             buffer, start = buffer[start:] + block, 0
             space = buffer.find(b" ")
         # The original word2vec tool writes a newline after each vector, others do not.

@@ -17,7 +17,7 @@ from ner_experiments import build
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.export.card import card
-from ner_experiments.export.formats import FORMATS, Outputs, quiet
+from ner_experiments.export.formats import FORMATS, Outputs, suppress_warnings
 from ner_experiments.export.inputs import check_exportable, description, random_sentences
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
@@ -96,7 +96,7 @@ def trace(tagger: Tagger, example: Mapping[str, Tensor]) -> ExportedProgram:
     """Trace for any number of sentences, tokens, and features per token; `example` has at least two of each."""
     batch, time = Dim("batch"), Dim("time")
     dims = {name: dict(enumerate((batch, time, Dim.AUTO)[: x.ndim])) for name, x in example.items()}
-    with torch.no_grad(), quiet():
+    with torch.no_grad(), suppress_warnings():
         return torch.export.export(TracedTagger(tagger), (dict(example),), dynamic_shapes=(dims,))
 
 

@@ -42,11 +42,11 @@ class TorchExport(Format):
     file = "model.pt2"
 
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:
-        with quiet():
+        with suppress_warnings():
             torch.export.save(program, path)
 
     def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Outputs]:
-        with quiet():
+        with suppress_warnings():
             module = torch.export.load(path).module()
 
         def run(inputs: Mapping[str, Tensor]) -> Outputs:
@@ -67,7 +67,7 @@ class Onnx(Format):
             )
 
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:
-        with quiet(), torch.no_grad():
+        with suppress_warnings(), torch.no_grad():
             program_of_onnx = torch.onnx.export(
                 program, input_names=names, output_names=[*OUTPUTS], dynamo=True, verbose=False
             )
@@ -99,7 +99,7 @@ EXPORTER_WARNINGS = (
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def suppress_warnings() -> Iterator[None]:
     """Suppress the exporters' deprecation warnings, and the one about torchvision, which is not needed."""
     registration = logging.getLogger("torch.onnx._internal.exporter._registration")
     before = registration.level

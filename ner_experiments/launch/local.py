@@ -25,11 +25,11 @@ from ner_experiments.launch import worker
 
 @dataclass
 class LocalLauncherConfig:
-    """jobs: how many run at a time; 0: one for each slot, or without GPUs one for each processor.
+    """jobs: how many run at a time; 0: one per slot, or without GPUs one per processor.
 
     gpus: the CUDA indices to use; by default all GPUs. A slot is `gpus_per_job` of them.
     gpus_per_job: how many GPUs each job gets.
-    minutes: the time limit of a job, which is resumed when the command is repeated; 0: none.
+    minutes: the time limit of a job, which is resumed when the command is rerun; 0: none.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.LocalLauncher"
@@ -56,7 +56,7 @@ class Running:
     late: bool = False
 
     def stop(self, signal_: signal.Signals) -> None:
-        """Sends a signal to all processes of the job, of which there are several if they train one model together."""
+        """Send a signal to all processes of the job, of which there are several if they train one model together."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal_)
 
@@ -77,7 +77,7 @@ class LocalLauncher(Launcher):
         self.hydra_overrides: list[str] = []
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Keeps only the overrides of Hydra itself: each job composes its own config."""
+        """Store only the overrides of Hydra itself: each job composes its own config."""
         self.hydra_overrides = worker.hydra_overrides(config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
@@ -104,7 +104,7 @@ class LocalLauncher(Launcher):
     def start(
         self, number: int, overrides: Sequence[str], folder: Path, running: Sequence[Running]
     ) -> Running:
-        """Starts a job on the slot with the fewest jobs."""
+        """Start a job on the slot with the fewest jobs."""
         load = {slot: sum(job.slot == slot for job in running) for slot in self.slots}
         slot = min(load, key=load.__getitem__) if load else None
         outcome = folder / f"{number}.json"
@@ -130,7 +130,7 @@ class LocalLauncher(Launcher):
 
     def result(self, job: Running) -> JobReturn:
         if job.late and not job.outcome.exists():
-            reason = f"stopped after {self.minutes:g} minutes; it continues when the command is repeated"
+            reason = f"stopped after {self.minutes:g} minutes; rerun the command to resume"
             return worker.failed(job.overrides, reason)
         return worker.job_return(job.outcome, job.overrides, job.process.returncode)
 
@@ -152,7 +152,7 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
     if wrong := [gpu for gpu in chosen if not 0 <= gpu < count]:
         raise ValueError(f"hydra.launcher.gpus: there is no GPU {wrong[0]}; this machine has {count}")
     if len(chosen) % size:
-        raise ValueError(f"hydra.launcher: {len(chosen)} GPUs cannot be dealt out {size} to a job")
+        raise ValueError(f"hydra.launcher: {len(chosen)} GPUs cannot be divided into slots of {size}")
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = visible.split(",") if visible else list(map(str, range(count)))
     return [",".join(names[gpu] for gpu in chosen[i : i + size]) for i in range(0, len(chosen), size)]
@@ -160,7 +160,7 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
 
 @contextmanager
 def stop_on_exit(running: Sequence[Running]) -> Iterator[None]:
-    """Passes SIGTERM and Ctrl-C on to the jobs, and gives them time to write their checkpoints."""
+    """Pass SIGTERM and Ctrl-C on to the jobs, and give them time to write their checkpoints."""
 
     def exit_(*_: Any) -> None:
         sys.exit(143)

@@ -1,8 +1,8 @@
-"""`hydra/sweeper=optuna`: searches settings by dev score, with Optuna's samplers and the suite's launchers.
+"""`hydra/sweeper=optuna`: a search for settings by dev score, with Optuna's samplers and the suite's launchers.
 
 Hydra's own plugin is not used: its newest release, hydra-optuna-sweeper 1.3.0, requires optuna<3 (its port to Optuna 4,
-pull request 3211 of Hydra, is merged but not released). The spelling is the plugin's, but for two points: the seed is
-never searched, and the n_trials of a search that was cut off include those already done.
+pull request 3211 of Hydra, is merged but not released). The syntax is the plugin's, with two differences: the seed is
+never searched, and the n_trials of an interrupted search include those already done.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
@@ -51,7 +51,7 @@ INSTALL = f"{SWEEPER} needs Optuna: pip install -e '.[search]'"
 
 @dataclass
 class TPESamplerConfig:
-    """`hydra/sweeper/sampler=tpe`: after `n_startup_trials` random trials, points like the best so far.
+    """`hydra/sweeper/sampler=tpe`: after `n_startup_trials` random trials, points similar to the best so far.
 
     constant_liar: trials that are running count as bad ones, so that a batch does not crowd at one point.
     """
@@ -74,7 +74,7 @@ class RandomSamplerConfig:
 
 @dataclass
 class OptunaSweeperConfig:
-    """n_trials: how many complete trials the search has at its end, those of earlier commands included.
+    """n_trials: how many complete trials the search has at its end, including those of earlier commands.
 
     n_jobs: how many trials are proposed at a time; with `hydra/launcher=local` they run side by side.
     study_name: by default the settings that vary, and a digest of all settings.
@@ -91,7 +91,7 @@ class OptunaSweeperConfig:
 
 
 class OptunaSweeper(TableSweeper):
-    """Proposes points of the search space, runs each with every seed, and tells Optuna the mean dev score."""
+    """Proposes points of the search space, runs each with every seed, and reports the mean dev score to Optuna."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class OptunaSweeper(TableSweeper):
         folder = output_dir(space.fixed) / search_trials.FOLDER / name
         try:
             with open_study(folder, self.storage, space, self.make_sampler) as study:
-                print(f"{name}: {study.progress(self.n_trials)}; kept in {folder}", flush=True)
+                print(f"{name}: {study.progress(self.n_trials)}; stored in {folder}", flush=True)
                 failed = self.search(study)
                 content = study.write(self.n_trials, self.sampler_name, at_end=True)
         except ValueError as error:
@@ -158,7 +158,7 @@ def proposal_seed(seed: int, number: int) -> int:
 
 
 def record_trial(study: "SearchStudy", trial: "Trial", jobs: Sequence[JobReturn]) -> bool:
-    """Tell Optuna the outcome of a trial's jobs, and print it; False if one of them failed.
+    """Report the outcome of a trial's jobs to Optuna, and print it; False if one of them failed.
 
     A result of an earlier run may have a test score. Only its dev score is read.
     """
@@ -182,7 +182,7 @@ def record_trial(study: "SearchStudy", trial: "Trial", jobs: Sequence[JobReturn]
 
 
 def search_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
-    """The overrides of a search, with the ranges of `search=NAME`; None if none is asked for.
+    """The overrides of a search, with the ranges of `search=NAME`; None without a search.
 
     ValueError for settings and ranges that a search cannot have: every end of a range is composed.
     """

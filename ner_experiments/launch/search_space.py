@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 DIGITS = 4
 """Significant digits of a value that is drawn from an interval, so that what is printed is what was run."""
 MAX_POINTS = 10_000
-"""Up to this size, the points of a space that were not tried yet are enumerated."""
+"""Largest space whose untried points are enumerated."""
 RANDOM_TRIES = 1000
 NO_TEST = "audit.test=false"
-"""Given to every job of a search: its runs leave test unscored."""
+"""Override of every job of a search, whose runs do not score test."""
 
 Value = str | int | float
 
@@ -129,7 +129,7 @@ Dimension = Choice | Numbers
 
 @dataclass(frozen=True)
 class Space:
-    """What all trials share, what varies, and the seeds with which each trial is run."""
+    """The settings that all trials share, those that vary, and the seeds with which each trial is run."""
 
     fixed: tuple[str, ...]
     dimensions: tuple[Dimension, ...]
@@ -172,7 +172,7 @@ class Space:
         return {each.key: value for each, value in zip(self.dimensions, values, strict=True)}
 
     def settings(self) -> dict[str, list[str]]:
-        """What a study is made of: with other settings its trials cannot be compared."""
+        """Settings that identify a study: trials with other settings cannot be compared."""
         experiment = [item for item in self.fixed if root(item) not in NOT_THE_EXPERIMENT]
         return {
             "fixed": sorted(experiment),
@@ -181,7 +181,7 @@ class Space:
         }
 
     def name(self, *more: str) -> str:
-        """A name by what varies; a digest of the settings, and of `more`, tells spaces with equal keys apart."""
+        """Name of the space: the varying keys, and a digest of the settings and of `more`, as keys may be equal."""
         keys = "-".join(each.key.rpartition(".")[2].replace("/", "-") for each in self.dimensions)
         text = json.dumps([self.settings(), *more], sort_keys=True)
         return f"{keys[:50]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
@@ -205,7 +205,7 @@ class Space:
 
 
 def whole_hint(dimension: Dimension) -> str:
-    """What to write for whole numbers, where an interval may have been meant as one."""
+    """Hint on integers, where an interval may have been meant as a range of them."""
     if isinstance(dimension, Numbers) and not dimension.whole and dimension.step is None:
         return f" (for whole numbers: {dimension.key}=int({dimension.text}))"
     return ""
@@ -286,7 +286,7 @@ def dimension(item: Override) -> Dimension:
 def interval(key: str, text: str, value: IntervalSweep, log: bool) -> Numbers:
     low, high = value.start, value.end
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"{key}={text}: an interval goes from a number to a larger one")
+        raise ValueError(f"{key}={text}: an interval must go from a number to a larger one")
     if isinstance(low, int) and isinstance(high, int):
         return Numbers(key, text, low, high, 1, log)
     return Numbers(key, text, float(low), float(high), None, log)

@@ -1,7 +1,7 @@
-"""The Optuna study of a search, on disk, which commands may leave at any time and share.
+"""The Optuna study of a search, on disk; commands may share it, and may end at any time.
 
-Optuna proposes points and stores them. Who runs a trial, and how a search goes on after a kill, is decided here. A
-trial belongs to the command that proposed it, by a lock that ends with the command however it dies. The next command
+Optuna proposes points and stores them. This module decides which command runs a trial, and how a search resumes. A
+trial belongs to the command that proposed it, by a lock that is released however the command ends. The next command
 takes over the trials of a dead one, and resumes their runs. No point is run twice, except that a failed one is tried
 once more by the next command.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 DATABASE = "study.db"
 SETTINGS, METRIC = "settings", "metric"
-"""Attributes of a study: what its trials share and what varies, the same in every command; the name of the score."""
+"""Attributes of a study: the settings that its trials share, those that vary, and the name of the score."""
 OWNER, OVERRIDES, ERROR, AGAIN, DROPPED = ("owner", "overrides", "error", "again", "dropped")
 SCORES, FOLDERS, SECONDS = ("scores", "folders", "seconds")
 """Attributes of a trial. Without overrides it was proposed and not run: it equals another, or its command died."""
@@ -54,7 +54,7 @@ class SearchStudy:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One command at a time changes the study."""
+        """Context in which no other command changes the study."""
         with hold_lock(self.folder, wait=True):
             yield
 
@@ -111,7 +111,7 @@ class SearchStudy:
                 self.study.tell(trial.number, state=TrialState.FAIL)
 
     def enqueue_failed(self) -> None:
-        """Queue the points that failed once, before this command: what failed may have been the machine."""
+        """Queue the points that failed once, before this command: the machine may have been the cause."""
         times = Counter(overrides_of(trial) for trial in self.trials())
         queued = {trial.user_attrs.get(AGAIN) for trial in self.study.get_trials(deepcopy=False)}
         for trial in self.in_state("FAIL"):
@@ -198,10 +198,10 @@ class SearchStudy:
             return {}
         from optuna.importance import FanovaImportanceEvaluator, get_param_importances
 
-        found = get_param_importances(
+        importances = get_param_importances(
             self.study, evaluator=FanovaImportanceEvaluator(seed=0), normalize=False
         )
-        return {key: float(share) for key, share in found.items()}
+        return {key: float(share) for key, share in importances.items()}
 
 
 def overrides_of(trial: FrozenTrial) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def open_study(
 
 
 def load_study(folder: Path, storage: str | None) -> Study:
-    """The study, new or as it was left. ValueError if its database cannot be opened."""
+    """The study, created if it does not exist. ValueError if its database cannot be opened."""
     import optuna
 
     place = storage or str(folder / DATABASE)
@@ -295,6 +295,6 @@ def check_settings(study: Study, space: Space, folder: Path) -> None:
     elif made != settings:
         was, now = ({item for items in each.values() for item in items} for each in (made, settings))
         raise ValueError(
-            f"{folder.name} was begun with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
+            f"{folder.name} was started with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
             f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
         )

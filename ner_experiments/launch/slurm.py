@@ -42,7 +42,7 @@ class SlurmLauncherConfig:
     mem_gb: memory per node
     timeout_min: the time limit; a run that reaches it is requeued, and resumed from its checkpoint
     max_num_timeout: how often a run is requeued for that before it fails; preemption does not count
-    signal_delay_s: how long before the time limit the run is told to stop
+    signal_delay_s: how long before the time limit the run is signaled to stop
     max_jobs_at_once: how many jobs of the sweep run at a time
     setup: shell commands that run before each job, such as `module load cuda`
     additional_parameters: other options of sbatch by their long names, such as {constraint: a100}
@@ -109,7 +109,7 @@ class SlurmLauncher(Launcher):
         except ImportError as error:
             raise SlurmError("hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'") from error
         if not (shutil.which("sbatch") and shutil.which("srun")):
-            raise SlurmError("hydra/launcher=slurm: there is no SLURM here, the command sbatch is not found")
+            raise SlurmError("hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)")
         folder.mkdir(parents=True, exist_ok=True)
         executor = SlurmExecutor(folder, max_num_timeout=self.settings.max_num_timeout)
         executor.update_parameters(**self.parameters())
@@ -118,7 +118,7 @@ class SlurmLauncher(Launcher):
                 submitted = executor.submit_array([ArrayTask([*self.hydra_overrides, *job]) for job in jobs])
         except (FailedJobError, FailedSubmissionError) as error:
             message = " ".join(str(error).split())
-            raise SlurmError(f"hydra/launcher=slurm: SLURM does not take these jobs: {message}") from error
+            raise SlurmError(f"hydra/launcher=slurm: sbatch rejected the jobs: {message}") from error
         return [job.job_id for job in submitted]
 
     def parameters(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class SlurmLauncher(Launcher):
 def job_environment() -> Iterator[None]:
     """The environment that sbatch passes on to the jobs: with this code on PYTHONPATH, and without SLURM_* variables.
 
-    If the sweep itself runs in a SLURM job, its jobs would take that job's variables for their own.
+    If the sweep itself runs in a SLURM job, its jobs would mistake that job's variables for their own.
     """
     before = dict(os.environ)
     for name in before:
@@ -179,7 +179,7 @@ class ArrayTask:
         self.overrides = overrides
 
     def __call__(self) -> None:
-        """Writes the result of `worker.run`, or the reason of its failure, which it also raises to stop submitit."""
+        """Write the result of `worker.run`, or the reason of its failure, which is also raised to stop submitit."""
         from submitit import JobEnvironment
 
         environment = JobEnvironment()
@@ -191,7 +191,7 @@ class ArrayTask:
         assert callable(requeue)
 
         def requeue_near_limit(number: int, frame: FrameType | None) -> None:
-            """Lets submitit requeue the job, but does not exit at once as submitit would.
+            """Let submitit requeue the job, but do not exit at once as submitit would.
 
             SLURM then sends SIGTERM, on which the run writes its checkpoint and ends.
             """
@@ -216,7 +216,7 @@ class ArrayTask:
 
 
 def write_outcome(environment: "JobEnvironment", outcome: dict[str, Any]) -> None:
-    """Writes the file that `SlurmArray` waits for, in place of an earlier one if the job was requeued."""
+    """Write the file that `SlurmArray` waits for, in place of an earlier one if the job was requeued."""
     path = environment.paths.folder / f"{environment.job_id}_{environment.global_rank}{OUTCOME}"
     with atomic_write(path) as part:
         part.write_text(json.dumps(outcome), encoding="utf-8")

@@ -60,10 +60,10 @@ class SlurmArray:
         self.answers = True
 
     def wait(self) -> list[Outcome]:
-        """Blocks until all tasks have ended; returns their outcomes in order. A task that fails stops no other."""
+        """Block until all tasks have ended, and return their outcomes in order. A task that fails stops no other."""
         started = time.monotonic()
         say(f"job {self.id}, tasks: {len(self.tasks)}, listed in {self.listed}")
-        say(f"it continues if this command is ended; `scancel {self.id}` ends it")
+        say(f"the job keeps running if this command exits; cancel it with `scancel {self.id}`")
         while True:
             self.poll()
             if len(self.outcomes) == len(self.tasks):
@@ -71,7 +71,7 @@ class SlurmArray:
             time.sleep(min(15.0, 1.0 + (time.monotonic() - started) / 30))
 
     def poll(self) -> None:
-        """Asks SLURM once for the states of all tasks. While SLURM does not answer, only results count."""
+        """Ask SLURM once for the states of all tasks. While SLURM does not answer, only results count."""
         queue = squeue(self.id)
         if (queue is not None) != self.answers:
             self.answers = queue is not None
@@ -105,7 +105,7 @@ class SlurmArray:
         if time.monotonic() - self.ended_at.setdefault(task, time.monotonic()) < LATE:
             return None
         log = self.log(f"{task}_0{OUTCOME}")
-        return f"SLURM has it as {sacct(task) or state}, without a result (log: {log})"
+        return f"SLURM reports {sacct(task) or state}; no result was written (log: {log})"
 
     def log(self, outcome: str) -> Path:
         return self.folder / outcome.replace(OUTCOME, "_log.out")
@@ -113,7 +113,7 @@ class SlurmArray:
     def report_change(self, task: str, state: str, node: str) -> None:
         before = self.states.get(task)
         if state == "RUNNING" != before:
-            say(f"{task} runs on {node}{self.tasks[task]}")
+            say(f"{task} is running on {node}{self.tasks[task]}")
         elif state == "PENDING" and before not in (None, "PENDING"):
             say(f"{task} is back in the queue{self.tasks[task]}")
         if state != "UNKNOWN":
@@ -168,8 +168,8 @@ class Queue:
         if time.monotonic() - self.asked_at >= QUEUE_SECONDS:
             self.asked_at = time.monotonic()
             self.pending = self.ask() if shutil.which("squeue") else {}
-        found = {run: self.pending.get((run.experiment, run.seed)) for run in planned}
-        return {run: task for run, task in found.items() if task is not None}
+        tasks = {run: self.pending.get((run.experiment, run.seed)) for run in planned}
+        return {run: task for run, task in tasks.items() if task is not None}
 
     def ask(self) -> dict[tuple[str, int], str]:
         """The pending tasks, by experiment and seed, of all array jobs that SLURM has not forgotten."""

@@ -77,7 +77,7 @@ def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
 
 
 def hints(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
-    """A line for each row with a run whose dev score is 0, and what usually helps."""
+    """A line for each row with a run whose dev score is 0, with settings to try."""
     lines = []
     for name, runs in rows.items():
         metric, score = PRIMARY_METRIC[runs[0]["task"]]
@@ -89,8 +89,8 @@ def hints(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
                 else f"{number} of {len(runs)} runs have a dev {score} of 0"
             )
             lines.append(
-                f"{name}: {which}, as taggers have that were trained for too few steps. More epochs, smaller batches "
-                "(batches.tokens, batches.sentences) or a larger optimizer.lr usually help."
+                f"{name}: {which}, which usually means too few training steps. Try more epochs, smaller batches "
+                "(batches.tokens, batches.sentences) or a larger optimizer.lr."
             )
     return lines
 

@@ -36,7 +36,7 @@ class TableSweeperConfig:
 
     table: a published table or a recorded sweep, whose unfinished runs are the jobs. seeds: its own without any.
     overrides: of the jobs of a table. name: under which a sweep is recorded; empty to name it after what varies.
-    looks: the numbers of seeds at which is decided whether more are needed; empty for a fixed number.
+    looks: the numbers of seeds at which the sweep decides whether to add more; empty for a fixed number.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
@@ -97,11 +97,11 @@ class TableSweeper(Sweeper):
 
     def launch_table(self, table: Table) -> Sequence[JobReturn]:
         jobs, finished = unfinished(table, self.extra_overrides, self.seeds)
-        print(f"{table.name}: {len(jobs)} runs to do, {finished} are finished", flush=True)
+        print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
         return self.launch(jobs, names(table, jobs, self.extra_overrides)) if jobs else []
 
     def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> Sequence[JobReturn]:
-        """Adds seeds, look by look, to the rows that are not decided; see tables/looks.py."""
+        """Add seeds, look by look, to the rows that are not decided; see tables/looks.py."""
         from ner_experiments.tables import looks, scores  # slow to import: NumPy
 
         by_label = {it.row.label: it.overrides for it in experiments(table, extra_overrides)}
@@ -122,7 +122,7 @@ class TableSweeper(Sweeper):
                 return results
 
     def launch(self, jobs: list[list[str]], names: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
-        """Runs all jobs; those that another command is working on are tried again when it has left them.
+        """Run all jobs; those that another command is working on are tried again when it has left them.
 
         names: for each job the overrides that name it for loggers; its outcome is returned without them.
         """
@@ -132,7 +132,8 @@ class TableSweeper(Sweeper):
         while elsewhere := {
             number: folder for number, job in enumerate(results) if (folder := busy_folder(job))
         }:
-            print(f"{len(elsewhere)} runs are being made by another command; waiting for them", flush=True)
+            runs = "1 run is" if len(elsewhere) == 1 else f"{len(elsewhere)} runs are"
+            print(f"{runs} being trained by another command; waiting", flush=True)
             free = locks.wait_for_one(list(map(Path, elsewhere.values())))
             again = [number for number, folder in elsewhere.items() if Path(folder) in free]
             returned = self.launcher.launch([named[number] for number in again], initial_job_idx=len(jobs))
@@ -151,7 +152,8 @@ class TableSweeper(Sweeper):
         elif page.runs:
             print(f"\n{render.answer(page)}\n")
             print(
-                f"Recorded as {table.name}: see `ner-experiments table {table.name}`, or report {table.name}"
+                f"Recorded as {table.name}: `ner-experiments table {table.name}` prints it again, "
+                f"`ner-experiments report {table.name}` builds a report"
             )
 
 
@@ -174,7 +176,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     if (request := table_request(overrides)) is not None:
         if not sweep:
             name = f"table={request.table.name}"
-            raise ValueError(f"{name} is a sweep: add -m, as in `python run.py -m {name}`")
+            raise ValueError(f"{name} requests a sweep: add -m, as in `python run.py -m {name}`")
         experiments(request.table, request.extra_overrides)
         return [
             f"hydra.sweeper.table={request.table.name}",
@@ -186,7 +188,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     own, others = sweep_settings(overrides)
     if not sweep:
         if own:
-            raise ValueError(f"{next(iter(own.values()))} goes with a sweep: add -m")
+            raise ValueError(f"{next(iter(own.values()))} requires a sweep: add -m")
         return None
     if any(item.partition("=")[0] == "hydra/sweeper" for item in others):
         return None  # another sweeper, which has settings of its own
@@ -214,26 +216,26 @@ class TableRequest:
 
 
 def table_request(overrides: Sequence[str]) -> TableRequest | None:
-    """The table or recorded sweep that a command line asks for; None where it names none.
+    """The table or recorded sweep that a command line requests, or None.
 
     ValueError for an unknown table, and for seeds and overrides that a table cannot have.
     """
     own, rest = sweep_settings(overrides)
     if "table" not in own:
         if "seeds" in own:
-            raise ValueError(f"{own['seeds']} goes with table=NAME; else write seed=1,2,3")
+            raise ValueError(f"{own['seeds']} requires table=NAME; otherwise write seed=1,2,3")
         return None
     if "sweep.name" in own:
-        raise ValueError(f"{own['sweep.name']}: a table has its name already")
+        raise ValueError(f"{own['sweep.name']}: a table already has a name")
     others = parse(rest)
     for item in others:
         if item.key_or_group == "seed":
             raise ValueError(f"{item.input_line}: a table takes its seeds as a list: seeds=[1,2,3]")
         if item.is_sweep_override():
-            raise ValueError(f"{item.input_line}: a table's rows are the sweep; here a setting has one value")
+            raise ValueError(f"{item.input_line}: a table's rows are the sweep, so a setting takes one value")
     extra_overrides = [str(item.input_line) for item in others if not is_for_hydra(item)]
     if "sweep.looks" in own and "seeds" in own:
-        raise ValueError(f"{own['seeds']}: {own['sweep.looks']} says how many seeds there are")
+        raise ValueError(f"{own['seeds']}: {own['sweep.looks']} sets the number of seeds")
     return TableRequest(
         sweeps.find(value(own, "table"), output_dir(extra_overrides)),
         parse_seeds(own["seeds"]) if "seeds" in own else [],
@@ -265,9 +267,7 @@ def parse_seeds(override: str) -> list[int]:
     (item,) = parse([override])
     seeds: Any = item.value()
     if not (spec.list_of(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
-        raise ValueError(
-            f"{override}: seeds must be a list of different whole numbers, such as seeds=[1,2,3]"
-        )
+        raise ValueError(f"{override}: seeds must be a list of different integers, such as seeds=[1,2,3]")
     return [*seeds]
 
 
@@ -281,5 +281,5 @@ def parse_looks(override: str | None, others: Sequence[str] = ()) -> list[int]:
         raise ValueError(f"{override}: expected a list of numbers of seeds, such as sweep.looks=[3,5,8]")
     levels(looks, alpha=0.05)
     if seed := next((item for item in others if item.startswith("seed=") and "," in item), None):
-        raise ValueError(f"{seed}: {override} says how many seeds there are")
+        raise ValueError(f"{seed}: {override} sets the number of seeds")
     return [*looks]

@@ -1,4 +1,4 @@
-"""Runs one job of a sweep, in whatever process a launcher chose for it, and reports its outcome to the sweep.
+"""One job of a sweep, run in whatever process a launcher chose for it; its outcome is reported to the sweep.
 
 `python -m ner_experiments.launch.worker OUTCOME OVERRIDE ...` is one job in a process of its own: it writes its
 outcome to the file OUTCOME, as JSON, and stops with a checkpoint when the process that started it is gone.
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def stop_with_parent() -> None:
-    """Sends this process SIGTERM when stdin ends: the parent holds its other end, however it dies."""
+    """Send this process SIGTERM when stdin ends: the parent holds its other end, however it dies."""
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -76,9 +76,9 @@ def job_return(outcome: Path, overrides: Sequence[str], status: int) -> JobRetur
             return completed(overrides, content["result"])
         return failed(overrides, content["failed"])
     if status in (130, 143):
-        return failed(overrides, "stopped; it continues when the command is repeated")
+        return failed(overrides, "stopped; rerun the command to resume")
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-    memory = ", perhaps for want of memory" if status == -signal.SIGKILL else ""
+    memory = ", possibly out of memory" if status == -signal.SIGKILL else ""
     return failed(overrides, f"its process {ended}{memory}")
 
 

@@ -1,6 +1,6 @@
 """Weights & Biases: one run per job, a group for the seeds of an experiment, and the sweep as job type.
 
-Without an account or a network, the run is kept in its folder, and `wandb sync` uploads it later. W&B gets the
+Without an account or a network, the run is stored in its folder, and `wandb sync` uploads it later. W&B gets the
 settings, the scores, and the number of sentences in `logger.sentences`. It does not get what it would collect by
 itself: environment variables that begin with SLURM_, which include a token, the address of the git repository, and
 uncommitted changes.
@@ -76,7 +76,7 @@ class WandbLogger:
             staging = Path(os.environ[STAGING])
             restore_staging(self.staging)
         if self.run.offline:
-            log.info("W&B: kept offline; `wandb sync %s` uploads it", Path(self.run.dir).parent)
+            log.info("W&B: stored offline; upload it with `wandb sync %s`", Path(self.run.dir).parent)
         else:
             shutil.rmtree(staging, ignore_errors=True)
             log.info("W&B: %s", self.run.url)
@@ -85,8 +85,8 @@ class WandbLogger:
 def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
     """Start a W&B run, or resume the one whose id is in the folder.
 
-    Each run has its own id, kept in its folder, so that two people with the same experiment do not write to one
-    W&B run. If W&B answers, the run is resumed there. Otherwise the offline run replaces everything uploaded or kept
+    Each run has its own id, stored in its folder, so that two people with the same experiment do not write to one
+    W&B run. If W&B answers, the run is resumed there. Otherwise the offline run replaces everything uploaded or stored
     before, since it has all epochs.
     """
     folder = about.folder / FOLDER
@@ -122,7 +122,7 @@ def set_aside(folder: Path) -> None:
 
 
 def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
-    """W&B's run object; offline if the server is too slow or refuses the run."""
+    """W&B's run object; offline if the server is too slow or rejects the run."""
     import wandb as client
 
     settings = client.Settings(
@@ -139,7 +139,7 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
         try:
             return client.init(mode="online", settings=settings, resume=resume, **arguments)
         except client.Error as error:
-            log.warning("W&B refuses the run (%s)", error)
+            log.warning("W&B rejected the run (%s)", error)
             mode = "offline"
     return client.init(mode=mode, settings=settings, **arguments)
 

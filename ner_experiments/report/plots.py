@@ -144,7 +144,7 @@ def points(bars_by_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title
             place = labels.index(bar.label) + below
             if interval:
                 panel.interval(bar.value, place, *interval, upright=False, color=color)
-            panel.point(bar.value, place, marker(number), clip=False)  # keeps a point at 0 or 100 whole
+            panel.point(bar.value, place, marker(number), clip=False)  # a point at 0 or 100 is whole
     description = f"One point each, with its 95 % interval, cut at 0 and 100: {', '.join(bars_by_row)}."
     svg = picture.svg(name, title, description)
     return Plot(svg, title, grid)
@@ -152,8 +152,8 @@ def points(bars_by_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title
 
 def intervals(bars: Sequence[Bar]) -> list[tuple[float, float] | None]:
     """The interval of each bar; None for all if some bar has none."""
-    found = [(bar.low, bar.high) for bar in bars if bar.low is not None and bar.high is not None]
-    return [*found] if len(found) == len(bars) else [None] * len(bars)
+    complete = [(bar.low, bar.high) for bar in bars if bar.low is not None and bar.high is not None]
+    return [*complete] if len(complete) == len(bars) else [None] * len(bars)
 
 
 def reliability(rows: Sequence[Bar], mean: Sequence[float], name: str, title: str, grid: Grid) -> Plot:
@@ -329,11 +329,11 @@ class Curves:
     @cached_property
     def lines(self) -> dict[int, tuple[list[float], list[float]]]:
         """Epochs and values by seed."""
-        found = {}
+        by_seed = {}
         for seed, run in list(self.runs.items())[:MAX_SEEDS]:
             rows = [row for row in run.epochs() if self.column in row]
-            found[seed] = [row["epoch"] for row in rows], [self.factor * row[self.column] for row in rows]
-        return found
+            by_seed[seed] = [row["epoch"] for row in rows], [self.factor * row[self.column] for row in rows]
+        return by_seed
 
     def limits(self) -> Limits:
         return limits_of([value for _, values in self.lines.values() for value in values])

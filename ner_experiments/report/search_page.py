@@ -1,4 +1,4 @@
-"""Pages of searches (`hydra/sweeper=optuna`): best trials, what mattered, and what more trials would bring."""
+"""Pages of searches (`hydra/sweeper=optuna`): best trials, importance of settings, and expected best score."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_NAME = 60
 NO_TEST = "Trials are ranked by dev score. None was scored on test; the command below scores the best settings on test."
 EXPECTED = (
     "The mean of the best score over all ways to draw that many of these trials, with replacement "
-    "(Dodge et al. 2019): what a smaller search would have found. It takes the trials as independent draws, "
+    "(Dodge et al. 2019): the expected result of a smaller search. It takes the trials as independent draws, "
     "which only those of random search are."
 )
 IMPORTANCE = (
@@ -58,7 +58,7 @@ class FoundSearch:
 
 def find(outputs: Path) -> list[FoundSearch]:
     """All searches below a folder that have a trial. A file that cannot be read is left out with a warning."""
-    found = []
+    searches = []
     for path in sorted(outputs.rglob(f"{search_trials.FOLDER}/*/{search_trials.FILE}")):
         try:
             search = search_trials.read(path)
@@ -67,11 +67,11 @@ def find(outputs: Path) -> list[FoundSearch]:
             continue
         if search.trials:
             place = (outputs.name / path.parent.relative_to(outputs)).as_posix()
-            found.append(FoundSearch(place, search))
-    return found
+            searches.append(FoundSearch(place, search))
+    return searches
 
 
-def index_lines(found: Sequence[FoundSearch]) -> list[dict[str, Any]]:
+def index_lines(searches: Sequence[FoundSearch]) -> list[dict[str, Any]]:
     """Variables of the index's template, one line per search."""
     return [
         {
@@ -84,7 +84,7 @@ def index_lines(found: Sequence[FoundSearch]) -> list[dict[str, Any]]:
             "best": percent(each.search.ranked[0].score) if each.search.ranked else "",
             "hours": f"{hours(each.search):.1f}",
         }
-        for each in found
+        for each in searches
     ]
 
 
@@ -96,8 +96,8 @@ def hours(search: Search) -> float:
     return sum(trial.seconds for trial in search.trials) / 3600
 
 
-def write_all(site: Site, found: Sequence[FoundSearch]) -> None:
-    for each in found:
+def write_all(site: Site, searches: Sequence[FoundSearch]) -> None:
+    for each in searches:
         search = each.search
         context = {
             "heading": title(search),
@@ -162,7 +162,7 @@ def settings_section(search: Search) -> Section | None:
         grid = Grid(("setting", "importance"), [[key, f"{100 * share:.0f} %"] for key, share in shares])
         grids = [PageTable(grid, "Importance of the settings")]
     plots = [setting_plot(search, number) for number in range(len(search.keys))]
-    return Section("settings", "What mattered", texts, grids, plots, small=True)
+    return Section("settings", "Settings", texts, grids, plots, small=True)
 
 
 def expected_section(search: Search) -> Section | None:
@@ -188,7 +188,7 @@ def origin_section(search: Search) -> Section:
         f"Settings of all trials: `{' '.join(search.fixed) or 'the defaults'}`.",
         *(f"Range: `{item}`." for item in search.ranges),
         f"Seeds of each trial: {', '.join(map(str, search.seeds))}; a trial's score is their mean.",
-        f"Sampler: {search.sampler}; {search.n_trials} trials were asked for.",
+        f"Sampler: {search.sampler}; {search.n_trials} trials were requested.",
         f"{hours(search):.1f} hours of training.",
     ]
     return Section("made", "How it was made", points=points)

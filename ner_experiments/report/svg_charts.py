@@ -20,13 +20,13 @@ TICK, CAP = 3.5, 3.0
 SMALL, NORMAL = 11, 12
 """Sizes of letters: of numbers at ticks and legends, and of labels."""
 CAPITAL_WIDTH = 8.0
-"""Of a capital letter at ticks, on average; `LETTER_WIDTH` is that of others."""
+"""Mean width of a capital letter at ticks; `LETTER_WIDTH` is that of other letters."""
 LEGEND_LINE = 16.0
 """Height of a line of a legend."""
 TOP, RIGHT, BOTTOM, Y_LABEL = 6.0, 14.0, 37.0, 21.0
 """Room around the axes: above and on the right, for the numbers and label below, and for the label on the left."""
 TICK_ROOM = 22
-"""Least distance of two ticks of a y axis, on average."""
+"""Smallest mean distance of two ticks of a y axis."""
 NICE = (1, 2, 2.5, 5, 10)
 """Distances of ticks, times a power of ten."""
 INK, AXIS, GRID = "var(--ink)", "var(--muted)", "var(--line)"
@@ -42,7 +42,7 @@ SHAPES = {
 }
 """Outlines of the markers around their center."""
 DASHES = ("", "5.9 2.6", "10.2 2.6 1.6 2.6", "1.6 2.6", "8 1.6 1.6 1.6 1.6 1.6", "1.6 4.8")
-"""Of lines, by the number of their series."""
+"""Dash patterns of lines, by the number of their series."""
 Range = tuple[float, float]
 
 
@@ -248,7 +248,7 @@ def line(x1: float, y1: float, x2: float, y2: float, color: str, width: float) -
 
 
 def ticks(low: float, high: float, locator: MaxNLocator) -> list[tuple[float, str]]:
-    """Round values on an axis, with as many decimals as tell them apart."""
+    """Round values on an axis, with as many decimals as distinguish them."""
     tolerance = 1e-9 * (high - low)
     values = [float(it) for it in locator.tick_values(low, high) if low - tolerance <= it <= high + tolerance]
     decimals = next(n for n in range(16) if all(abs(round(it, n) - it) <= tolerance for it in values))
@@ -278,5 +278,5 @@ def labels_width(labels: Sequence[str]) -> float:
 
 
 def text_width(text: str) -> float:
-    """About the width of a text: capital letters and some signs are wider."""
+    """Approximate width of a text: capital letters and some signs are wider."""
     return sum(CAPITAL_WIDTH if letter.isupper() or letter in "<>=" else LETTER_WIDTH for letter in text)

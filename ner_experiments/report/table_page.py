@@ -45,7 +45,7 @@ COST_HEADINGS = (
 
 XOR_DESCRIPTION = (
     "Left: how many of four phrases a sum of past and future can tag, by certificate. Middle: the largest "
-    "interaction of past and future at random weights. Right: the most phrases that training got right."
+    "interaction of past and future at random weights. Right: the most phrases that are correct after training."
 )
 
 

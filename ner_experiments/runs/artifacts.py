@@ -51,9 +51,11 @@ def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
     if {CHECKSUM, FILES} & set(content):
-        found = digest({name: value for name, value in content.items() if name != CHECKSUM})
-        if found != content.get(CHECKSUM):
-            raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, it says {content.get(CHECKSUM)}")
+        actual = digest({name: value for name, value in content.items() if name != CHECKSUM})
+        if actual != content.get(CHECKSUM):
+            raise DamagedError(
+                f"{path} is damaged: its SHA-256 is {actual}, but it records {content.get(CHECKSUM)}"
+            )
     return content
 
 
@@ -66,8 +68,10 @@ def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTI
     """Raise `DamagedError` if a file's checksum differs from the recorded one. Missing files are ignored."""
     for name in names:
         path, expected = folder / name, metrics.get(FILES, {}).get(name)
-        if expected is not None and path.exists() and (found := sha256(path)) != expected:
-            raise DamagedError(f"{path} is damaged: its SHA-256 is {found}, when it was made {expected}")
+        if expected is not None and path.exists() and (actual := sha256(path)) != expected:
+            raise DamagedError(
+                f"{path} is damaged: its SHA-256 is {actual}, but metrics.json records {expected}"
+            )
 
 
 def read_config(folder: Path) -> DictConfig:

@@ -87,8 +87,8 @@ def seqeval_f1(path: Path) -> float:
     """F1 of a file of predicted mentions, computed by seqeval."""
     from seqeval.metrics import f1_score  # imports scikit-learn, which takes a second
 
-    found = read_file(path)
-    gold, predicted = [[*it.gold] for it in found], [[*it.predicted] for it in found]
+    sentences = read_file(path)
+    gold, predicted = [[*it.gold] for it in sentences], [[*it.predicted] for it in sentences]
     return float(f1_score(gold, predicted, zero_division=0))
 
 

@@ -24,7 +24,7 @@ from ner_experiments.runs.predictions import Predicted
 class Run:
     """A run in its own folder; `metrics` is its metrics.json.
 
-    Reading any other file raises `DamagedError` if it is not as the run left it.
+    Reading any other file raises `DamagedError` if its checksum differs from the recorded one.
     """
 
     archived: ClassVar[bool] = False
@@ -95,13 +95,13 @@ def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[
         only if there is a run, and its exceptions propagate.
     Raises ValueError if all runs of the experiment used other files.
     """
-    found = of_experiment(cfg, candidates(cfg))
-    if not found:
+    matching = of_experiment(cfg, candidates(cfg))
+    if not matching:
         return {}
     read = fingerprint(cfg)
-    if own := [run for run in found if run.metrics["checksum"] == read]:
+    if own := [run for run in matching if run.metrics["checksum"] == read]:
         return by_seed(own)
-    checksum, folder = found[0].metrics["checksum"], found[0].folder
+    checksum, folder = matching[0].metrics["checksum"], matching[0].folder
     raise ValueError(f"{folder} read other files: their checksum was {checksum}, now it is {read}")
 
 
@@ -113,13 +113,13 @@ def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
 
 def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
     """Runs of the experiment by seed, on the data each was trained on. Raises ValueError if these data differ."""
-    found = of_experiment(cfg, runs)
-    for run in found[1:]:
-        first = found[0]
+    matching = of_experiment(cfg, runs)
+    for run in matching[1:]:
+        first = matching[0]
         if run.metrics["checksum"] != first.metrics["checksum"]:
             read = f"{first.metrics['checksum']}, {run.metrics['checksum']}"
             raise ValueError(f"{first.folder} and {run.folder} read different files: {read}")
-    return by_seed(found)
+    return by_seed(matching)
 
 
 def by_seed(runs: Iterable[Run]) -> dict[int, Run]:

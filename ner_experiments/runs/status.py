@@ -17,9 +17,9 @@ from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
 from ner_experiments.utils.locks import is_held
 
-RUNNING, DONE, CUT_OFF, FAILED, WAITING = STATES = ("running", "done", "cut off", "failed", "waiting")
+RUNNING, DONE, INTERRUPTED, FAILED, WAITING = STATES = ("running", "done", "interrupted", "failed", "waiting")
 HEARTBEAT_TIMEOUT = 6 * progress.HEARTBEAT_SECONDS
-"""Seconds without a heartbeat after which a run on another machine, whose lock is not visible here, is cut off."""
+"""Seconds without a heartbeat after which a run on another machine, whose lock may be invisible, is interrupted."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def seed_of(folder: Path) -> int:
 
 
 def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
-    """Experiment and seed, as in `PlannedRun`; None for a folder that no run of the suite has made.
+    """Experiment and seed, as in `PlannedRun`; None for a folder that is not a run's.
 
     A run that fails before it has read its data leaves no config; its folder is then named by its settings alone.
     """
@@ -141,7 +141,7 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
     }
     elsewhere = bool(heartbeat) and heartbeat.get("host") != platform.node()
     if held or (elsewhere and silent is not None and silent < HEARTBEAT_TIMEOUT):
-        stage = "" if heartbeat else "reads its data"
+        stage = "" if heartbeat else "reading its data"
         if heartbeat.get("stage") == "scoring":
             stage = "scores"
         part, left = heartbeat.get("part", 0.0), heartbeat.get("seconds_left")
@@ -150,9 +150,9 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
     if errors and modified_at(errors[-1]) >= modified_at(folder / progress.NAME):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / progress.CHECKPOINT).exists():
-        return Status(state=CUT_OFF, reason="continues when the command is repeated", **known)
+        return Status(state=INTERRUPTED, reason="rerun the command to resume", **known)
     if heartbeat or (folder / CONFIG).exists():
-        return Status(state=CUT_OFF, reason="before its first checkpoint", **known)
+        return Status(state=INTERRUPTED, reason="before its first checkpoint", **known)
     return None
 
 

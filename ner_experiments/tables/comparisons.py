@@ -29,11 +29,11 @@ class Comparison:
 
 def compare_rows(page: Page) -> list[Comparison]:
     """Compare each row with the reference of its data: the row with the best published number."""
-    found = []
+    comparisons = []
     for group in groups(page.results):
         best = reference(group)
-        found += [compare(result, best) for result in group if result is not best]
-    return found
+        comparisons += [compare(result, best) for result in group if result is not best]
+    return comparisons
 
 
 def compare(result: Result, reference: Result) -> Comparison:

@@ -68,8 +68,8 @@ def sections(by_score: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Se
     has_attention = any(kind(row.cfg.model) == AttBiLSTM.__name__.lower() for row in all_rows)
     attention = [workspaces.Section(name="Attention", panels=attention_panels(), is_open=True)]
     return [
-        workspaces.Section(name="What the rows vary", panels=varied, is_open=True),
-        workspaces.Section(name="What it costs", panels=cost, is_open=True),
+        workspaces.Section(name="Varied settings", panels=varied, is_open=True),
+        workspaces.Section(name="Cost", panels=cost, is_open=True),
         workspaces.Section(name="Learning", panels=learning_panels([*by_score]), is_open=True),
         workspaces.Section(name="Gradients", panels=gradient_panels()),
         workspaces.Section(name="Errors", panels=error_panels(), is_open=True),
@@ -145,9 +145,9 @@ def learning_panels(scores: Sequence[str]) -> list[Any]:
 def gradient_panels() -> list[Any]:
     """Panels for runs with audit.gradients."""
     titles = {
-        "gradient_layer/.*": "norm of each layer's gradient",
-        "shortcut/.*": "share of it that comes by the shortcut",
-        "gradient/.*": "norm of each part's weights' gradient",
+        "gradient_layer/.*": "gradient norm of each layer",
+        "shortcut/.*": "share of the gradient through the shortcut",
+        "gradient/.*": "gradient norm of each part's weights",
     }
     return [panels.LinePlot(title=title, x="epoch", metric_regex=regex) for regex, title in titles.items()]
 
@@ -155,7 +155,7 @@ def gradient_panels() -> list[Any]:
 def error_panels() -> list[Any]:
     return [
         panels.MediaBrowser(title="by type", media_keys=["test/types_bars"]),
-        panels.MediaBrowser(title="which type was taken for which", media_keys=["test/confusion_matrix"]),
+        panels.MediaBrowser(title="confusion of types", media_keys=["test/confusion_matrix"]),
         panels.WeavePanelSummaryTable(table_name="test/predictions"),
     ]
 
@@ -163,7 +163,7 @@ def error_panels() -> list[Any]:
 def attention_panels() -> list[Any]:
     """Panels for runs of Att that may show sentences."""
     maps = [attention_map_name("test", number) for number in range(1, ATTENTION_MAPS + 1)]
-    return [panels.MediaBrowser(title="how much each token attends to each other", media_keys=maps)]
+    return [panels.MediaBrowser(title="attention maps", media_keys=maps)]
 
 
 def printed(score: str) -> str:

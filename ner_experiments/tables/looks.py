@@ -1,9 +1,9 @@
-"""Seeds until it is decided: which runs a table still needs, given the looks that were declared before it started.
+"""Sequential looks: the runs that a table still needs, given the looks that were declared before it started.
 
 The question is which row is best. At each look all pairs of rows are tested at the level that the look may spend
 (analysis/sequential.py). A row whose pair with the leader, the row with the highest mean, is decided gets no more
 seeds; pairs of two such rows may stay open. The decision depends on finished runs alone, so it is the same in the
-sweep, after it was cut off, and in `ner-experiments table`.
+sweep, after an interruption, and in `ner-experiments table`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ P = TypeVar("P", bound=Decided)
 
 @dataclass(frozen=True)
 class Decision(Generic[P]):
-    """How far the looks have come.
+    """State of the looks.
 
     pairs: all pairs of rows, each as tested at the look that decided it, or else at the last look made.
     to_run: for each row's label, the seeds that the next look needs and that are not finished; empty at the end.
@@ -68,7 +68,7 @@ def replay(
     compare: Callable[[Mapping[str, Collection[int]], float], tuple[Mapping[Labels, P], Set[str]]],
     first_seed: int = 1,
 ) -> Decision[P]:
-    """The looks on rows of which these seeds are finished.
+    """Replay the looks, given the finished seeds of each row.
 
     compare: tests all pairs of rows with the given seeds at the given level, and names the leader of each corpus.
     """
@@ -106,7 +106,7 @@ def replay(
 
 
 def consequence(stopped: Sequence[str], active: Collection[str], *, last: bool) -> str:
-    """What follows from a look for the rows that it stopped, and for the sweep."""
+    """Consequence of a look for the rows that it stopped, and for the sweep."""
     if not active:
         return "the leader is decided, and the sweep ends."
     if last:

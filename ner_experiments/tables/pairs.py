@@ -14,20 +14,20 @@ from ner_experiments.tables.comparisons import all_counts
 from ner_experiments.tables.scores import Page, Result, groups
 
 ALPHA = 0.05
-"""Probability of a false claim that is accepted, over all pairs of a table together."""
+"""Accepted probability of at least one false claim over all pairs of a table."""
 SMALLEST_EFFECT = 0.3
 """Two rows are called equal if their difference is shown to be smaller than this, in points."""
 MAX_SEEDS = 1000
-"""Larger numbers of needed seeds are not computed: nobody trains as many."""
+"""Larger numbers of needed seeds are not computed, as they are impractical."""
 
 Verdict = Literal["ahead", "behind", "equal", "open"]
 
 
 @dataclass(frozen=True)
 class PairTest:
-    """What seeds say of row a minus row b, in points.
+    """Tests of the difference of row a minus row b over seeds, in points.
 
-    over_seeds: Welch's test for new seeds on the same test sentences.
+    over_seeds: Welch's test, for new seeds on the same test sentences.
     p_adjusted: its p, or with one seed in a row that over sentences, corrected by Holm for the number of pairs.
     p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed.
     alpha: the level at which the verdict is given.
@@ -40,7 +40,7 @@ class PairTest:
 
     @property
     def verdict(self) -> Verdict:
-        """Row a is ahead of row b, behind it, equal to it to within `SMALLEST_EFFECT`, or nothing is shown."""
+        """Row a is ahead of row b, behind it, equal to within `SMALLEST_EFFECT`, or the order is open."""
         if self.p_adjusted <= self.alpha:
             return "ahead" if self.over_seeds.mean > 0 else "behind"
         return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "open"
@@ -102,13 +102,13 @@ def pairs_of(page: Page) -> list[Pair]:
 
 def compare_all(group: Sequence[Result], alpha: float = ALPHA) -> list[Pair]:
     """All pairs of rows with runs on one test set."""
-    found = list(combinations(group, 2))
-    over_sentences = [randomization_test(all_counts(a), all_counts(b)).p for a, b in found]
+    pairs = list(combinations(group, 2))
+    over_sentences = [randomization_test(all_counts(a), all_counts(b)).p for a, b in pairs]
     tests = compare_seeds([result.scores for result in group], alpha, over_sentences)
-    level = alpha / max(1, len(found))
+    level = alpha / max(1, len(pairs))
     return [
         Pair(a, b, test, p, seeds_needed(a, b, test.over_seeds.mean, level))
-        for (a, b), test, p in zip(found, tests, over_sentences, strict=True)
+        for (a, b), test, p in zip(pairs, tests, over_sentences, strict=True)
     ]
 
 
@@ -170,7 +170,7 @@ def seeds_needed(a: Result, b: Result, difference: float, alpha: float) -> int |
 
 
 def answer(pairs: Sequence[Pair]) -> str:
-    """What can be said of the row with the highest mean against all others; empty without pairs."""
+    """Verdicts on the row with the highest mean against all others, as a sentence; empty without pairs."""
     if not pairs:
         return ""
     ordered = sorted((result for pair in pairs for result in (pair.a, pair.b)), key=lambda it: len(it.scores))
@@ -187,9 +187,9 @@ def answer(pairs: Sequence[Pair]) -> str:
         )
     if undecided := by_verdict["open"]:
         rows = listed([label, *map(other, undecided)])
-        parts.append(f"between {rows} nothing can be told with {seeds_at_hand(undecided)}")
+        parts.append(f"the order of {rows} is undecided with {seeds_at_hand(undecided)}")
     text = "; ".join(parts) + "."
-    text = text[0].upper() + text[1:] if text.startswith("between") else text
+    text = text[0].upper() + text[1:] if text.startswith("the order") else text
     if any(pair.test.over_seeds.p is None for pair in against):
         text += (
             " With one seed, only the choice of test sentences is tested: other seeds may give another order, and how "
@@ -214,11 +214,11 @@ def gap(pair: Pair) -> str:
 
 
 def seeds_at_hand(undecided: Sequence[Pair]) -> str:
-    """`2 seeds: about 9 each would be needed`, with a range where pairs differ."""
+    """`2 seeds: about 9 per row would be needed`, with a range where pairs differ."""
     have = sorted({len(result.scores) for pair in undecided for result in (pair.a, pair.b)})
     text = f"{numbers(have)} seed{'' if have == [1] else 's'}"
     need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
-    return f"{text}: about {numbers(need)} each would be needed" if need else text
+    return f"{text}: about {numbers(need)} per row would be needed" if need else text
 
 
 def numbers(values: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""results/PAPER.md: what was measured of a paper, in the words of a template with the figures of archived runs.
+"""results/PAPER.md: the measurements of a paper's tables, as a template filled with figures of archived runs.
 
 A template is results/templates/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the archived runs of a table as a
 `Measured`, `run(NAME)`, the content of results/NAME.json for a single run, and `breakdown(RUN)`, so that no figure of

@@ -191,7 +191,7 @@ def words(result: Result) -> set[str]:
 
 def unique_words(title: str, common_words: Mapping[str, set[str]]) -> set[str]:
     """The words that all labels of one panel share, without those that all labels of another share."""
-    others = [found for other, found in common_words.items() if other != title]
+    others = [words_of_other for other, words_of_other in common_words.items() if other != title]
     return common_words[title] - set().union(*others)
 
 

@@ -235,8 +235,10 @@ def results(page: Page) -> Grid:
         )
     if page.table.is_published:
         return Grid(headings, lines)
-    kept = [column for column, heading in enumerate(headings) if heading not in PUBLISHED_HEADINGS]
-    return Grid([headings[column] for column in kept], [[line[column] for column in kept] for line in lines])
+    columns = [column for column, heading in enumerate(headings) if heading not in PUBLISHED_HEADINGS]
+    return Grid(
+        [headings[column] for column in columns], [[line[column] for column in columns] for line in lines]
+    )
 
 
 def measured(page: Page, result: Result) -> str:

@@ -35,19 +35,19 @@ INDEX_LEGEND = (
     "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
 )
 MAX_NAME = 60
-"""Characters of a folder's name."""
+"""Maximum length of a folder's name."""
 NAMELESS = ("true", "false", "null", "none", "")
-"""Values that, as numbers do, say nothing in a folder's name without their key."""
+"""Values that, like numbers, mean nothing in a folder's name without their key."""
 
 
 def add(page: Page, results: Path) -> Path:
-    """Archive the runs of a page and write it; returns its folder. Raises ValueError without runs."""
+    """Archive the runs of a page and write it; return its folder. Raises ValueError without runs."""
     if source := page.table.analysis:
-        raise ValueError(f"{page.table.name} is made from the runs of {source}; keep those")
+        raise ValueError(f"{page.table.name} is made from the runs of {source}; archive those")
     runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]
     if not runs:
         hint = f"; `{page.table.command} --output DIR` writes there" if page.table.command else ""
-        raise ValueError(f"{page.table.name}: there are no finished runs of it to keep{hint}")
+        raise ValueError(f"{page.table.name}: no finished runs to archive{hint}")
     place = (results, page.table.name, page.deviations)
     folder = find_folder(*place) or new_folder(*place)
     (folder / RUNS).mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def short_name(override: str) -> str:
 
 
 def write_all(results: Path) -> list[Path]:
-    """Write every page and TABLES.md, which lists them; returns the pages' folders. Reads only results/."""
+    """Write every page and TABLES.md, which lists them; return the pages' folders. Reads only results/."""
     folders = archive_folders(results)
     summaries = [summary(write(folder), folder.relative_to(results)) for folder in folders]
     (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
@@ -108,11 +108,11 @@ def write_all(results: Path) -> list[Path]:
 def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
     """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs."""
     path = results / SUMMARIES
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_table: dict[str, list[dict[str, Any]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         content = json.loads(line)
-        found.setdefault(content["table"], []).append(content)
-    return found
+        by_table.setdefault(content["table"], []).append(content)
+    return by_table
 
 
 def archive_folders(results: Path) -> list[Path]:

@@ -29,7 +29,7 @@ PART = re.compile(r"H|C([1-9]\d*)?")
 
 Published = float | list[str] | str | None
 Figures = Mapping[str, Mapping[str, float]]
-"""A run's figures in percent, by the part of the model that is kept ("" is the whole model), then by key."""
+"""A run's figures in percent, by the part of the model that is not ablated ("": the whole model), then by key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +110,7 @@ class Measure:
     figure: "type" or "length": test F1 of the mentions of type `key`, or of `key` tokens; "chunk": dev recall
         of the chunk tag `key`, by tokens.
     of, over: labels of rows; `over` is empty if the figure itself is meant.
-    only: with figure "chunk", the one part of Att that is kept in `of` (not in `over`); empty for all parts.
+    only: with figure "chunk", the one part of Att that is not ablated in `of` (`over` is whole); empty for all parts.
 
     Raises ValueError for an invalid figure, key or part.
     """

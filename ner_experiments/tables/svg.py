@@ -29,7 +29,7 @@ VARIABLES = {color: f"--s{number}" for number, color in enumerate(SERIES[:-1], s
 VARIABLES |= {INK: "--ink", MUTED: "--muted", "#808080": "--muted", FAINT: "--line", "#ffffff": "--paper"}
 """The page's CSS variable for each color; light and dark pages have different values."""
 DOTS_PER_INCH = 72
-"""Of every SVG that Matplotlib writes."""
+"""Resolution of every SVG that Matplotlib writes."""
 ROW_HEIGHT, LETTER_WIDTH = 24, 6.6
 """Pixels of a row, and of a letter of its label."""
 MARK_LETTERS = 6

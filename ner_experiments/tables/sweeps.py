@@ -71,7 +71,7 @@ def find(name: str, output: Path) -> Table:
 def requested(
     items: Sequence[str], place: Sequence[str] = (), *, unrecorded: bool = False
 ) -> tuple[Table, list[str]]:
-    """The table or sweep that a command line names, and the overrides with which its runs are to be found.
+    """The table or sweep that a command line names, and the overrides that locate its runs.
 
     items: NAME OVERRIDE ..., or the overrides of a sweep, such as model=residual layers=2,3. The latter must be
         recorded unless `unrecorded`. Its seeds do not matter.
@@ -223,16 +223,16 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
     overrides = [item for item in items if "=" in item and not Path(item).exists()]
     output = output_dir(overrides)
     known = {*spec.names(), *names(output)}
-    found: dict[Path, str] = {}
+    labels: dict[Path, str] = {}
     for item in items:
         if item in known and not Path(item).exists():
             page = collect(find(item, output), overrides)
             if not page.runs:
                 raise ValueError(f"{item}: no run of it is finished in {output}")
-            found |= {run.folder: it.row.label for it in page.results for run in it.runs.values()}
+            labels |= {run.folder: it.row.label for it in page.results for run in it.runs.values()}
         elif item not in overrides:
-            found[Path(item)] = ""
-    return found
+            labels[Path(item)] = ""
+    return labels
 
 
 def same_rows(one: Table, other: Table) -> bool:

@@ -118,7 +118,11 @@ def defect_of(path: Path) -> str:
         maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
     except Exception as error:  # reading a file that is not a checkpoint can raise anything
         return f"is damaged ({type(error).__name__})"
-    return "" if maker == made_by() else f"was made by other code ({maker}, not {made_by()})"
+    return (
+        ""
+        if maker == made_by()
+        else f"was written by different code or library versions ({maker}, not {made_by()})"
+    )
 
 
 def is_intact(path: Path) -> bool:

@@ -40,13 +40,13 @@ class Sigterm:
                 signal.signal(number, self.handle)
 
     def exit_if_requested(self) -> None:
-        """If a signal was received, exit with status 143 (SIGTERM) or 130 (Ctrl-C), as a process that it killed."""
+        """If a signal was received, exit with the status of a process that it killed: 143 (SIGTERM) or 130 (Ctrl-C)."""
         if self.received:
             raise SystemExit(self.status)
 
 
 STOPPING = (
-    "\nStopping at the next step, with a checkpoint: repeat the command to go on. "
+    "\nStopping after this step, with a checkpoint; rerun the command to resume. "
     "Press Ctrl-C again to stop at once."
 )
 

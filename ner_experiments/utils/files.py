@@ -68,7 +68,7 @@ def _new_part(path: Path) -> BinaryIO:
 
 
 def remove_partial_files(folder: Path, name: str = "*") -> None:
-    """Removes the temporary files that killed processes have left in the folder, of `name` or of any file.
+    """Remove the temporary files that killed processes have left in the folder, of `name` or of any file.
 
     A process holds a lock on the file that it is writing, so those of running processes stay.
     """

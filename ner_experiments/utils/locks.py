@@ -39,7 +39,7 @@ def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
 
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:
-    """Blocks until a folder is unlocked and returns all unlocked ones. Polls every `seconds`."""
+    """Block until a folder is unlocked, and return all unlocked ones. Polls every `seconds`."""
     while not (free := [folder for folder in folders if not is_held(folder)]):
         time.sleep(seconds)
     return free

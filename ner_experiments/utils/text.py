@@ -41,13 +41,13 @@ def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The JSON object that a text is; ValueError for anything else."""
+    """Parse a text as a JSON object. ValueError for anything else."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at character {error.pos + 1})") from None
     except (ValueError, RecursionError):
-        raise ValueError("not JSON that can be read (a number too long, or nested too deep)") from None
+        raise ValueError("JSON that cannot be read (a number too long, or nested too deep)") from None
     if not isinstance(content, dict):
         raise ValueError("expected a JSON object")
     return content

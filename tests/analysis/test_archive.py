@@ -99,7 +99,7 @@ def test_where_train_has_changed_what_needs_it_is_left_out(
     run = opened(finish(tmp_path, "a", 1, checksum="abc"))
     assert list(run_errors(run).breakdown) == ["type", "length", "sentence length"]
     assert "errors by mentions seen in train are left out: " in caplog.text
-    assert "toy_zh has changed since: its checksum is" in caplog.text
+    assert "toy_zh has changed since the run: its checksum is" in caplog.text
 
 
 def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.
     metrics = json.loads((folder / "metrics.json").read_text())
     del metrics["test"]
     (folder / "metrics.json").write_text(json.dumps(metrics))
-    assert f"{folder}: its corpus has no test set, of which errors are" in refused(folder)
+    assert f"{folder}: its corpus has no test set to analyze errors on" in refused(folder)

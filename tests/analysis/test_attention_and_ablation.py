@@ -61,7 +61,7 @@ def test_chunk_tags_of_what_is_no_mention_are_refused(att: Run) -> None:
     tagger, encoder, corpus = att
     pos = Encoder(encoder.inputs)
     pos.labels, pos.task = encoder.labels, "tags"
-    with pytest.raises(ValueError, match="chunk tags are those of mentions, and the run's corpus has none"):
+    with pytest.raises(ValueError, match="chunk tags require a corpus of mentions, and the run's has none"):
         ablation.recalls(tagger, pos, corpus.splits["dev"])
 
 
@@ -109,7 +109,7 @@ def test_sentences_are_those_of_test_then_dev_with_a_mention_and_the_text() -> N
         ValueError, match="mine: no sentence of test or dev has a mention and the text 'city'"
     ):
         attention.require_mentions(corpus, "city")
-    with pytest.raises(ValueError, match="mine: its tags are not of mentions, which heat maps need"):
+    with pytest.raises(ValueError, match="mine: heat maps need a corpus of mentions; this one tags tokens"):
         attention.require_mentions(Corpus("mine", "tags", splits, ""))
 
 
@@ -169,7 +169,7 @@ def test_a_corpus_that_has_changed_and_a_config_that_would_call_anything_are_ref
     text = config.read_text()
     config.write_text(text.replace("test: 30", "test: 29"))
     with pytest.raises(
-        ValueError, match=r"copy: toy_en has changed since: its checksum is \w+, the run's was \w+"
+        ValueError, match=r"copy: toy_en has changed since the run: its checksum is \w+, the run's was \w+"
     ):
         load_with_corpus(folder)
     config.write_text(text.replace("ner_experiments.data.corpus.ToyCorpus", "os.system"))

@@ -147,4 +147,4 @@ def test_a_runs_calibration_is_of_its_predicted_mentions_on_test(
     metrics.write_text(json.dumps({"data": {"checksum": "other"}}))
     assert of_run(tmp_path) is None
     assert "the calibration is left out:" in caplog.text
-    assert "toy_en has changed since: its checksum is" in caplog.text
+    assert "toy_en has changed since the run: its checksum is" in caplog.text

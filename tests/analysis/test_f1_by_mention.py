@@ -198,7 +198,7 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
     predictions.unlink()
     assert "it has no predictions/test.conll" in refused("stacked", "ours")
     (runs[1] / "metrics.json").write_text('{"task": "tags"}')
-    assert "type_a: cases are of mentions, and this run was scored tag by tag" in refused("ours", "type_a")
+    assert "type_a: `cases` needs a corpus of mentions; this run tags tokens" in refused("ours", "type_a")
 
 
 def test_a_damaged_run_is_refused(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

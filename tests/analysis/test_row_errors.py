@@ -110,13 +110,15 @@ def test_mentions_are_counted_in_pairs_of_runs(first: tuple[int, ...], second: t
 def test_rows_of_other_mentions_are_refused() -> None:
     one = {1: found_by(1)}
     short = outcomes(marked(tagged(1)[:50], "mentions"), dimensions(None, "mentions"))
-    with pytest.raises(ValueError, match=r"expected the same gold mentions, got \[\d+, \d+\] of them"):
+    with pytest.raises(ValueError, match=r"expected equal numbers of gold mentions, got \[\d+, \d+\]"):
         disagreements.agreements(one, {1: short})
     words = [Predicted(("a", *it.words[1:]), it.gold, it.predicted) for it in tagged(1)]
     other = outcomes(marked(words, "mentions"), dimensions(TRAIN, "mentions"))
-    with pytest.raises(ValueError, match="rows of one test set: their gold mentions differ in seen"):
+    with pytest.raises(ValueError, match="rows on one test set: their gold mentions differ in seen"):
         disagreements.agreements(one, {1: other})
-    with pytest.raises(ValueError, match="two rows can be compared that have a run each, got one without"):
+    with pytest.raises(
+        ValueError, match="expected two rows with at least one run each, got a row without runs"
+    ):
         disagreements.agreements(one, {})
 
 

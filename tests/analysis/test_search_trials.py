@@ -90,5 +90,5 @@ def test_a_search_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_file_that_is_no_search_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "search.json"
     path.write_text(text)
-    with pytest.raises(ValueError, match=f"{path} is not a search's file: "):
+    with pytest.raises(ValueError, match=f"{path} is not a valid search.json: "):
         search_trials.read(path)

@@ -20,7 +20,7 @@ def test_all_looks_together_spend_alpha(looks: list[int]) -> None:
 
 @pytest.mark.parametrize("looks", [[], [1, 3], [3, 3], [5, 3]])
 def test_wrong_looks_are_refused(looks: list[int]) -> None:
-    with pytest.raises(ValueError, match="looks must be ascending numbers of seeds, from 2"):
+    with pytest.raises(ValueError, match="looks must be ascending numbers of seeds, at least 2 each"):
         levels(looks, alpha=0.05)
 
 

@@ -120,7 +120,7 @@ def test_against_published_one_seed_only_has_a_difference() -> None:
 
 
 def test_a_published_deviation_of_one_run_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"deviation \(0\.3\) is of at least 2 runs, got runs=1"):
+    with pytest.raises(ValueError, match=r"deviation \(0\.3\) requires at least 2 runs, got runs=1"):
         against_published([90, 91], 92, sd=0.3)
 
 
@@ -154,5 +154,5 @@ def test_a_tiny_difference_needs_many_seeds() -> None:
 
 
 def test_no_difference_needs_no_seeds() -> None:
-    with pytest.raises(ValueError, match="no number of seeds shows a difference of 0"):
+    with pytest.raises(ValueError, match="no number of seeds can detect a difference of 0"):
         seeds_needed(0.3, 0.3, 0)

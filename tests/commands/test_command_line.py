@@ -43,7 +43,7 @@ REFUSED = [
     (["model.num_layer=3", "model=stacked"], "did you mean 'model.num_layers'?"),
     (["decoder.constrained=1"], "decoder.constrained must be true or false, got 1"),
     (["data.max_sentences=many"], "data.max_sentences must be an integer, got many"),
-    (["layers=3"], "layers=3: no part of this experiment has layers to choose"),
+    (["layers=3"], "layers=3: no part of this experiment has a number of layers to set"),
     (["data=conll", "data.files=my.conll"], "data.files must be a mapping, got my.conll"),
     (["model"], "Error parsing override 'model'"),
     (["layers=[2"], "no viable alternative at input '[2'"),

@@ -64,9 +64,9 @@ def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> 
         process.kill()
         process.join()
     status, counts, (run,) = look(tmp_path, *LONG, "seed=1", capsys=capsys)
-    assert (status, counts) == (SOME_FAILED, {"cut off": 1})
+    assert (status, counts) == (SOME_FAILED, {"interrupted": 1})
     assert run["epoch"] >= 2
-    assert run["reason"] == "continues when the command is repeated"
+    assert run["reason"] == "rerun the command to resume"
 
 
 def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsys: Any) -> None:
@@ -242,8 +242,8 @@ def test_a_job_of_slurm_is_known_by_its_task() -> None:
     [
         (["table=yang2020_table99"], "there is no table 'yang2020_table99'; did you mean"),
         (["layer=2"], "layer=2: there is no setting 'layer'; did you mean 'layers'?"),
-        (["seeds=[1,2]"], "seeds=[1,2] goes with table=NAME; else write seed=1,2,3"),
-        (["--output", "nowhere"], "nowhere: there is no such folder"),
+        (["seeds=[1,2]"], "seeds=[1,2] requires table=NAME; otherwise write seed=1,2,3"),
+        (["--output", "nowhere"], "nowhere: no such folder"),
     ],
 )
 def test_wrong_arguments_are_said(arguments: list[str], message: str, capsys: Any) -> None:

@@ -158,7 +158,7 @@ def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytes
     rewrite(run, "data.name", reference)
     for load in (build.load, load_with_corpus, read_config):
         with pytest.raises(
-            ValueError, match=r"data.name: .* are values, not references, got '.*\$\{"
+            ValueError, match=r"data.name: .* are values, not interpolations, got '.*\$\{"
         ) as error:
             load(run)
         assert "hunter2" not in str(error.value)
@@ -167,13 +167,13 @@ def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: !!python/object/apply:os.system [true]", "tags are not read, got 'tag:yaml.org,2002:python/"),
-        ("a: !!python/name:os.system", "tags are not read, got 'tag:yaml.org,2002:python/"),
+        ("a: !!python/object/apply:os.system [true]", "tags are not allowed, got 'tag:yaml.org,2002:python/"),
+        ("a: !!python/name:os.system", "tags are not allowed, got 'tag:yaml.org,2002:python/"),
         ("a: [", "expected the node content"),
         ("a: ${", "no viable alternative"),
         ("- a", "expected the settings of a run, got a list"),
-        ("3", "expected names, and what each stands for, got '3'"),
-        ("true", "expected names, and what each stands for, got 'true'"),
+        ("3", "expected a mapping, got '3'"),
+        ("true", "expected a mapping, got 'true'"),
         ("model: {}", "expected the settings of a run, it lacks data, words, chars"),
         ("a: \udcff", ":1: not UTF-8 (invalid start byte at byte 4 of the line)"),
     ],

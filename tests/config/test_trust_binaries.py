@@ -74,7 +74,7 @@ def test_a_berts_weights_with_code_in_them_are_refused(
     torch.save({"embeddings": Attack(mark)}, folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
     with pytest.raises(
-        ValueError, match=r"pytorch_model.bin: damaged, or more than weights \(UnpicklingError\)$"
+        ValueError, match=r"pytorch_model.bin: damaged, or holds more than weights \(UnpicklingError\)$"
     ):
         bert_files.read_model(folder)
 

@@ -180,7 +180,7 @@ def test_a_name_that_is_not_to_be_had_says_both(name: str, monkeypatch: pytest.M
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     with pytest.raises(ValueError) as error:  # noqa: PT011
         bert_files.find(name)
-    expected = f"{name}: no such folder, and not to be had under that name on the Hugging Face hub; {ADVICE}"
+    expected = f"{name}: neither a local folder nor a model that could be fetched from the Hugging Face Hub; {ADVICE}"
     assert str(error.value) == expected
 
 
@@ -222,7 +222,7 @@ def test_a_vocabulary_without_the_special_pieces_is_refused(folder: Path) -> Non
 def test_a_vocabulary_larger_than_the_model_is_refused(folder: Path) -> None:
     write_vocabulary(folder, [*VOCABULARY, "more"])
     size = len(VOCABULARY)
-    message = f"vocab.txt: {size + 1} pieces, but by its config the model has vectors for {size}$"
+    message = f"vocab.txt: {size + 1} pieces, but the model's config has vectors for {size}$"
     with pytest.raises(ValueError, match=message):
         output(str(folder))
 

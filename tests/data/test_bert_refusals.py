@@ -53,7 +53,7 @@ def test_a_size_that_is_none_is_named(folder: Path, name: str, size: object) -> 
     file.write_text(json.dumps(settings if size is None else settings | {name: size}))
     with pytest.raises(ValueError) as error:  # noqa: PT011
         read(folder)
-    assert str(error.value) == f"{file}: {name} must be a whole number from 1, got {size!r}"
+    assert str(error.value) == f"{file}: {name} must be an integer of at least 1, got {size!r}"
 
 
 def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def test_tokens_and_tags_that_recur_are_one_object(file):
         ("a\n", "corpus.txt:1: word and tag are both column 0 of 1: 'a'"),
         ("a O\n\u3000\nb O\n", "corpus.txt:2: expected 2 columns, got 1: '\\u3000'"),
         ("a O\n\tO\n", "corpus.txt:2: empty word: '\\tO'"),
-        ("a O\nb\t\n", "corpus.txt:2: empty tag (set empty_tag to what it means): 'b\\t'"),
+        ("a O\nb\t\n", "corpus.txt:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'"),
         ("a O\nb\0 O\n", "corpus.txt:2: NUL byte: 'b\\x00 O'"),
         (
             "a O\rb O\n",

@@ -44,14 +44,14 @@ def test_every_scheme_is_read_stated_or_told(scheme: str, text: str, stated: boo
     corpus = load(columns(tmp_path, {"train": text, "dev": text}, scheme=scheme if stated else "auto"))
     expected = "B-X E-X S-X S-Y O " + ("B-X I-X E-X" if scheme == "bmes" else "S-X")
     assert tags(corpus) == {"train": [expected], "dev": [expected]}
-    assert corpus.notes == (() if stated else (f"tags read as {scheme}, told from their letters",))
+    assert corpus.notes == (() if stated else (f"tags read as {scheme}, detected from their letters",))
 
 
 def test_all_splits_tell_the_scheme(tmp_path: Path) -> None:
     corpus = load(
         columns(tmp_path, {"train": "a B-X\n", "dev": "a O\nb I-X\n", "test": "a I-X\n"}, scheme="auto")
     )
-    assert corpus.notes[0] == "tags read as iob1, told from their letters"
+    assert corpus.notes[0] == "tags read as iob1, detected from their letters"
     assert corpus.notes[1].startswith("tags that break iob1: 1 in train;")
 
 

@@ -108,8 +108,8 @@ def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFix
         "LOC 1 1",
         "PER 2 0",
         "[x] 1 0",
-        "3 sentences of test have the words of one in train",
-        "not the published files, by their SHA-256: test",
+        "3 sentences of test also occur in train",
+        "SHA-256 differs from the published files: test",
         f"checksum {mine.checksum()}",
     ]
 
@@ -197,7 +197,10 @@ def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.M
 def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
     toy = ToyCorpus(name="toy", language="en", sentences={"train": 1})
     for source, message in (
-        (mine, "mine: not of open licence (all rights reserved); it is My names, https://example.org\n"),
+        (
+            mine,
+            "mine: no open license (all rights reserved), so it cannot be downloaded; source: My names, https://example.org\n",
+        ),
         (toy, "toy: generated, nothing to download\n"),
     ):
         assert data_command(["get", source.name], lambda name, source=source: source) == 1

@@ -66,19 +66,19 @@ def test_what_cannot_be_read_gets_one_line(
     [
         (
             ["check", "weibo", "msra"],
-            "check takes one NAME; for files, and for options about them, add --format",
+            "check takes one NAME; to check files, and for their options, add --format",
         ),
         (
             ["check", "a", "--tag", "1"],
-            "check takes one NAME; for files, and for options about them, add --format",
+            "check takes one NAME; to check files, and for their options, add --format",
         ),
         (
             ["check", "a", "--format", "conll", "--tag", "ner"],
-            "--tag: expected the number of a column, got 'ner'",
+            "--tag: expected a column index, got 'ner'",
         ),
         (
             ["check", "a", "--format", "conllu", "--scheme", "iob1"],
-            "--scheme and --empty-tag are for --format conll",
+            "--scheme and --empty-tag require --format conll",
         ),
         (["check", "a", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
         ([], "the following arguments are required: action"),

@@ -84,14 +84,14 @@ def test_a_file_is_as_readable_as_any_other(server: str, tmp_path: Path) -> None
     [
         ("good", "0" * 64, f"{{url}}: SHA-256 is {CHECKSUM}, expected {'0' * 64}"),
         ("absent", CHECKSUM, "{url}: the server answered 404 Not Found"),
-        ("broken", CHECKSUM, f"{{url}}: broke off after 1,000 of {len(TEXT):,} bytes"),
+        ("broken", CHECKSUM, f"{{url}}: connection closed after 1,000 of {len(TEXT):,} bytes"),
         (
             "file",
             CHECKSUM,
             "{url}: the server answered 302 Found - Redirection to url 'file:///etc/hostname'",
         ),
         ("ftp", CHECKSUM, "{url}: the server answered 302 Found - Redirection to url 'ftp://127.0.0.1/good'"),
-        ("stalls", CHECKSUM, "{url}: not fetched: timed out"),
+        ("stalls", CHECKSUM, "{url}: download failed: timed out"),
     ],
 )
 def test_a_wrong_answer_leaves_nothing(
@@ -109,7 +109,7 @@ def test_a_wrong_answer_leaves_nothing(
         ("good", SIZE - 1, f"{SIZE:,} bytes, expected {SIZE - 1:,}"),
         ("good", SIZE + 1, f"{SIZE:,} bytes, expected {SIZE + 1:,}"),
         ("unannounced", 70_000, "more than the expected 70,000 bytes"),
-        ("unannounced", SIZE + 1, f"broke off after {SIZE:,} of {SIZE + 1:,} bytes"),
+        ("unannounced", SIZE + 1, f"connection closed after {SIZE:,} of {SIZE + 1:,} bytes"),
     ],
 )
 def test_a_file_of_another_size_is_refused(
@@ -125,7 +125,7 @@ def test_a_refused_connection_says_so(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # taken, and not listening
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/good"
-        with pytest.raises(ValueError, match=r"/good: not fetched: .*Connection refused"):
+        with pytest.raises(ValueError, match=r"/good: download failed: .*Connection refused"):
             download({"a.conll": url}, {"a.conll": CHECKSUM}, {"a.conll": SIZE}, tmp_path)
     assert list(tmp_path.iterdir()) == []
 

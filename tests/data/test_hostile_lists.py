@@ -13,7 +13,7 @@ from ner_experiments.data.vectors import read_vectors
 VECTORS = {
     "a header of 5,000 digits": (
         b"9" * 5000 + b" 2\na 1 2\n",
-        ": cut off: the header says 999999999999999999 vectors",
+        ": truncated: the header says 999999999999999999 vectors",
     ),
     "a width of 5,000 digits": (
         b"2 " + b"9" * 5000 + b"\na 1 2\n",

@@ -35,7 +35,10 @@ REFUSED = {
     "a line of an ideographic space": ("a O\n\u3000\nb O\n", "train:2: expected 2 columns, got 1: '\\u3000'"),
     "a line of a zero-width space": ("a O\n\u200b\nb O\n", "train:2: expected 2 columns, got 1: '\\u200b'"),
     "an empty word": ("a\tO\n\tO\n", "train:2: empty word: '\\tO'"),
-    "an empty tag": ("a\tO\nb\t\n", "train:2: empty tag (set empty_tag to what it means): 'b\\t'"),
+    "an empty tag": (
+        "a\tO\nb\t\n",
+        "train:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'",
+    ),
     "BILOU": (
         "a B-PER\nb L-PER\n",
         "train:2: not a tag of iob2: tag 'L-PER' is neither O nor one of B-, I- followed by a type",
@@ -46,19 +49,19 @@ REFUSED = {
     ),
     "a zero-width space in a tag": (
         "a B-PER\nb I-PER\u200b\n",
-        "train:2: tag 'I-PER\\u200b' has a character that cannot be seen: 'b I-PER\\u200b'",
+        "train:2: tag 'I-PER\\u200b' contains an invisible character: 'b I-PER\\u200b'",
     ),
     "a bidirectional mark in a tag": (
         "a B-\u202ePER\n",
-        "train:1: tag 'B-\\u202ePER' has a character that cannot be seen: 'a B-\\u202ePER'",
+        "train:1: tag 'B-\\u202ePER' contains an invisible character: 'a B-\\u202ePER'",
     ),
     "a space after a tag": (
         "a\tB-PER\nb\tI-PER \n",
-        "train:2: tag 'I-PER ' has a character that cannot be seen: 'b\\tI-PER '",
+        "train:2: tag 'I-PER ' contains an invisible character: 'b\\tI-PER '",
     ),
     "a no-break space after O": (
         "a O\u00a0\n",
-        "train:1: tag 'O\\xa0' has a character that cannot be seen: 'a O\\xa0'",
+        "train:1: tag 'O\\xa0' contains an invisible character: 'a O\\xa0'",
     ),
     "a tag of a million characters": (
         f"a {'x' * LONG}\n",
@@ -99,7 +102,7 @@ def test_one_sentence_cannot_be_held_out_of(tmp_path: Path) -> None:
         held_out=0.1,
     )
     assert refusal(source) == (
-        "mine: there is no development set, and held_out=0.1 of train's 1 sentences makes none"
+        "mine: there is no development set, and held_out=0.1 of train's 1 sentences leaves it empty"
     )
 
 
@@ -113,7 +116,7 @@ GOLD = "a 0 0 Mia NNP * - - - - (PERSON) -\n"
         (
             ConlluFiles,
             CONLLU.replace("NNP", "NNP\u200b"),
-            "train:1: tag 'NNP\\u200b' has a character that cannot",
+            "train:1: tag 'NNP\\u200b' contains an invisible",
         ),
         (ConlluFiles, CONLLU.replace("1", "x" * LONG, 1), f"train:1: expected word 1, got '{CUT}': '"),
         (ConlluFiles, 2 * CONLLU.replace("\n", "\r"), "train:1: carriage return inside a line"),
@@ -126,7 +129,7 @@ GOLD = "a 0 0 Mia NNP * - - - - (PERSON) -\n"
         (
             GoldConllFiles,
             GOLD.replace("PERSON", "PER\u200fSON"),
-            "train:1: tag 'B-PER\\u200fSON' has a character",
+            "train:1: tag 'B-PER\\u200fSON' contains an invisible",
         ),
         (
             GoldConllFiles,

@@ -97,8 +97,8 @@ def test_words_come_back_from_their_state_and_the_weights(tmp_path: Path):
 def test_a_missing_file_of_vectors_says_what_to_do():
     read = WordsWithCase(path="no/such/file.txt", back_off=False)
     message = (
-        r"^no/such/file\.txt: no such file of word vectors; give the path of yours "
-        r"\(words\.input\.path=\.\.\.\) or set NER_DATA_DIR to the folder that holds your copies$"
+        r"^no/such/file\.txt: no such file of word vectors; set its path "
+        r"\(words\.input\.path=\.\.\.\) or NER_DATA_DIR, the folder that holds your copies$"
     )
     with pytest.raises(ValueError, match=message):
         read.fit(TRAIN, [])

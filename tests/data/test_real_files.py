@@ -54,7 +54,7 @@ def test_counts_of_real_column_files(name, columns, options, sentences, tokens, 
 def test_counts_of_msra_train():
     path = Path(DATA or "") / "msra/msra_train_bio"
     with pytest.raises(
-        ValueError, match=r"msra_train_bio:\d+: empty tag .set empty_tag to what it means.: '0"
+        ValueError, match=r"msra_train_bio:\d+: empty tag .set empty_tag to the tag that it stands for.: '0"
     ):
         list(read_columns(path, columns=WORD_TAG))
     read = list(read_columns(path, columns=WORD_TAG, empty_tag="O"))

@@ -176,17 +176,17 @@ ERRORS = {
     ),
     "header-of-nothing": (b"0 50\n", ":1: expected a header of two positive numbers, got 0 50"),
     "width-of-nothing": (b"50 0\n", ":1: expected a header of two positive numbers, got 50 0"),
-    "header-alone": (b"5 3\n", ": cut off in vector 1 of 5"),
-    "cut-text": (b"5 3\na 1 2 3\nb 4 5 6\n", ": cut off: the header says 5 vectors, found 2"),
+    "header-alone": (b"5 3\n", ": truncated in vector 1 of 5"),
+    "cut-text": (b"5 3\na 1 2 3\nb 4 5 6\n", ": truncated: the header says 5 vectors, got 2"),
     "cut-gzip-text": (
         gzip.compress(b"5 3\na 1 2 3\nb 4 5 6\n"),
-        ": cut off: the header says 5 vectors, found 2",
+        ": truncated: the header says 5 vectors, got 2",
     ),
-    "cut-binary": (binary({"a": [0.1, 0.2], "b": [0.3, 0.4]})[:-1], ": cut off in vector 2 of 2"),
-    "cut-binary-key": (binary({"a": [0.1, 0.2], "bcd": [0.3, 0.4]})[:-10], ": cut off in vector 2 of 2"),
+    "cut-binary": (binary({"a": [0.1, 0.2], "b": [0.3, 0.4]})[:-1], ": truncated in vector 2 of 2"),
+    "cut-binary-key": (binary({"a": [0.1, 0.2], "bcd": [0.3, 0.4]})[:-10], ": truncated in vector 2 of 2"),
     "cut-binary-newline": (
         binary({"a": [0.1, 0.2]}, end=b"\n").replace(b"1 2", b"2 2", 1),
-        ": cut off in vector 2 of 2",
+        ": truncated in vector 2 of 2",
     ),
     "nan-binary": (
         binary({"a": [0.1, 0.2], "b": [float("nan"), 0.4]}),
@@ -194,7 +194,7 @@ ERRORS = {
     ),
     "cut-gzip": (
         gzip.compress(GOOD.encode())[:-5],
-        ": damaged or cut-off gzip data: Compressed file ended before the end-of-stream marker was reached",
+        ": damaged or truncated gzip data: Compressed file ended before the end-of-stream marker was reached",
     ),
 }
 
@@ -210,7 +210,7 @@ def test_errors_say_where_and_what(tmp_path, case):
 def test_gzip_with_damaged_content_is_an_error_with_the_path(tmp_path):
     content = bytearray(gzip.compress(text(random_table([f"w{n}" for n in range(500)]))))
     content[len(content) // 2] ^= 0xFF
-    with pytest.raises(ValueError, match="damaged or cut-off gzip data: ") as error:
+    with pytest.raises(ValueError, match="damaged or truncated gzip data: ") as error:
         read(tmp_path, bytes(content), ["w1"])
     assert str(error.value).startswith(f"{tmp_path / 'vectors'}: ")
 

@@ -160,7 +160,7 @@ def test_a_damaged_cache_is_made_again(tmp_path, damage, index, caplog):
         assert messages == []
     else:
         entry = files[0].with_suffix("")
-        assert messages == [f"{entry}.*: damaged cache of word vectors, made again"]
+        assert messages == [f"{entry}.*: damaged cache of word vectors, computed again"]
 
 
 def test_a_summary_that_was_changed_is_noticed(tmp_path):
@@ -217,8 +217,8 @@ def test_a_missing_file_says_how_to_give_one(tmp_path):
     with pytest.raises(ValueError, match="no such file") as error:
         load_vectors(path, ["a"], cache=tmp_path / "cache")
     assert str(error.value) == (
-        f"{path}: no such file of word vectors; give the path of yours (words.input.path=...) "
-        "or set NER_DATA_DIR to the folder that holds your copies"
+        f"{path}: no such file of word vectors; set its path (words.input.path=...) "
+        "or NER_DATA_DIR, the folder that holds your copies"
     )
 
 

@@ -43,7 +43,7 @@ MISTAKES = {
     "Missing mandatory": ["words=bert"],
     "conll2003: not": ["data=conll2003"],
     "...: no such file": ["words=glove"],
-    "...: no such folder": ["words=bert", BERT],
+    "...: neither a local folder": ["words=bert", BERT],
     "...:2: expected": [*COLUMNS, "data.files.train=uneven.conll"],
     "...:1: not a tag": [*COLUMNS, "data.files.train=other.conll"],
     "...:1: no column": [*COLUMNS, "data.files.train=ok.conll", "data.columns={word: 0, tag: 7}"],
@@ -61,14 +61,14 @@ OTHERS = {
     "BERT needs",
     "hydra/launcher=slurm needs",
     "hydra/sweeper=optuna needs",  # read by tests/launch/test_search_space.py
-    "hydra/launcher=slurm: there is no",
-    "hydra/launcher=slurm: SLURM does not",  # read by tests/launch/test_slurm_launcher.py
+    "hydra/launcher=slurm: SLURM is not",
+    "hydra/launcher=slurm: sbatch rejected",  # read by tests/launch/test_slurm_launcher.py
     "compiling",
     "...: files have",
     "CUDA out of memory",  # PyTorch's own
     "its process was",
     "... is finished",
-    "... was made by",
+    "... was written by",
     "... is damaged",
     "...: another process",
     "...: expected the folder",
@@ -124,7 +124,7 @@ def test_a_missing_slurm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(Exception, match="SLURM") as caught:
         launcher().submit(Path("slurm"), [])
-    assert met("hydra/launcher=slurm: there is no", str(caught.value))
+    assert met("hydra/launcher=slurm: SLURM is not", str(caught.value))
 
 
 def launcher() -> SlurmLauncher:
@@ -180,7 +180,7 @@ def test_a_checkpoint_of_other_code_is_named(
     content = {"callbacks": {checkpoints.LastCheckpoint.__qualname__: {"made_by": "torch 1"}}}
     checkpoints.AtomicCheckpointIO().save_checkpoint(content, Path(checkpoints.CHECKPOINT))
     assert checkpoints.resumable_checkpoint(Path()) is None
-    assert met("... was made by", caplog.text)
+    assert met("... was written by", caplog.text)
 
 
 def test_a_lock_that_is_held_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -111,7 +111,7 @@ def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None
     process = start("-m", "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 1
-    assert "trainer.devices=2, trainer.num_nodes=1: a sweep whose jobs are of several processes" in printed
+    assert "trainer.devices=2, trainer.num_nodes=1: a sweep whose jobs have several processes" in printed
     assert "RefusedError" not in printed
 
 
@@ -158,7 +158,7 @@ def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     process = start(*sweep, "hydra.launcher.minutes=0.2")
     printed, _ = process.communicate(timeout=300)
     assert process.returncode == 1, printed
-    assert "stopped after 0.2 minutes; it continues when the command is repeated" in printed
+    assert "stopped after 0.2 minutes; rerun the command to resume" in printed
     begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
     assert ("resuming from last.ckpt" in run(*sweep)) == begun
     assert only_metrics(tmp_path)["epochs"] == 12

@@ -1,4 +1,4 @@
-"""A search whose jobs are made up: what is proposed, told and kept on disk. Runs of real jobs: test_search_runs.py."""
+"""A search whose jobs are made up: what is proposed, reported and stored. Runs of real jobs: test_search_runs.py."""
 
 import math
 import random
@@ -233,7 +233,7 @@ def test_a_study_is_not_continued_with_other_settings(tmp_path: Path) -> None:
     assert (tmp_path / "searches/mine/study.db").exists()
     with pytest.raises(
         RefusedError,
-        match=r"^mine was begun with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)",
+        match=r"^mine was started with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)",
     ):
         MadeUp(study_name="mine").sweep([*SMALL, f"output_dir={tmp_path}"])
     assert (
@@ -269,7 +269,7 @@ def test_a_search_that_asks_for_fewer_trials_than_it_has_shows_them(
     found = run(MadeUp(n_trials=5), tmp_path, WIDE)
     fewer = run(MadeUp(n_trials=2), tmp_path, WIDE)
     assert fewer.trials == found.trials
-    assert f"{found.name}: 5 trials are done; kept in" in capsys.readouterr().out
+    assert f"{found.name}: 5 trials are done; stored in" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -135,6 +135,6 @@ def test_a_run_of_an_earlier_sweep_is_not_trained_again(tmp_path: Path) -> None:
 def test_what_cannot_be_searched_is_refused_in_one_line_before_anything_is_written(tmp_path: Path) -> None:
     process = start(tmp_path / "outputs", "optimizer.lr=interval(0.1,0.001)")
     printed, _ = process.communicate(timeout=100)
-    message = "optimizer.lr=interval(0.1,0.001): an interval goes from a number to a larger one\nNothing was started.\n"
-    assert (process.returncode, printed) == (1, message)
+    message = "optimizer.lr=interval(0.1,0.001): an interval must go from a number to a larger one"
+    assert (process.returncode, printed) == (1, f"{message}\nNothing was started.\n")
     assert not any(tmp_path.iterdir())

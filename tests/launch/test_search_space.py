@@ -118,9 +118,9 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        (["optimizer.lr=interval(0.01,0.001)"], "an interval goes from a number to a larger one"),
-        (["optimizer.lr=interval(0.1,0.1)"], "an interval goes from a number to a larger one"),
-        (["optimizer.lr=interval(0,inf)"], "an interval goes from a number to a larger one"),
+        (["optimizer.lr=interval(0.01,0.001)"], "an interval must go from a number to a larger one"),
+        (["optimizer.lr=interval(0.1,0.1)"], "an interval must go from a number to a larger one"),
+        (["optimizer.lr=interval(0,inf)"], "an interval must go from a number to a larger one"),
         (["optimizer.lr=tag(log,interval(0,0.1))"], "a logarithmic range starts above 0"),
         (["optimizer.lr=tag(lgo,interval(0.1,1))"], "there is no tag 'lgo'; there is: log"),
         (["layers=range(4,1)"], "the range has no values"),
@@ -140,7 +140,7 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
         (["layers=1,2", "audit.test=true"], "a search does not score test; score the best settings after it"),
         (["model=stacked", "layers=interval(1,4)"], "for whole numbers: layers=int(interval(1,4))"),
         (["model=stacked", "layers=choice(1,two)"], "layers must be an integer, got two"),
-        (["model=lstm", "layers=range(1,4)"], "no part of this experiment has layers to choose"),
+        (["model=lstm", "layers=range(1,4)"], "no part of this experiment has a number of layers to set"),
         (["model=stackd,residual"], "model has no 'stackd'; did you mean 'stacked'?"),
         (
             ["optimizer.lrr=interval(0.1,0.2)"],

@@ -50,13 +50,13 @@ def test_a_line_says_when_a_job_starts_is_put_back_and_ends(
     leaves(array, "7_0_0", result={"busy": "folder"})
     assert array.wait() == [{"busy": "folder"}, {"seed": 2}]
     assert capsys.readouterr().out.splitlines() == [
-        "slurm: 7_0 runs on node3: seed=1",
+        "slurm: 7_0 is running on node3: seed=1",
         "slurm: 7_0 is back in the queue: seed=1",
-        "slurm: 7_1 runs on node4: seed=2",
-        "slurm: 7_0 runs on node5: seed=1",
+        "slurm: 7_1 is running on node4: seed=2",
+        "slurm: 7_0 is running on node5: seed=1",
         "slurm: 7_1 has finished (1 of 2): seed=2",
         f"slurm: job 7, tasks: 2, listed in {array.folder}/7_tasks.txt",
-        "slurm: it continues if this command is ended; `scancel 7` ends it",
+        "slurm: the job keeps running if this command exits; cancel it with `scancel 7`",
         "slurm: 7_0 has left its run to another process (2 of 2): seed=1",
     ]
     assert array.listed.read_text() == "7_0  model=bilstm seed=1\n7_1  model=bilstm seed=2\n"
@@ -94,12 +94,12 @@ def test_a_job_that_ended_without_a_result_is_named_by_its_state(
 ) -> None:
     monkeypatch.setattr(slurm_array, "LATE", 0.0)
     are(states, "7_0|CANCELLED|", "7_1|TIMEOUT|node")
-    without = "without a result (log: " + str(array.folder)
+    unwritten = "no result was written (log: " + str(array.folder)
     assert array.wait() == [
-        f"SLURM has it as CANCELLED, {without}/7_0_0_log.out)",
-        f"SLURM has it as TIMEOUT, {without}/7_1_0_log.out)",
+        f"SLURM reports CANCELLED; {unwritten}/7_0_0_log.out)",
+        f"SLURM reports TIMEOUT; {unwritten}/7_1_0_log.out)",
     ]
-    assert "slurm: 7_0 has failed (1 of 2): seed=1 | SLURM has it as CANCELLED" in capsys.readouterr().out
+    assert "slurm: 7_0 has failed (1 of 2): seed=1 | SLURM reports CANCELLED" in capsys.readouterr().out
 
 
 def test_what_slurm_has_forgotten_is_known_to_the_accounting(
@@ -108,7 +108,7 @@ def test_what_slurm_has_forgotten_is_known_to_the_accounting(
     monkeypatch.setattr(slurm_array, "LATE", 0.0)
     leaves(array, "7_1_0", result={"seed": 2})
     (states / "accounting").write_text("CANCELLED by 1000\n")
-    reason = f"SLURM has it as CANCELLED by 1000, without a result (log: {array.folder}/7_0_0_log.out)"
+    reason = f"SLURM reports CANCELLED by 1000; no result was written (log: {array.folder}/7_0_0_log.out)"
     assert array.wait() == [reason, {"seed": 2}]
 
 

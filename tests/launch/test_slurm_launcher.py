@@ -89,9 +89,7 @@ def test_jobs_do_not_take_the_sweep_s_own_job_for_theirs(
 def test_what_slurm_refuses_is_said_in_a_line(tmp_path: Path, states: Path) -> None:
     with pytest.raises(CompactHydraException) as caught:
         submit(tmp_path / "slurm", JOBS, partition="closed")
-    expected = (
-        "hydra/launcher=slurm: SLURM does not take these jobs: sbatch: error: invalid partition: closed"
-    )
+    expected = "hydra/launcher=slurm: sbatch rejected the jobs: sbatch: error: invalid partition: closed"
     assert str(caught.value) == expected
 
 
@@ -100,7 +98,7 @@ def test_without_slurm_or_submitit_nothing_is_submitted(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(
-        CompactHydraException, match="there is no SLURM here, the command sbatch is not found"
+        CompactHydraException, match="SLURM is not installed here \\(command sbatch not found\\)"
     ):
         submit(tmp_path / "slurm", JOBS)
     monkeypatch.setitem(sys.modules, "submitit", None)
@@ -166,7 +164,7 @@ def test_on_a_real_slurm_a_cancelled_job_fails_and_the_command_again_finishes_it
         printed = waiting.stdout.read()
     assert waiting.returncode == 1
     assert f"slurm: {number}_0 has finished" in printed
-    assert "SLURM has it as CANCELLED" in printed
+    assert "SLURM reports CANCELLED" in printed
     again = sweep(*arguments)
     assert again.returncode == 0, again.stdout + again.stderr
     assert "resuming from last.ckpt" in "".join(path.read_text() for path in tmp_path.glob("slurm/*_log.out"))

@@ -65,7 +65,7 @@ def test_a_damaged_cache_is_made_again(
     flipped = content[:300] + bytes([content[300] ^ 1]) + content[301:]
     file.write_bytes({"flipped": flipped, "cut": content[:-40], "empty": b"", "text": b"x" * 900}[harm])
     assert torch.equal(batch(input, text).inputs["words"], expected)
-    assert caplog.messages == [f"{file}: damaged cache of BERT's vectors, made again"]
+    assert caplog.messages == [f"{file}: damaged cache of BERT's vectors, computed again"]
     assert file.read_bytes() == content
 
 

@@ -60,12 +60,12 @@ REFUSED = {
     "nested": (
         "jsonl",
         b"[" * 100_000,
-        "input:1: not JSON that can be read (a number too long, or nested too",
+        "input:1: JSON that cannot be read (a number too long, or nested too",
     ),
     "a long number": (
         "jsonl",
         b"9" * 10_000,
-        "input:1: not JSON that can be read (a number too long, or nested",
+        "input:1: JSON that cannot be read (a number too long, or nested",
     ),
 }
 

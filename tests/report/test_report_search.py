@@ -129,7 +129,7 @@ def test_the_page_says_what_was_run_and_how_to_score_test(written: Path) -> None
     assert "None was scored on test" in page
     assert "python run.py data=toy_en model=stacked optimizer.lr=0.002 chars=cnn seed=1" in page
     assert "Range: <code>optimizer.lr=tag(log,interval(0.001,0.1))</code>." in page
-    assert "Sampler: TPESampler, seed 1; 14 trials were asked for." in page
+    assert "Sampler: TPESampler, seed 1; 14 trials were requested." in page
     assert "1.0 hours of training." in page
 
 
@@ -188,4 +188,4 @@ def test_a_file_that_is_no_search_is_left_out_with_a_warning(
     path.write_text(json.dumps({"trials": [{"number": 1}]}))
     with caplog.at_level(logging.WARNING):
         assert search_page.find(tmp_path) == []
-    assert f"left out of the report: {path} is not a search's file" in caplog.text
+    assert f"left out of the report: {path} is not a valid search.json" in caplog.text

@@ -212,7 +212,7 @@ def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     assert run_command("dashboard", ["yang2020_table12", "data=weibo"]) == 0
     path = tmp_path / "outputs" / "yang2020_table12.workspace.json"
-    assert capsys.readouterr().out.startswith(f"outputs/{path.name}: the workspace as W&B is sent it")
+    assert capsys.readouterr().out.startswith(f"outputs/{path.name}: workspace written to this file")
     assert json.loads(path.read_text())["displayName"].startswith("yang2020_table12: Number of BiLSTM layers")
 
 
@@ -236,7 +236,7 @@ def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(
     monkeypatch.setattr(wandb, "is_reachable", lambda: True)
     monkeypatch.setattr(dashboard, "default_entity", refused)
     assert cli(["dashboard", "yang2020_table12"]) == 1
-    assert capsys.readouterr().err == "W&B does not take the workspace: the key is not valid\n"
+    assert capsys.readouterr().err == "W&B rejected the workspace: the key is not valid\n"
 
 
 @pytest.mark.parametrize("given", ["data=weibo", "--entity=me"])
@@ -250,4 +250,4 @@ def test_without_its_picture_xor_says_how_to_draw_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert cli(["dashboard", "xor"]) == 1
-    assert "`ner-experiments xor --output results/xor` draws it" in capsys.readouterr().err
+    assert "create it with `ner-experiments xor --output results/xor`" in capsys.readouterr().err

@@ -87,12 +87,12 @@ def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     assert text.startswith("high is ahead of low (+4.17, ")
     needed = found[2].seeds_needed
     assert needed is not None
-    assert f"; between high and middle nothing can be told with 3 seeds: about {needed} each" in text
+    assert f"; the order of high and middle is undecided with 3 seeds: about {needed} per row" in text
 
 
 def test_the_answer_for_one_seed_is_about_sentences_only() -> None:
     text = answer(of_scores(a={1: 80.0}, b={1: 80.4}))
-    assert text.startswith("Between b and a nothing can be told with 1 seed.")
+    assert text.startswith("The order of b and a is undecided with 1 seed.")
     assert "only the choice of test sentences is tested" in text
 
 

@@ -56,7 +56,9 @@ def test_a_changed_source_can_be_told_from_its_commit(commit: str | None, shown:
 
 def test_an_analysis_is_kept_by_the_runs_it_is_made_from(tmp_path: Path) -> None:
     page = collect(spec.load("li2020_table4"))
-    with pytest.raises(ValueError, match="li2020_table4 is made from the runs of li2020_table1; keep those"):
+    with pytest.raises(
+        ValueError, match="li2020_table4 is made from the runs of li2020_table1; archive those"
+    ):
         results_folder.add(page, tmp_path)
 
 

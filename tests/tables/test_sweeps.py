@@ -74,8 +74,8 @@ def test_other_rows_are_another_sweep() -> None:
         (["sweep.name=a/b", "seed=1,2"], "sweep.name must be made of letters"),
         (["sweep.looks=3", "layers=2,3", "model=residual"], "expected a list of numbers of seeds"),
         (["sweep.looks=[3,2]", "layers=2,3", "model=residual"], "looks must be ascending"),
-        (["sweep.looks=[2,3]", "seed=1,2"], "seed=1,2: sweep.looks=[2,3] says how many seeds there are"),
-        (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table has its name already"),
+        (["sweep.looks=[2,3]", "seed=1,2"], "seed=1,2: sweep.looks=[2,3] sets the number of seeds"),
+        (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
     ],
 )
 def test_a_wrong_sweep_is_refused_before_anything_starts(
@@ -90,7 +90,7 @@ def test_a_wrong_sweep_is_refused_before_anything_starts(
 
 def test_a_name_needs_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["train", "sweep.name=mine"]) == 1
-    assert "sweep.name=mine goes with a sweep: add -m" in capsys.readouterr().err
+    assert "sweep.name=mine requires a sweep: add -m" in capsys.readouterr().err
 
 
 def test_a_table_of_a_sweep_by_name_and_by_its_overrides(capsys: pytest.CaptureFixture[str]) -> None:
@@ -213,7 +213,7 @@ def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
     assert "only the choice of test sentences is tested" in first
     assert "Recorded as layers" in first
     again = run("table=layers", "seeds=[1,2]")
-    assert "layers: 2 runs to do, 2 are finished" in again
+    assert "layers: 2 runs to do, 2 finished" in again
     assert "| layers=1 - layers=2 |" in again
     looked = run(*tiny, "layers=1,2", "sweep.looks=[2,3]", "sweep.name=decided")
     assert "Look at 2 seeds (level " in looked

@@ -49,7 +49,7 @@ def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
     text = log.read_text()
     assert text.count("resuming from last.ckpt") == 3
-    assert text.count("repeat the command to go on") == (3 if how is SIGINT else 0)
+    assert text.count("rerun the command to resume") == (3 if how is SIGINT else 0)
     assert "Traceback" not in text
     assert outcome(broken) == outcome(whole)
 
@@ -90,14 +90,14 @@ def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path: Path, caplog: pyte
         assert f"{checkpoint} is damaged" in caplog.text
 
 
-def test_a_checkpoint_of_other_code_is_named_and_not_used(
+def test_a_checkpoint_of_other_code_is_reported_and_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoint = interrupted_run(tmp_path)
     assert resumable_checkpoint(checkpoint.parent) == checkpoint
     monkeypatch.setattr(checkpoints, "made_by", lambda: "other code")
     assert resumable_checkpoint(checkpoint.parent) is None
-    assert "was made by other code" in caplog.text
+    assert "was written by different code" in caplog.text
 
 
 def test_the_penalty_of_a_resumed_epoch_is_that_of_all_its_batches(tmp_path: Path) -> None:

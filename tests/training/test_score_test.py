@@ -36,7 +36,7 @@ def test_test_is_not_scored_until_it_is_asked_for_and_then_as_if_at_once(
     assert run(tmp_path / "later", "audit.test=false") == before  # finished as far as it was asked for
     with caplog.at_level(logging.INFO):
         after = run(tmp_path / "later")
-    assert f"{folder}: scoring test, which this run was made without" in caplog.text
+    assert f"{folder}: scoring test, which was left out in training" in caplog.text
     assert "epoch" not in caplog.text  # it was not trained again
     assert after["test"] == at_once["test"]
     assert {**before, "test": 0, "files": 0, "sha256": 0} == {**after, "test": 0, "files": 0, "sha256": 0}

@@ -76,7 +76,7 @@ class GazetteerLists(Reader):
         folder.mkdir()
         super().__init__(folder)
         self.path = folder / "PER.txt"
-        self.whole_file = f"{self.path}: expected one name a line, found none"
+        self.whole_file = f"{self.path}: expected one name per line, got none"
         self.lists = Gazetteer(folder=str(folder), lowercase=False)
         draws = Random(0)
         self.sentences = [draws.choices(WORDS[:20], k=length) for length in (1, 2, 5, 12, 20)]

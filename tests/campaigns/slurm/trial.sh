@@ -32,12 +32,12 @@ a_table_with_a_job_cancelled() {
     show scancel "$(array)_1"
     ends_with 1 table
     holds table.log "1 of 5 jobs failed"
-    holds table.log "SLURM has it as CANCELLED, without a result"
+    holds table.log "SLURM reports CANCELLED; no result was written"
 
     title "The same command again: the one run that is missing"
     sweep table table=yang2020_table11 'seeds=[1]' $TINY trainer.max_epochs=3
     ends_with 0 table
-    holds table.log "1 runs to do, 4 are finished"
+    holds table.log "1 runs to do, 4 finished"
     is "$(grep -c '^| .* (1) |' "$OUT/table.log")" 5
 }
 
