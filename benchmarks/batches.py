@@ -1,4 +1,4 @@
-"""What the batches of an epoch cost, how much of them is padding, and how they change from epoch to epoch.
+"""Batches of an epoch: their cost, their share of padding, and how they change from epoch to epoch.
 
     python benchmarks/batches.py [--threads N] [--rounds N] [--output FILE]
 
@@ -81,7 +81,7 @@ def kinds() -> dict[str, Batching]:
 
 
 def epoch(split: EncodedSplit, kind: Batching) -> Callable[[], int]:
-    """Plans an epoch and gathers its batches."""
+    """A function that plans an epoch and gathers its batches."""
 
     def run() -> int:
         plan = kind.plan(split.lengths, np.random.default_rng(0))
@@ -108,7 +108,7 @@ def together(first: Plan, second: Plan, sentences: int) -> float:
 
 
 def again(first: Plan, second: Plan) -> int:
-    """The batches of more than one sentence that come again as they were."""
+    """The number of batches of several sentences that are repeated unchanged."""
     before = {frozenset(batch.tolist()) for batch in first if len(batch) > 1}
     return sum(frozenset(batch.tolist()) in before for batch in second)
 

@@ -1,4 +1,4 @@
-"""bfloat16: what a step and a decoding pass gain, and what F1 it costs.
+"""bfloat16: the speedup of a step and of a decoding pass, and the cost in F1.
 
     python benchmarks/bf16.py [--threads N] [--rounds N] [--output FILE]
 

@@ -25,7 +25,7 @@ from ner_experiments.modules.forward_backward import sequence_score
 
 BATCHES, TIMES, TAGS = (16, 64), (16, 50, 128), (9, 17, 37, 73)
 LARGEST = 5e6
-"""Pairs of tags in a batch; torch-struct, which keeps several arrays of this size, gets no larger ones."""
+"""Largest number of tag pairs in a batch for torch-struct, which stores several arrays of this size."""
 SLOW = 1.0
 """Seconds above which a peer is run once."""
 TASKS = {"loss": "loss and gradient", "decode": "decoding"}
@@ -112,7 +112,7 @@ def decoded(contestant: Contestant, problem: Problem) -> Callable[[], object]:
 
 
 def different(crf: CRF, problem: Problem, contestants: list[Contestant]) -> list[str]:
-    """Those of another loss, gradient by the scores, or score of the decoded tags, but for rounding."""
+    """Contestants whose loss, gradient of the scores, or score of the decoded tags differs beyond rounding."""
     results, wrong = [], []
     for contestant in contestants:
         loss = derived(contestant, problem)()
@@ -124,7 +124,7 @@ def different(crf: CRF, problem: Problem, contestants: list[Contestant]) -> list
         pairs = zip(results[-1], results[0], strict=False)
         if not all(torch.allclose(actual, expected, rtol=1e-4, atol=1e-4) for actual, expected in pairs):
             wrong.append(contestant.name)
-            print(f"{contestant.name} finds other results, and is left out")
+            print(f"{contestant.name} computes different results, and is left out")
     return wrong
 
 

@@ -70,7 +70,7 @@ class Contestant(NamedTuple):
     name: str
     python: str
     arguments: list[str]
-    """After the interpreter: the driver first."""
+    """Arguments of the interpreter: the driver first."""
 
 
 def main() -> None:
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Contestant]]:
-    """The options, and who takes part."""
+    """The options, and the names of the contestants."""
     arguments = timing.begin(parser)
     if arguments.clock == "processor":
         parser.error("the drivers measure by the wall clock")
@@ -127,7 +127,7 @@ def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Con
 
 
 def contestants(arguments: argparse.Namespace) -> list[Contestant]:
-    """Those that can be had."""
+    """The contestants that are installed."""
     driver = {path.stem.removeprefix("run_"): str(path) for path in DRIVERS.glob("run_*.py")}
     available = [
         Contestant("ours", sys.executable, [driver["ours"]]),
@@ -150,7 +150,7 @@ def contestants(arguments: argparse.Namespace) -> list[Contestant]:
 def take_turns(
     everyone: list[Contestant], folder: Path, arguments: argparse.Namespace
 ) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-    """The load before each round, and what the drivers say, by contestant."""
+    """The load before each round, and the outcomes of the drivers, by contestant."""
     load: list[float] = []
     outcomes: dict[str, list[dict[str, Any]]] = {one.name: [] for one in everyone}
     for number in range(1, arguments.rounds + 1):
@@ -164,7 +164,7 @@ def take_turns(
 
 
 def run(contestant: Contestant, folder: Path, threads: int) -> dict[str, Any]:
-    """RuntimeError with what the process printed, if it failed."""
+    """Run a driver and return its outcome. RuntimeError with the process's output if it failed."""
     output = folder / "outcome.json"
     output.unlink(missing_ok=True)
     driver, *options = contestant.arguments

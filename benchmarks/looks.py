@@ -1,4 +1,4 @@
-"""Seeds until it is decided, simulated: false claims, power and runs saved against eight seeds for each row.
+"""Simulation of sequential looks: false claims, power, and runs saved compared with eight seeds per row.
 
     python benchmarks/looks.py [--threads N] [--rounds N] [--output FILE]
 
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def simulate(scenario: Scenario, looks: Sequence[int], number: int) -> dict[str, Any]:
-    """Shares of sweeps with a false claim, of pairs that differ and were found to, and of runs saved."""
+    """Shares of sweeps with a false claim, of differing pairs that were detected, and of runs saved."""
     rng = np.random.default_rng(0)
     rows = len(scenario.means)
     differing = [

@@ -1,4 +1,4 @@
-"""How near a training step comes to the machine's limit, for each architecture at its paper's sizes.
+"""Training steps compared with the machine's limit, for each architecture at its paper's sizes.
 
     python benchmarks/machine_limit.py [--threads N] [--rounds N] [--output FILE]
 

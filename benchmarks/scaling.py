@@ -1,4 +1,4 @@
-"""How time and memory grow with each knob, the others left where they are.
+"""Growth of time and memory with each setting, all others unchanged.
 
     python benchmarks/scaling.py [--threads N] [--rounds N] [--output FILE]
 
@@ -76,7 +76,7 @@ def slopes(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
 
 
 def prepared_steps(knobs: dict[str, int]) -> Callable[[], float]:
-    """What is loaded once is loaded here; the model and its data belong to what is measured."""
+    """Load what is loaded once, and return the measured function, which includes building the model and its data."""
     warm_up()
 
     def run() -> float:

@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def run(command: list[str], folder: str) -> str:
-    """What it writes to stderr. Each run in a folder of its own, as a finished one is not run again."""
+    """Run a command and return its stderr. Each run has a folder of its own, as a finished one is not run again."""
     if "trainer=smoke" in command:
         command = [*command, f"output_dir={tempfile.mkdtemp(dir=folder)}", "runtime.progress=false"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

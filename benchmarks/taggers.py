@@ -41,7 +41,7 @@ class Trial:
         self.split: EncodedSplit = encoder.encode(corpus.splits["train"], CPU)
 
     def batches(self) -> list[Batch]:
-        """Of the first epoch."""
+        """Batches of the first epoch."""
         plan = instantiate(self.cfg.batches).plan(self.split.lengths, np.random.default_rng(0))
         return [self.split.batch(sentences) for sentences in plan]
 

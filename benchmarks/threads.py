@@ -21,7 +21,7 @@ from taggers import Trial, made_up
 from ner_experiments.config.compose import compose
 
 SECONDS, STEPS = 0.5, 50
-"""As long, or as often, as a case is trained for after the first steps."""
+"""Duration, or number of steps, for which a case is trained after the first steps."""
 
 
 class Case(NamedTuple):

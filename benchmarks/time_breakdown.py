@@ -1,4 +1,4 @@
-"""Where the time goes in what misses its bar: a training step, decoding, the CRF, the units.
+"""Breakdown of time where a target is missed: a training step, decoding, the CRF, the units.
 
     python benchmarks/time_breakdown.py [--threads N] [--rounds N] [--output FILE]
 
@@ -162,7 +162,7 @@ def run_layers(calls: list[Call], *, backward: bool) -> None:
 
 
 def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:
-    """What the recurrent layers are called with."""
+    """Arguments of each call of a recurrent layer."""
     calls: list[Call] = []
 
     def note(layer: nn.Module, inputs: tuple[Tensor, ...], options: dict[str, bool], _: object) -> None:

@@ -54,7 +54,7 @@ def options(about: str | None, *, rounds: int) -> argparse.ArgumentParser:
 def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.tiny and not arguments.output:
-        parser.error("--tiny measures nothing worth keeping in results/: it takes --output")
+        parser.error("--tiny requires --output: its measurements are not meaningful")
     if arguments.clock == "processor" and arguments.threads > 1:
         parser.error("--clock processor adds the seconds of all threads up: it takes --threads 1")
     torch.set_num_threads(arguments.threads)
@@ -78,7 +78,7 @@ def measure(
     A run that is over before `TURN` is repeated for as long, and counts with its mean without the first: what
     the others have left in the caches, and their threads that spin on, would count more than itself.
 
-    Who takes more than `slow` seconds is run once. Nothing else is warmed up: that, and to see that all give
+    A run of more than `slow` seconds is run once. Nothing else is warmed up: that, and to see that all give
     the same, is for the caller.
     """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
@@ -158,13 +158,13 @@ def quartiles(values: list[float]) -> list[float]:
 
 
 def ratios(cases: Iterable[Mapping[str, Times]], name: str, ours: str = "ours") -> dict[str, Any] | None:
-    """How many times ours `name` takes, over the cases in which it ran; None if that is none."""
+    """Times of `name` over ours, over the cases in which it ran; None without any."""
     factors = [case[name]["median"] / case[ours]["median"] for case in cases if name in case]
     return {"worst": min(factors), **summary(factors), "best": max(factors)} if factors else None
 
 
 def present(peers: Mapping[str, Callable[[], object]]) -> list[str]:
-    """Those that can be made, where the others' packages are missing."""
+    """The peers whose packages are installed."""
     names = []
     for name, make in peers.items():
         try:
@@ -190,7 +190,7 @@ def write(name: str, result: Mapping[str, Any], output: Path | None = None) -> N
 
 
 def circumstances() -> dict[str, Any]:
-    """What a figure in seconds depends on."""
+    """Machine, versions and settings that a time depends on."""
     versions = {}
     for name in (*PACKAGES, *PEERS):
         try:

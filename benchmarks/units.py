@@ -94,7 +94,7 @@ def contestants(ours: BiLSTMUnits, ragged: bool) -> dict[str, Contestant]:
 
 
 def unit_weights(ours: BiLSTMUnits) -> list[list[tuple[Tensor, Tensor, Tensor]]]:
-    """Of each unit, for each direction: input weights, recurrent weights, biases."""
+    """Input weights, recurrent weights and biases of each unit, for each direction."""
     both = zip(ours.input_weights, ours.recurrent_weights, ours.biases, strict=True)
     directions = [list(zip(*weights, strict=True)) for weights in both]
     return [list(pair) for pair in zip(*directions, strict=True)]

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def write_file(path: Path, lines: int, words: int) -> list[str]:
-    """Returns the corpus' words. Rows come again every thousand lines, which is all one to a parser."""
+    """Write the file and return the corpus' words. Rows repeat every thousand lines, which does not affect parsers."""
     draws = np.random.default_rng(0).standard_normal((1000, WIDTH))
     rows = [" ".join(f"{number:.5f}" for number in row) for row in draws.tolist()]
     keys = ["".join(letters) for letters in itertools.product("etaoinsh", repeat=7)]

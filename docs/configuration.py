@@ -333,7 +333,7 @@ def launchers() -> str:
 
 
 def docstring(config: type) -> dict[str, str]:
-    """What the docstring says of each field: `name, name: text`, up to the next such line."""
+    """Description of each field in the docstring: `name, name: text`, up to the next such line."""
     fields = [each.name for each in dataclasses.fields(config)]
     found: dict[str, str] = {}
     names: list[str] = []
@@ -376,7 +376,7 @@ def comments_of(path: Path) -> dict[str, str]:
                 yield from visit(value, f"{key}.")
 
     def rest(name: yaml.Node, value: yaml.Node) -> str:
-        """What follows on the line: after the value, or after the name where the value is on lines of its own."""
+        """Rest of the line after the value, or after the name where the value is on lines of its own."""
         end = value.end_mark if value.end_mark.line == name.start_mark.line else name.end_mark
         return lines[end.line][end.column :]
 

@@ -35,7 +35,7 @@ LENGTHS = (4, 3)
 SMALL = {"hidden_size": 4, "dense_size": 8, "unit_size": 2, "num_units": 3}
 """Replaces the paper's sizes, which are not drawn, and leaves few enough units to draw."""
 NUM_LAYERS = {"yang2020": 3}
-"""As many as show the repeated part; 2 for papers not listed."""
+"""Number of layers that shows the repeated part; 2 for papers not listed."""
 PAPERS = {"Huang": "huang2015", "Zukov-Gregoric": "zukov2018", "Yang": "yang2020", "Li": "li2020"}
 DECODERS = {"CRF": "CRF", "Softmax": "softmax"}
 COLORS = {

@@ -67,7 +67,7 @@ def drawn(edges: Edges) -> Edges:
 
 
 def contents() -> dict[str, str]:
-    """What is in each room, by the table of CONTRIBUTING.md; a line of several rooms has a part for each."""
+    """Contents of each room, by the table of CONTRIBUTING.md; a line of several rooms has a part for each."""
     found = {}
     lines = re.findall(
         r"^\| (`.*?) \| (.*) \|$", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.MULTILINE

@@ -55,7 +55,7 @@ LOADED = re.compile(
     r"""<(?:(?:script|img|iframe|source)\b[^>]*\ssrc|link(?![^>]*rel=["']?(?:canonical|next|prev))[^>]*\shref)"""
     r"""=["']?(?:https?:)?//[^"'\s>]+"""
 )
-"""What a page loads by itself; links that a reader may follow are not among it."""
+"""Resources that a page loads by itself, without links that a reader may follow."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:

@@ -209,7 +209,7 @@ def write_corpus(folder: Path) -> list[str]:
     return ["data=conll", *files]
 
 
-def test_every_result_says_what_of_test_was_trained_on(tmp_path: Path) -> None:
+def test_every_result_counts_test_sentences_seen_in_train(tmp_path: Path) -> None:
     """Leaked means the same words in the same order; tags do not matter, and a longer sentence is not a leak."""
     overrides = [*write_corpus(tmp_path), "chars=none", "model.hidden_size=4", f"output_dir={tmp_path}/out"]
     result = train.train(configure(*overrides))

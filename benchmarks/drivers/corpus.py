@@ -10,10 +10,10 @@ import numpy as np
 
 TYPES = ("DATE", "LOC", "MISC", "ORG", "PER")
 LONGEST = 113
-"""Of CoNLL-2003; its mean is 14.5."""
+"""Distribution of sentence lengths in CoNLL-2003; the mean is 14.5."""
 LETTERS = "etaoinshrdlcumwfgypbvkjxqz"
 SHARE = 0.12
-"""Of the places where a mention could begin, those where one does."""
+"""Share of the positions where a mention could begin at which one does."""
 
 
 class Pool(NamedTuple):
@@ -51,7 +51,7 @@ def lengths(rng: np.random.Generator, sentences: int) -> np.ndarray:
 
 
 def vocabulary(rng: np.random.Generator, forms: int) -> list[str]:
-    """From frequent to rare, which grow longer; one in ten is a number, and names begin with a capital."""
+    """Words from frequent and short to rare and long; one in ten is a number, and names begin with a capital."""
     frequencies = 1 / (np.arange(len(LETTERS)) + 4)
     words: dict[str, None] = {}
     while len(words) < forms:
@@ -66,12 +66,12 @@ def vocabulary(rng: np.random.Generator, forms: int) -> list[str]:
 
 
 def type_of(rank: int) -> str:
-    """Of the names, the type; of other words nothing."""
+    """Type of a name; empty for other words."""
     return TYPES[rank // 6 % len(TYPES)] if rank % 6 == 5 else ""
 
 
 def pools(words: list[str]) -> list[Pool]:
-    """First that of no type."""
+    """Pools of words, first that of no type."""
     ranks = {name: [rank for rank in range(len(words)) if type_of(rank) == name] for name in ("", *TYPES)}
     return [
         Pool(name, [words[rank] for rank in chosen], shares(np.array(chosen)))

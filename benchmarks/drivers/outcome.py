@@ -1,4 +1,4 @@
-"""What each driver gets and gives: the folder with the corpus and the settings in, one JSON file out."""
+"""Input and output of each driver: a folder with the corpus and the settings, and one JSON file."""
 
 import argparse
 import importlib.metadata
@@ -39,7 +39,7 @@ def task(arguments: argparse.Namespace) -> Task:
 
 
 def write(task: Task, *, train: list[float], decode: list[float], version: str, settings: Any) -> None:
-    """Seconds of each epoch and of each time that all was decoded; the first of each is to warm up."""
+    """Write the seconds of each epoch and of each decoding pass; the first of each is a warm-up."""
     outcome = {
         "train_seconds": train,
         "decode_seconds": decode,
@@ -51,7 +51,7 @@ def write(task: Task, *, train: list[float], decode: list[float], version: str, 
 
 
 def peak_memory() -> int:
-    """Of this process alone: ru_maxrss begins with what the process had that started it."""
+    """Peak memory of this process alone: ru_maxrss starts at the size of the parent process."""
     status = Path("/proc/self/status")
     lines = status.read_text(encoding="utf-8").splitlines() if status.exists() else []
     measured = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM")]

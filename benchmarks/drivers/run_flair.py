@@ -85,7 +85,7 @@ def make_tagger(task: outcome.Task, corpus: Corpus) -> SequenceTagger:
 
 
 def decode(tagger: SequenceTagger, sentences: list[flair.data.Sentence], settings: dict) -> list[float]:
-    """Seconds of each of as many times as there were epochs."""
+    """Seconds of each decoding pass, one per epoch."""
     seconds = []
     for _ in range(settings["epochs"]):
         started = time.perf_counter()

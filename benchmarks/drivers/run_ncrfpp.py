@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def write_config(task: outcome.Task) -> dict[str, str]:
-    """As NCRF++ reads it; its widths are those of both directions together."""
+    """Write the configuration of NCRF++, whose widths count both directions together."""
     folder = task.folder.absolute()
     few = folder / "few.conll"
     few.write_text("\n\n".join(task.decode.read_text(encoding="utf-8").split("\n\n")[:2]), encoding="utf-8")
@@ -90,7 +90,7 @@ def write_config(task: outcome.Task) -> dict[str, str]:
 
 
 def run(clone: Path, config: Path) -> str:
-    """What it prints."""
+    """Output of NCRF++."""
     printed = io.StringIO()
     os.chdir(clone)
     sys.path.insert(0, str(clone))

@@ -22,7 +22,7 @@ from ner_experiments.training.preemption import Sigterm
 
 
 class SentenceBatches(CorpusModule):
-    """Decodes a number of sentences a batch, that with which it trains, from short to long."""
+    """Data module that decodes as many sentences per batch as it trains on, from short to long."""
 
     def val_dataloader(self) -> Batches:
         dev = self.encoded("dev")
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def overrides(task: outcome.Task, batches: str) -> list[str]:
-    """All that the contest changes in the suite's defaults."""
+    """Overrides of the suite's defaults in this benchmark."""
     settings = task.settings
     size = [] if batches == "tokens" else [f"batches.sentences={settings['batch']}"]
     return [

@@ -17,7 +17,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from torchcrf import CRF
 
 Ids = tuple[Tensor, list[Tensor], Tensor]
-"""Of a sentence: its words, the characters of each, its tags."""
+"""Ids of a sentence: its words, the characters of each, and its tags."""
 
 
 def main() -> None:

@@ -56,9 +56,9 @@ def opened(folder: Path) -> Run:
     return Run(folder, artifacts.read(folder / "metrics.json"))
 
 
-def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
+def test_an_archived_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     run = opened(finish(tmp_path, "a", 1))
-    archive(run, tmp_path / "kept.json", "a row")
+    archive(run, tmp_path / "archived.json", "a row")
     (again,) = archived_runs(tmp_path)
     assert "seen" in run_errors(run).breakdown
     assert (
@@ -73,22 +73,22 @@ def test_a_kept_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
         disagreements.agreements({1: run_errors(again).outcomes}, {1: run_errors(run).outcomes}).total.first
         == 0
     )
-    text = (tmp_path / "kept.json").read_text()
+    text = (tmp_path / "archived.json").read_text()
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     # weights there are none: no calibration
     assert (run_calibration(run), run_calibration(again)) == (None, None)
 
 
-def test_a_kept_calibration_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_archived_calibration_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
     monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: found)
-    archive(opened(finish(tmp_path, "a", 1)), tmp_path / "kept.json", "a row")
+    archive(opened(finish(tmp_path, "a", 1)), tmp_path / "archived.json", "a row")
     (again,) = archived_runs(tmp_path)
     assert run_calibration(again) == found
 
 
-def test_a_run_that_was_kept_before_says_nothing() -> None:
-    run = ArchivedRun(Path("kept.json"), {}, {})
+def test_a_run_archived_without_errors_has_none() -> None:
+    run = ArchivedRun(Path("archived.json"), {}, {})
     assert (run_errors(run).breakdown, run_errors(run).kinds) == ({}, {})
     assert (run_errors(run).confusion, run_calibration(run), run_errors(run).outcomes) == (None, None, None)
 
@@ -123,8 +123,8 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = [finish(tmp_path, identity, seed) for identity, seed in (("a", 1), ("b", 1), ("a", 2))]
-    archive(opened(folders[1]), tmp_path / "kept.json", "a kept row")
-    assert cli(["errors", *map(str, folders), str(tmp_path / "kept.json")]) == 0
+    archive(opened(folders[1]), tmp_path / "archived.json", "an archived row")
+    assert cli(["errors", *map(str, folders), str(tmp_path / "archived.json")]) == 0
     printed = capsys.readouterr().out
     assert "## 1. toy_zh-bilstm-crf-a\n" in printed
     assert "Means over seeds; brackets are 95 % t-intervals over seeds" in printed
@@ -148,7 +148,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert [case["sentence"] for case in content["pairs"][0]["cases"]] == [it.number for it in pair.cases[:2]]
 
 
-def test_rows_of_one_name_are_told_apart_by_their_identity(
+def test_rows_with_equal_names_are_distinguished_by_identity(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for identity in ("a", "b"):

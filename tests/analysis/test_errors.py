@@ -58,7 +58,7 @@ def test_kinds_are_those_of_the_literature(name: str) -> None:
     assert compare(marked(gold), marked(predicted)).kinds() == expected
 
 
-def test_an_invented_mention_may_overlap_one_that_another_stands_for() -> None:
+def test_a_spurious_mention_may_overlap_an_aligned_one() -> None:
     found = compare([(0, 3, "PER")], [(0, 1, "PER"), (1, 3, "PER")])
     assert found == Alignment([((0, 3, "PER"), (1, 3, "PER"))], [], [(0, 1, "PER")])
 

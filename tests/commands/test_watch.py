@@ -246,6 +246,6 @@ def test_a_job_of_slurm_is_known_by_its_task() -> None:
         (["--output", "nowhere"], "nowhere: no such folder"),
     ],
 )
-def test_wrong_arguments_are_said(arguments: list[str], message: str, capsys: Any) -> None:
+def test_wrong_arguments_are_reported(arguments: list[str], message: str, capsys: Any) -> None:
     assert run_command("watch", [*arguments, "--once"]) == WRONG
     assert capsys.readouterr().err.startswith(message)

@@ -49,7 +49,7 @@ def composed(*overrides: str) -> Any:
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-def test_a_choice_has_no_key_that_nobody_reads(choice: str) -> None:
+def test_a_choice_has_no_unused_key(choice: str) -> None:
     group, _, name = choice.partition("/")
     part = composed(f"{group}={name}")
     if group == "paper":
@@ -60,7 +60,7 @@ def test_a_choice_has_no_key_that_nobody_reads(choice: str) -> None:
         assert [key for each in parts for key in unread(each, choice)] == []
 
 
-def test_a_key_that_nobody_reads_is_found() -> None:
+def test_an_unused_key_is_found() -> None:
     part = composed("model=bilstm")
     part["model"]["hiden_size"] = 3
     part["runtime"]["nobody_reads_this"] = 3

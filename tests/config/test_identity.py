@@ -128,7 +128,7 @@ def test_the_knob_is_the_setting_that_it_turns(model: str) -> None:
     assert name(f"model={model}", "layers=3") != name(f"model={model}")
 
 
-def test_a_knob_that_nobody_takes_up_counts_nothing() -> None:
+def test_an_unused_setting_does_not_change_the_identity() -> None:
     assert name("model=bilstm", "layers=5") == name("model=bilstm")
 
 

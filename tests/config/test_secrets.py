@@ -22,7 +22,7 @@ SECRETS = {
 SMALL = (
     "model.hidden_size=8 data.max_sentences=20 trainer=smoke runtime.progress=false runtime.accelerator=cpu"
 )
-Noted = list[list[str]]
+Events = list[list[str]]
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("secrets")]
 
@@ -33,7 +33,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def noted(place: Path) -> dict[str, Noted]:
+def recorded_events(place: Path) -> dict[str, Events]:
     """By logger, what the run with it asked for; the first also reads a BERT. Their files are in `place`."""
     bert = tiny_bert.save(place / "bert")
     runs = {
@@ -65,18 +65,22 @@ def noted(place: Path) -> dict[str, Noted]:
 
 
 @pytest.mark.parametrize("logger", ["csv", "tensorboard"])
-def test_a_run_asks_nothing_of_the_network(logger: str, noted: dict[str, Noted]) -> None:
+def test_a_run_asks_nothing_of_the_network(logger: str, recorded_events: dict[str, Events]) -> None:
     """Started programs do not connect either: git is asked for the commit, and fc-list for the installed fonts."""
-    assert {tuple(event) for event in noted[logger]} <= {
+    assert {tuple(event) for event in recorded_events[logger]} <= {
         ("subprocess.Popen", it) for it in ("git", "fc-list")
     }
 
 
-def test_what_asks_for_the_network_would_have_been_seen(noted: dict[str, Noted]) -> None:
-    assert any(event == "socket.connect" and "'127.0.0.1', 9" in text for event, text in noted["wandb"])
+def test_what_asks_for_the_network_would_have_been_seen(recorded_events: dict[str, Events]) -> None:
+    assert any(
+        event == "socket.connect" and "'127.0.0.1', 9" in text for event, text in recorded_events["wandb"]
+    )
 
 
-def test_no_secret_of_the_environment_is_in_a_file_or_printed(place: Path, noted: dict[str, Noted]) -> None:
+def test_no_secret_of_the_environment_is_in_a_file_or_printed(
+    place: Path, recorded_events: dict[str, Events]
+) -> None:
     """W&B's own folder and its cache are among the files."""
     files = [path for path in place.rglob("*") if path.is_file()]
     names = {path.name for path in files}

@@ -120,7 +120,7 @@ def test_in_no_part_of_a_config(part: str, run: Path, mark: Path) -> None:
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
         load_with_corpus(run)
     with pytest.raises(ValueError, match=rf"config.yaml: {part}._target_: .* got 'os.system'"):
-        archive(Run(run, json.loads((run / "metrics.json").read_text())), run / "kept.json", "row")
+        archive(Run(run, json.loads((run / "metrics.json").read_text())), run / "archived.json", "row")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_the_command_line_may_choose_can_be_loaded(choice: str) -> None:
     safe_yaml.refuse_foreign(OmegaConf.to_container(configure(choice), resolve=True), "here")
 
 
-def test_a_kept_table_has_nothing_called_and_looks_nothing_up(tmp_path: Path, mark: Path) -> None:
+def test_an_archived_table_executes_and_looks_up_nothing(tmp_path: Path, mark: Path) -> None:
     """The overrides that its page is made with are composed again; for table 5 that reads the corpus."""
     cfg = configure("data._target_=os.system", f"+data._args_=[touch {mark}]")
     with pytest.raises(ValueError, match=r"the corpus: data._target_: a run may name .* got 'os.system'"):

@@ -100,7 +100,7 @@ def test_first_character_keeps_one_code_point_per_line(file):
     assert sentence.words == ("中", "国", "p", "1", "\ufffd", "\ue41c", "\ufe0f", "😀")
 
 
-def test_empty_tag_is_read_as_told(file):
+def test_an_empty_tag_is_read_as_the_configured_tag(file):
     (sentence,) = read_columns(file("0\t\n1\tB-X\n2\t\n"), columns=WORD_TAG, empty_tag="O")
     assert (sentence.words, sentence.tags) == (("0", "1", "2"), ("O", "B-X", "O"))
 

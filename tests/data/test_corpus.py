@@ -40,7 +40,9 @@ def test_mentions_reach_the_models_as_bioes(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("stated", [True, False])
-def test_every_scheme_is_read_stated_or_told(scheme: str, text: str, stated: bool, tmp_path: Path) -> None:
+def test_every_scheme_is_read_whether_stated_or_detected(
+    scheme: str, text: str, stated: bool, tmp_path: Path
+) -> None:
     corpus = load(columns(tmp_path, {"train": text, "dev": text}, scheme=scheme if stated else "auto"))
     expected = "B-X E-X S-X S-Y O " + ("B-X I-X E-X" if scheme == "bmes" else "S-X")
     assert tags(corpus) == {"train": [expected], "dev": [expected]}

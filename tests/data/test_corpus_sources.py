@@ -108,7 +108,7 @@ def test_the_checksum_is_of_split_name_and_content(tmp_path: Path) -> None:
     assert swapped.checksum() != expected
 
 
-def test_other_files_than_the_published_ones_are_noted(tmp_path: Path) -> None:
+def test_files_that_differ_from_the_published_ones_are_reported(tmp_path: Path) -> None:
     published = {
         split: hashlib.sha256(text.encode()).hexdigest() for split, text in (("train", TRAIN), ("dev", DEV))
     }

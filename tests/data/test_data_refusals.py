@@ -9,7 +9,7 @@ import pytest
 from corpus_files import data_command, refuse
 
 
-def test_a_stated_scheme_is_kept_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_stated_scheme_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.conll"
     path.write_text("Ada I-PER\n")
     for scheme, illegal in (("iob1", 0), ("iob2", 1)):

@@ -130,7 +130,7 @@ def test_a_refused_connection_says_so(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_right_file_that_is_there_is_kept(
+def test_an_existing_correct_file_is_left_unchanged(
     server: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "a.conll"
@@ -143,7 +143,7 @@ def test_a_right_file_that_is_there_is_kept(
     assert capsys.readouterr().err == f"{target}: already there\n"
 
 
-def test_a_wrong_file_that_is_there_is_kept_too(server: str, tmp_path: Path) -> None:
+def test_an_existing_wrong_file_is_left_unchanged_too(server: str, tmp_path: Path) -> None:
     target = tmp_path / "a.conll"
     target.write_bytes(b"my own\n")
     own = hashlib.sha256(b"my own\n").hexdigest()

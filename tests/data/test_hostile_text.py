@@ -68,7 +68,7 @@ def test_no_layout_changes_what_is_read(case: str, tmp_path: Path) -> None:
     ],
     ids=ascii,
 )
-def test_what_nobody_sees_stays_in_its_word(word: str, tmp_path: Path) -> None:
+def test_invisible_characters_stay_in_their_word(word: str, tmp_path: Path) -> None:
     text = f"Mia O\n{word} B-PER\n{word} I-PER\n"
     assert read(columns(tmp_path, {"train": text})) == [(["Mia", word, word], [(1, 3, "PER")])]
     assert read(columns(tmp_path, {"train": text.replace(" ", "\t")})) == [
@@ -106,12 +106,12 @@ def test_a_corpus_may_be_one_sentence_or_hold_no_mention(
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_a_type_of_dev_or_test_alone_is_kept(split: str, tmp_path: Path) -> None:
+def test_a_type_that_occurs_only_in_dev_or_test_is_not_dropped(split: str, tmp_path: Path) -> None:
     source = columns(tmp_path, {"train": "Mia B-PER\n", split: "Oslo B-LOC\n"})
     assert read(source, split) == [(["Oslo"], [(0, 1, "LOC")])]
 
 
-def test_a_mention_on_a_docstart_line_is_kept(tmp_path: Path) -> None:
+def test_a_mention_on_a_docstart_line_is_not_dropped(tmp_path: Path) -> None:
     text = "Mia -DOCSTART- B-PER\nx -DOCSTART- O\n-DOCSTART- X B-ORG\n-DOCSTART- X O\ny X B-LOC\n"
     assert read(columns(tmp_path, {"train": text})) == [
         (["Mia", "x", "-DOCSTART-"], [(0, 1, "PER"), (2, 3, "ORG")]),

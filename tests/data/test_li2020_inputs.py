@@ -94,7 +94,7 @@ def test_words_come_back_from_their_state_and_the_weights(tmp_path: Path):
     assert again.notes() == []
 
 
-def test_a_missing_file_of_vectors_says_what_to_do():
+def test_a_missing_file_of_vectors_is_reported_with_the_settings_to_change():
     read = WordsWithCase(path="no/such/file.txt", back_off=False)
     message = (
         r"^no/such/file\.txt: no such file of word vectors; set its path "

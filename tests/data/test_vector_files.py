@@ -122,7 +122,7 @@ def test_of_a_word_that_comes_twice_the_first_vector_counts(tmp_path, encode):
 
 @pytest.mark.parametrize("numbers", [[0.1, 0.2], [2.4e-5, 10.0], [0.0, 0.0], [1.5, -7.25]])
 @pytest.mark.parametrize("word", ["a", "云"])
-def test_text_and_binary_of_a_single_short_vector_are_told_apart(tmp_path, numbers, word):
+def test_text_and_binary_of_a_single_short_vector_are_distinguished(tmp_path, numbers, word):
     for content in (
         text({word: numbers}, header=True),
         binary({word: numbers}),

@@ -56,7 +56,7 @@ def test_back_off_goes_exact_lower_digits_then_both(tmp_path):
     assert vectors.steps == {step: steps.count(step) for step in ("exact", "lower", "digits", "unknown")}
 
 
-def test_words_share_rows_and_only_used_vectors_are_kept(tmp_path):
+def test_words_share_rows_and_only_used_vectors_are_loaded(tmp_path):
     table = {"THE": [1.0, 1.0], "the": [2.0, 2.0], "00": [3.0, 3.0], "x": [4.0, 4.0], "unused": [5.0, 5.0]}
     vectors = load(tmp_path, text(table), ["x", "12", "The", "THE", "the", "34", "tHE", "?", "x"])
     assert vectors.rows.tolist() == [0, 1, 2, 3, 2, 1, 2, -1, 0]
@@ -119,7 +119,7 @@ def test_two_files_share_a_cache_folder(tmp_path):
         assert vectors.matrix.tolist() == [[number, number]]
 
 
-def test_the_checksum_tells_what_was_kept_not_where_it_came_from(tmp_path):
+def test_the_checksum_depends_on_the_vectors_and_not_on_their_file(tmp_path):
     table = {"a": [1.0, 2.0], "b": [3.0, 4.0]}
     checksums = set()
     for name, content in {"x": text(table), "y": text({"c": [5.0, 6.0]} | table, header=True)}.items():
@@ -212,7 +212,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     assert load(tmp_path, text({"a": [1.0, 2.0]}), ["a"]).rows.tolist() == [0]
 
 
-def test_a_missing_file_says_how_to_give_one(tmp_path):
+def test_a_missing_file_is_reported_with_the_settings_to_change(tmp_path):
     path = tmp_path / "none.txt"
     with pytest.raises(ValueError, match="no such file") as error:
         load_vectors(path, ["a"], cache=tmp_path / "cache")

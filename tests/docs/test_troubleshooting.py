@@ -174,7 +174,7 @@ def test_what_became_of_a_run_is_said(
     assert met("...: files have", str(caught.value))
 
 
-def test_a_checkpoint_of_other_code_is_named(
+def test_a_checkpoint_of_other_code_is_reported(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = {"callbacks": {checkpoints.LastCheckpoint.__qualname__: {"made_by": "torch 1"}}}

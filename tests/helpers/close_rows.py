@@ -12,7 +12,7 @@ from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Result
 
 NUM_SENTENCES = 900
-RIGHT = (0.3, 0.97, 0.98)
+CORRECT = (0.3, 0.97, 0.98)
 """Probability that a run of each row tags a sentence correctly."""
 
 
@@ -37,7 +37,7 @@ def three_rows() -> list[Result]:
     """Three rows with two, three and three seeds; the first is far from the other two."""
     rng = np.random.default_rng(5)
     found = []
-    for row, often, count in zip(spec.load("yang2020_table12").rows, RIGHT, (2, 3, 3), strict=False):
+    for row, often, count in zip(spec.load("yang2020_table12").rows, CORRECT, (2, 3, 3), strict=False):
         right = [set(np.flatnonzero(rng.random(NUM_SENTENCES) < often).tolist()) for _ in range(count)]
         runs = {seed: Tagged(Path(), {"task": "mentions", "right": own}) for seed, own in enumerate(right, 1)}
         found.append(Result(row, runs=runs))

@@ -18,17 +18,17 @@ OF_THE_NETWORK = (
     "socket.sendmsg",
 )
 STARTS = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system")
-noted: list[tuple[str, str]] = []
+events: list[tuple[str, str]] = []
 refuse = True
 
 
 def watch(event: str, arguments: tuple[Any, ...]) -> None:
     if event in OF_THE_NETWORK and not is_local(arguments):
-        noted.append((event, repr(arguments)))
+        events.append((event, repr(arguments)))
         if refuse:
             raise PermissionError(f"no {event} here: {arguments!r}")
     elif event in STARTS:
-        noted.append((event, os.path.basename(str(arguments[0]))))
+        events.append((event, os.path.basename(str(arguments[0]))))
 
 
 def is_local(arguments: tuple[Any, ...]) -> bool:
@@ -45,6 +45,6 @@ if __name__ == "__main__":
     for overrides in runs:
         refuse = "wandb" not in overrides
         assert cli(["train", *overrides.split()]) == 0
-        found.append(list(noted))
-        noted.clear()
+        found.append(list(events))
+        events.clear()
     Path(report).write_text(json.dumps(found))

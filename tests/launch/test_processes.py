@@ -184,7 +184,7 @@ def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
     assert not (folder.parent / "seed-2").exists()
 
 
-def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     code = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import hold_lock\n"
     code += "with hold_lock(Path(sys.argv[1]), wait=True) as ours: print(ours, flush=True); time.sleep(100)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

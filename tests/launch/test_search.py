@@ -83,7 +83,7 @@ def points(found: search_trials.Search) -> list[tuple[str, ...]]:
     return [trial.overrides for trial in found.trials]
 
 
-def test_the_objective_is_the_dev_score_and_test_is_kept_nowhere(
+def test_the_objective_is_the_dev_score_and_test_is_stored_nowhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The made-up test scores fall where dev rises. A finished run of an earlier sweep has one."""
@@ -180,7 +180,7 @@ def test_every_point_of_a_small_space_is_run_once_and_the_search_ends(
     assert again.jobs == []
 
 
-def test_a_failed_trial_is_told_and_shown_and_the_search_goes_on(
+def test_a_failed_trial_is_recorded_and_printed_and_the_search_continues(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It does not count as one of the trials for the next command, which tries its point once more."""
@@ -241,7 +241,7 @@ def test_a_study_is_not_continued_with_other_settings(tmp_path: Path) -> None:
     )
 
 
-def test_a_study_can_be_kept_in_another_database(tmp_path: Path) -> None:
+def test_a_study_can_be_stored_in_another_database(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/other.db"
     found = run(MadeUp(n_trials=3, storage=storage), tmp_path / "outputs", WIDE)
     assert len(optuna.load_study(study_name=found.name, storage=storage).trials) == 3
@@ -263,7 +263,7 @@ def test_a_damaged_database_is_named(tmp_path: Path) -> None:
         MadeUp(study_name="mine").sweep([*WIDE, f"output_dir={tmp_path}"])
 
 
-def test_a_search_that_asks_for_fewer_trials_than_it_has_shows_them(
+def test_a_search_that_requests_fewer_trials_than_it_has_shows_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = run(MadeUp(n_trials=5), tmp_path, WIDE)

@@ -72,7 +72,7 @@ def test_a_sweep_is_one_array_job_with_what_was_asked_for(tmp_path: Path, states
     assert f"--cpus-per-task=4 --kill-on-bad-exit=1 {sys.executable} -u -m submitit" in script
 
 
-def test_jobs_do_not_take_the_sweep_s_own_job_for_theirs(
+def test_jobs_ignore_the_variables_of_the_sweep_s_own_job(
     tmp_path: Path, states: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (states / "full").touch()

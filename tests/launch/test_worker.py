@@ -19,7 +19,7 @@ def with_note(error: Exception) -> Exception:
         (with_note(RuntimeError("a\n b")), "RuntimeError: a b (traceback: here)"),
     ],
 )
-def test_a_failure_is_one_line_wherever_it_is_told(error: Exception, line: str) -> None:
+def test_a_failure_is_one_line_wherever_it_is_reported(error: Exception, line: str) -> None:
     assert reason(error) == line
     assert reason(failed([], line)._return_value) == line
 

@@ -28,7 +28,7 @@ class Broken(NullLogger):
         self.closed += 1
 
 
-def test_a_logger_that_fails_is_told_once_and_closed(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_failure_of_a_logger_is_reported_once_and_closes_it(caplog: pytest.LogCaptureFixture) -> None:
     broken = Broken()
     with safe_logger("A logger", lambda: broken, 0) as logger:
         for epoch in (1, 2, 3):

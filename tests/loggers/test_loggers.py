@@ -72,8 +72,8 @@ def test_a_job_is_a_run_with_its_group_seed_tags_and_config(offline: Path) -> No
     groups, ids = set(), set()
     for seed in (1, 2):
         (folder,) = offline.glob(f"*/seed-{seed}")
-        (kept,) = folder.glob("wandb/offline-run-*")
-        (begun,) = records(kept, "run")
+        (stored,) = folder.glob("wandb/offline-run-*")
+        (begun,) = records(stored, "run")
         cfg = OmegaConf.load(folder / "config.yaml")
         groups.add(begun["run_group"])
         ids.add(begun["run_id"])
@@ -95,8 +95,8 @@ def test_a_job_is_a_run_with_its_group_seed_tags_and_config(offline: Path) -> No
 def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
     (folder,) = offline.glob("*/seed-1")
     metrics = json.loads((folder / "metrics.json").read_text())
-    (kept,) = folder.glob("wandb/offline-run-*")
-    found = json.loads(inspected(kept, "--summary"))
+    (stored,) = folder.glob("wandb/offline-run-*")
+    found = json.loads(inspected(stored, "--summary"))
     assert (found["state"], found["exit_code"]) == ("finished", 0)
     for split in ("dev", "test"):
         for name in ("f1", "precision", "recall"):
@@ -121,15 +121,15 @@ def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
 
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     (folder,) = offline.glob("*/seed-1")
-    (kept,) = folder.glob("wandb/offline-run-*")
-    assert curve(kept) == logged(folder)
+    (stored,) = folder.glob("wandb/offline-run-*")
+    assert curve(stored) == logged(folder)
     (last,) = [
         it["item"]
-        for it in records(kept, "history")
+        for it in records(stored, "history")
         if it["item"].get("epoch") == 2 and "dev/f1" in it["item"]
     ]
     assert {"train/loss", "train/learning_rate", "seconds", "dev_types/PER", "gradient/words"} <= set(last)
-    tables = media(kept, "table", ".table.json")
+    tables = media(stored, "table", ".table.json")
     assert set(tables) == {
         f"{split}/{name}" for split in ("dev", "test") for name in ("types", "confusion", "predictions")
     }
@@ -139,16 +139,16 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
     assert len(errors) == 20
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > 0
-    pictures = media(kept, "images", ".png")
+    pictures = media(stored, "images", ".png")
     assert {"test/types_bars", "test/confusion_matrix", "dev/types_bars", "dev/confusion_matrix"} <= set(
         pictures
     )
     assert len([name for name in pictures if name.startswith("attention/test-")]) == final.ATTENTION_MAPS
 
 
-def media(kept: Path, kind: str, suffix: str) -> dict[str, Path]:
+def media(stored: Path, kind: str, suffix: str) -> dict[str, Path]:
     """Values by the names under which they were logged."""
-    folder = kept / "files" / "media" / kind
+    folder = stored / "files" / "media" / kind
     return {
         path.relative_to(folder).as_posix().rsplit("_", 2)[0]: path for path in folder.rglob(f"*{suffix}")
     }
@@ -209,11 +209,11 @@ def test_what_was_cut_off_goes_on_as_the_same_run_with_every_epoch_once(tmp_path
     assert 1 <= before < 6
     assert killed.run(arguments, tmp_path / "log") == 0
     assert "resuming from last.ckpt" in (tmp_path / "log").read_text()
-    (kept,) = folder.glob("wandb/offline-run-*")
+    (stored,) = folder.glob("wandb/offline-run-*")
     (earlier,) = folder.glob("wandb/earlier/offline-run-*")
-    assert kept.name.rpartition("-")[2] == earlier.name.rpartition("-")[2]
-    assert curve(kept) == logged(folder)
-    assert [epoch for epoch, _ in curve(kept)] == [1, 2, 3, 4, 5, 6]
+    assert stored.name.rpartition("-")[2] == earlier.name.rpartition("-")[2]
+    assert curve(stored) == logged(folder)
+    assert [epoch for epoch, _ in curve(stored)] == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.slow
@@ -221,7 +221,7 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> No
     """The same names: curves and summary, pictures, tables."""
     outputs = run("tensorboard", tmp_path, "model=attention", "trainer.max_epochs=2", "audit.gradients=1")
     for seed in (1, 2):
-        (kept,) = offline.glob(f"*/seed-{seed}/wandb/offline-run-*")
+        (stored,) = offline.glob(f"*/seed-{seed}/wandb/offline-run-*")
         (folder,) = outputs.glob(f"*/seed-{seed}")
         metrics = json.loads((folder / "metrics.json").read_text())
         events = scalars(folder)
@@ -231,11 +231,11 @@ def test_tensorboard_shows_what_wandb_shows(tmp_path: Path, offline: Path) -> No
         (test,) = events.Scalars("best/test_f1")
         assert (test.step, test.value) == (2, pytest.approx(metrics["test"]["f1"]))
         tags = events.Tags()
-        assert set(tags["images"]) == media(kept, "images", ".png").keys()
+        assert set(tags["images"]) == media(stored, "images", ".png").keys()
         texts = {name.removesuffix("/text_summary") for name in tags["tensors"]}
-        summary = json.loads(inspected(kept, "--summary"))["summary"]
-        logged_there = {name for it in records(kept, "history") for name in it["item"]} | summary.keys()
-        files = media(kept, "images", ".png").keys() | media(kept, "table", ".table.json").keys()
+        summary = json.loads(inspected(stored, "--summary"))["summary"]
+        logged_there = {name for it in records(stored, "history") for name in it["item"]} | summary.keys()
+        files = media(stored, "images", ".png").keys() | media(stored, "table", ".table.json").keys()
         names = {name for name in logged_there if name.partition(".")[0] not in files and name[0] != "_"}
         assert set(tags["images"]) | texts | set(tags["scalars"]) == files | names - {"epoch"} | {"tags"}
         assert "_hparams_/session_start_info" in events.summary_metadata

@@ -134,10 +134,10 @@ def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -
         runs = {seed: Run(Path(checksum), {"checksum": checksum}) for seed in by_seed}
         return Result(row, by_seed, runs)
 
-    kept, own = result("a", s1=1.0, s2=2.0), result("a", s2=3.0, s4=4.0)
-    assert entries.merged_result(kept, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
-    assert entries.merged_result(kept, result("b", s4=4.0)).scores == {4: 4.0}
-    assert entries.merged_result(kept, result("b")).scores == {1: 1.0, 2: 2.0}
+    archived, own = result("a", s1=1.0, s2=2.0), result("a", s2=3.0, s4=4.0)
+    assert entries.merged_result(archived, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
+    assert entries.merged_result(archived, result("b", s4=4.0)).scores == {4: 4.0}
+    assert entries.merged_result(archived, result("b")).scores == {1: 1.0, 2: 2.0}
 
 
 def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
@@ -152,7 +152,7 @@ def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
     assert (len(found.lines), found.lines[-1]) == (MAX_EPOCHS, ["600", "60.00"])
 
 
-def test_what_needs_weights_is_refused_of_kept_runs_and_said() -> None:
+def test_archived_runs_are_refused_where_weights_are_needed() -> None:
     (path, *_) = RESULTS.rglob("4d998b74d397-seed-1.json")
     content = json.loads(path.read_text())
     with pytest.raises(

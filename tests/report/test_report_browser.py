@@ -150,8 +150,8 @@ def test_tables_are_sorted_by_click_and_by_keyboard(report: Path, browser: Brows
 
 
 def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Browser) -> None:
-    kept = [path.parent.parent.name for path in RESULTS.glob("*/*/table.json")]
-    deviating = {name: kept.count(spec.load(name).runs_of) for name in spec.names()}
+    archived = [path.parent.parent.name for path in RESULTS.glob("*/*/table.json")]
+    deviating = {name: archived.count(spec.load(name).runs_of) for name in spec.names()}
     shown = sum(1 + number for name, number in deviating.items() if name.startswith("zukov2018"))
     with browser.page(report / "index.html") as (page, _):
         every = len(cells(page, 1))

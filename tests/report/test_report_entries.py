@@ -60,8 +60,8 @@ def test_why_runs_do_not_count_is_said() -> None:
     (found,) = entries.merge_by_settings(table, [refused])
     assert reason in str(table_page.results_section(found, {}).points)
     assert "No run of this table counts" in table_page.based_on(found)
-    kept = Entry(Page(table, (Result(table.rows[0], {1: 50.0}), *refused.page.results[1:])), ("results",))
-    assert entries.merge_by_settings(table, [kept, refused]) == [kept]
+    archived = Entry(Page(table, (Result(table.rows[0], {1: 50.0}), *refused.page.results[1:])), ("results",))
+    assert entries.merge_by_settings(table, [archived, refused]) == [archived]
     assert entries.merged_result(Result(table.rows[0]), refused.page.results[0]).missing == reason
 
 

@@ -26,30 +26,30 @@ from ner_experiments.runs.run import Run
 
 GOLD = ("B-PER", "I-PER", "O", "B-LOC", "O", "B-PER")
 WORDS = ("Ann", "Lee", "saw", "Rome", "with", "Bo")
-RIGHT = GOLD
+CORRECT = GOLD
 BOUNDARY = ("B-PER", "O", "O", "B-LOC", "O", "B-PER")
 TYPE = ("B-PER", "I-PER", "O", "B-PER", "O", "B-PER")
-MISSED = ("B-PER", "I-PER", "O", "O", "O", "B-PER")
+MISSING = ("B-PER", "I-PER", "O", "O", "O", "B-PER")
 DATA = {"name": "toy", "checksum": "abc"}
 
 
-def kept(*predicted: tuple[str, ...]) -> ArchivedRun:
+def archived(*predicted: tuple[str, ...]) -> ArchivedRun:
     """A run of these sentences, which all have the same gold mentions."""
     errors = errors_in_predictions([Predicted(WORDS, GOLD, tags) for tags in predicted], "mentions", None)
     bins = (Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),)
     content = {"errors": errors.record(), "calibration": Calibration(bins, 0.1, 0.05, 0.2).record()}
-    return ArchivedRun(Path("kept"), {"data": DATA, "task": "mentions"}, content)
+    return ArchivedRun(Path("archived"), {"data": DATA, "task": "mentions"}, content)
 
 
 @pytest.fixture
 def row() -> RowErrors:
-    """Of 6 gold mentions the first run has one boundary wrong, the second one type, and one is missed."""
-    return RowErrors("a row", {1: kept(RIGHT, BOUNDARY), 2: kept(TYPE, MISSED)})
+    """Of 6 gold mentions the first run has one boundary wrong, the second one type, and one is missing."""
+    return RowErrors("a row", {1: archived(CORRECT, BOUNDARY), 2: archived(TYPE, MISSING)})
 
 
 @pytest.fixture
 def other() -> RowErrors:
-    return RowErrors("another", {1: kept(RIGHT, RIGHT), 2: kept(RIGHT, RIGHT)})
+    return RowErrors("another", {1: archived(CORRECT, CORRECT), 2: archived(CORRECT, CORRECT)})
 
 
 def student(*values: float) -> str:
@@ -114,9 +114,9 @@ def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErr
     assert error_tables.table_section({"alone": row}, "alone", 0) is None
 
 
-def test_what_runs_were_kept_without_is_said(row: RowErrors) -> None:
+def test_the_parts_that_runs_were_archived_without_are_named(row: RowErrors) -> None:
     metrics = {"data": DATA, "task": "tags", "test": {}}
-    old = RowErrors("old", {1: ArchivedRun(Path("kept"), metrics, {"figures": {}})})
+    old = RowErrors("old", {1: ArchivedRun(Path("archived"), metrics, {"figures": {}})})
     assert [section.texts for section in row_sections(old) if section] == [[NOT_ARCHIVED]]
     assert error_tables.table_section({"old": old, "older": old}, "old", 0) is None
 
@@ -141,11 +141,11 @@ def test_a_test_set_without_a_mention_has_no_errors_to_show() -> None:
     errors = errors_in_predictions([Predicted(("a",), ("O",), ("O",))], "mentions", None)
     content = {"errors": errors.record(), "calibration": None, "figures": {"type": {}, "length": {}}}
     metrics = {"data": DATA, "task": "mentions", "test": {}}
-    found = group_sections(RowErrors("none", {1: ArchivedRun(Path("kept"), metrics, content)}))
+    found = group_sections(RowErrors("none", {1: ArchivedRun(Path("archived"), metrics, content)}))
     assert found == [None, None, None]
 
 
-def test_rows_of_one_run_and_of_several_are_told_apart(row: RowErrors) -> None:
+def test_rows_of_one_run_and_of_several_are_explained_differently(row: RowErrors) -> None:
     single = RowErrors("single", {1: row.runs[1]})
     section = error_tables.table_section({"ours": row, "best": single}, "best", 0)
     assert section is not None
@@ -161,7 +161,7 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
     }  # fmt: skip
     for test_scores, said in (([], "scored once"), ([50.0, 49.0], "also scored after each epoch")):
         (shown,) = row_page.seeds_section(
-            {1: ArchivedRun(Path("kept"), metrics, {"test_every_epoch": test_scores})}
+            {1: ArchivedRun(Path("archived"), metrics, {"test_every_epoch": test_scores})}
         ).grids
         assert said in shown.caption
         assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was

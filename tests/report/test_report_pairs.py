@@ -50,7 +50,7 @@ def test_a_sentence_is_shown_in_stretches_with_their_types() -> None:
     assert pair_page.to_segments(parts, parts.predicted) == [("", "a"), ("VB", "b")]
 
 
-class Kept(ArchivedRun):
+class Archived(ArchivedRun):
     def counts(self) -> np.ndarray:
         return np.array(self.metrics["counts"])
 
@@ -61,12 +61,12 @@ class Tagged(Counted):
         return [Predicted(("a",), ("B-X",), ("B-X",) if row[0] else ("O",)) for row in rows]
 
 
-def test_kept_runs_count_among_the_pairs_though_their_sentences_are_not_shown() -> None:
+def test_archived_runs_count_in_the_pairs_without_their_sentences() -> None:
     right, wrong = [1, 1, 1], [0, 0, 1]
-    kept = Kept(Path(), {"counts": [right, wrong]}, {})
+    archived = Archived(Path(), {"counts": [right, wrong]}, {})
     runs = (
-        {1: Tagged(Path(), {"counts": [right, right]}), 2: kept},
-        {1: kept},
+        {1: Tagged(Path(), {"counts": [right, right]}), 2: archived},
+        {1: archived},
         {1: Tagged(Path(), {"counts": [wrong, wrong]})},
     )
     rows = spec.load("yang2020_table13").rows[:3]

@@ -81,7 +81,7 @@ def test_a_text_with_markup_is_shown_as_it_is() -> None:
 @pytest.mark.parametrize(
     "limits", [(0, 100), (0, 102), (-0.05, 1.05), (83.21, 83.29), (-3, 2), (0, 1e-3), (1e5, 3e5)], ids=str
 )
-def test_ticks_are_those_of_matplotlib_and_told_apart_by_their_texts(limits: tuple[float, float]) -> None:
+def test_ticks_are_those_of_matplotlib_with_distinct_labels(limits: tuple[float, float]) -> None:
     axes = Figure().subplots()
     axes.set_xlim(*limits)
     axes.xaxis.set_major_locator(MaxNLocator(5))

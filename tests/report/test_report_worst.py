@@ -74,10 +74,10 @@ def test_errors_are_counted_over_seeds_and_each_way_of_tagging_is_shown() -> Non
     assert [who for who, _, _ in second.predicted] == [f"predicted, seed {seed}" for seed in (1, 2, 4)]
 
 
-def test_kept_runs_have_no_sentences_and_runs_without_errors_none_to_show(tmp_path: Path) -> None:
+def test_archived_runs_and_runs_without_errors_show_no_sentences(tmp_path: Path) -> None:
     own = runs(tmp_path, 0, 20)
-    kept = {seed: ArchivedRun(run.folder, run.metrics, {}) for seed, run in own.items()}
-    assert row_page.worst_section(kept) is None
+    archived = {seed: ArchivedRun(run.folder, run.metrics, {}) for seed, run in own.items()}
+    assert row_page.worst_section(archived) is None
     assert row_page.worst_section({1: own[1]}) is None
-    alone, both = row_page.worst_section({2: own[2]}), row_page.worst_section({1: kept[1], 2: own[2]})
+    alone, both = row_page.worst_section({2: own[2]}), row_page.worst_section({1: archived[1], 2: own[2]})
     assert alone == both

@@ -52,7 +52,7 @@ def page_of(runs: dict[str, Run]) -> Page:
     return Page(replace(spec.load("yang2020_table12"), notes=()), results)
 
 
-def as_kept(own: Run) -> ArchivedRun:
+def as_archived(own: Run) -> ArchivedRun:
     content: dict[str, Any] = {
         "label": "row",
         "config": {},
@@ -63,8 +63,8 @@ def as_kept(own: Run) -> ArchivedRun:
     return ArchivedRun(own.folder, own.metrics, content | {"counts": format_counts(own.counts())})
 
 
-def kept(page: Page) -> Page:
-    results = [replace(result, runs={1: as_kept(result.runs[1])}) for result in page.results]
+def archived(page: Page) -> Page:
+    results = [replace(result, runs={1: as_archived(result.runs[1])}) for result in page.results]
     return replace(page, results=tuple(results))
 
 
@@ -79,7 +79,7 @@ def page(tmp_path: Path) -> Page:
 
 def test_a_page_says_that_one_sentence_has_many_of_the_mentions(page: Page) -> None:
     said = "Sentence 58 of made_up's test set has 40 of the 278 mentions."
-    assert dominant_sentence.remarks(page) == dominant_sentence.remarks(kept(page)) == [said]
+    assert dominant_sentence.remarks(page) == dominant_sentence.remarks(archived(page)) == [said]
     assert f"\n- {said}\n" in render.markdown(page)
 
 
@@ -111,7 +111,7 @@ def test_a_sentence_is_heavy_with_more_than_a_twentieth(gold: list[int], number:
 
 
 def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
-    fewer = dominant_sentence.drop_sentence(kept(page))
+    fewer = dominant_sentence.drop_sentence(archived(page))
     for whole, result in zip(page.results, fewer.results, strict=True):
         assert result.scores == {1: pytest.approx(by_seqeval(whole.runs[1], LIST))}
         own = result.runs[1]
@@ -122,7 +122,7 @@ def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
 
 
 def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> None:
-    whole = Measured(kept(page), tmp_path, "table")
+    whole = Measured(archived(page), tmp_path, "table")
     without = whole.without_dominant_sentence()
     assert float(whole.difference("first", "second")) > 0 > float(without.difference("first", "second"))
     assert float(without.difference("first", "second")) == pytest.approx(
@@ -134,7 +134,9 @@ def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> 
 
 
 def test_a_test_set_without_such_a_sentence_has_none_to_leave_out(page: Page) -> None:
-    (first, _) = kept(page).results
-    short = replace(as_kept(first.runs[1]), content={"counts": format_counts(first.runs[1].counts()[:90])})
+    (first, _) = archived(page).results
+    short = replace(
+        as_archived(first.runs[1]), content={"counts": format_counts(first.runs[1].counts()[:90])}
+    )
     with pytest.raises(ValueError, match="first: no sentence of its test set holds more than 5% of it"):
         dominant_sentence.drop_sentence(replace(page, results=(replace(first, runs={1: short}),)))

@@ -64,7 +64,7 @@ def test_rows_without_their_files_are_left_to_fail_by_themselves(tmp_path: Path)
     assert collect(spec.load("yang2020_table7"), further).results[-1].measured is None
 
 
-def test_runs_that_cannot_be_told_are_named_with_the_reason(tmp_path: Path) -> None:
+def test_runs_that_cannot_be_identified_are_named_with_the_reason(tmp_path: Path) -> None:
     """A row's, whose corpus is gone; what is there of another experiment needs no corpus."""
     table, further = spec.load("yang2020_table7"), [f"data_dir={tmp_path}", f"output_dir={tmp_path}"]
     experiment = experiments(table, further)[0]
@@ -91,7 +91,7 @@ def test_runs_that_read_different_files_are_not_put_together() -> None:
         finished_once(cfg, [first, second])
 
 
-def test_kept_runs_make_the_page_of_the_runs_themselves(page: Page, tmp_path: Path) -> None:
+def test_archived_runs_make_the_same_page_as_their_folders(page: Page, tmp_path: Path) -> None:
     """Without the corpus, and without a word of it."""
     folder = results_folder.add(page, tmp_path / "results")
     again = results_folder.write(folder)

@@ -122,7 +122,7 @@ def test_the_seeds_needed_have_the_power_at_the_corrected_level() -> None:
     assert seeds_needed(a.sd, b.sd, gap) == n
 
 
-def test_a_number_of_seeds_that_nobody_trains_is_not_stated() -> None:
+def test_an_impractical_number_of_seeds_is_not_stated() -> None:
     (pair,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0})
     assert pair.seeds_needed is None
 

@@ -90,12 +90,13 @@ def test_costs_stand_beside_the_scores(tmp_path: Path) -> None:
         assert with_costs == f"{without} {own[0]['model_weights']:,} | {seconds:.1f} |"
 
 
-def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
+def test_an_analysis_is_made_of_the_archived_runs_of_its_table() -> None:
     (folder,) = (RESULTS / "li2020_table1").iterdir()
     overrides = json.loads((folder / "table.json").read_text(encoding="utf-8"))["overrides"]
-    kept = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
+    archived = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
     location = {
-        (run["label"], run["metrics"]["seed"]): run["errors"]["breakdown"]["type"]["location"] for run in kept
+        (run["label"], run["metrics"]["seed"]): run["errors"]["breakdown"]["type"]["location"]
+        for run in archived
     }
     figures = {
         row: 200 * group["correct"] / (group["predicted"] + group["gold"]) for row, group in location.items()
@@ -122,7 +123,7 @@ def test_an_analysis_is_made_of_the_kept_runs_of_its_table() -> None:
         ("{{ ''.__class__.__mro__ }}", "unsafe"),
     ],
 )
-def test_what_a_template_says_wrong_is_told_with_its_name(
+def test_an_error_in_a_template_is_reported_with_its_name(
     template: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "a_run.json").write_text("{}", encoding="utf-8")
@@ -135,7 +136,7 @@ def test_what_a_template_says_wrong_is_told_with_its_name(
 @pytest.mark.parametrize(
     "template", sorted((RESULTS / paper_pages.TEMPLATES).glob("*.md.j2")), ids=lambda path: path.name
 )
-def test_the_pages_that_are_kept_are_what_their_templates_make(template: Path, tmp_path: Path) -> None:
+def test_the_committed_pages_equal_their_rendered_templates(template: Path, tmp_path: Path) -> None:
     for entry in RESULTS.iterdir():
         if entry.suffix == ".json" or (
             entry.is_dir() and entry.name not in (paper_pages.PLOTS, paper_pages.TEMPLATES)

@@ -54,7 +54,7 @@ def test_runs_that_scored_test_every_epoch_show_the_oracle_epoch_gain(page: Page
     assert page.results[0].oracle_epoch_gain() is None
 
 
-def test_published_numbers_are_compared_where_the_data_are_theirs() -> None:
+def test_published_numbers_are_compared_on_the_same_data_only() -> None:
     (row,) = [row for row in spec.load("zukov2018_table1").rows if row.run is not None]
     against = Result(row, {1: 90.0, 2: 92.0}).against
     assert against is not None

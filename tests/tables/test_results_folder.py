@@ -50,11 +50,11 @@ def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: 
         (None, "unknown"),
     ],
 )
-def test_a_changed_source_can_be_told_from_its_commit(commit: str | None, shown: str) -> None:
+def test_a_changed_source_is_marked_at_its_commit(commit: str | None, shown: str) -> None:
     assert results_folder.short_commit({"commit": commit}) == shown
 
 
-def test_an_analysis_is_kept_by_the_runs_it_is_made_from(tmp_path: Path) -> None:
+def test_an_analysis_is_archived_with_the_runs_it_is_made_from(tmp_path: Path) -> None:
     page = collect(spec.load("li2020_table4"))
     with pytest.raises(
         ValueError, match="li2020_table4 is made from the runs of li2020_table1; archive those"

@@ -107,7 +107,7 @@ def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
 
 
 @pytest.mark.parametrize("name", ["huang2015_table6", "li2020_table1"])
-def test_smoke_tries_each_row_on_files_made_for_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_smoke_trains_each_row_on_generated_files(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command("smoke", [name]) == 0
     printed = capsys.readouterr().out
     rows = spec.load(name).rows

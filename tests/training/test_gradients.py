@@ -116,7 +116,7 @@ def test_what_comes_through_a_block_and_by_its_shortcut_is_what_autograd_says(na
         assert all(found[layer]["by_shortcut"] > 1e-3 for layer in (1, 2, 3))
 
 
-def test_without_recording_nothing_is_kept() -> None:
+def test_without_recording_nothing_is_stored() -> None:
     model, x = TypeA(**SIZES), torch.randn(2, 5, 3)
     layers = LayerRecorder(model)
     model(x, LENGTHS).sum().backward()

@@ -15,7 +15,7 @@ from ner_experiments.runs.provenance import code, commit
 from ner_experiments.xor import experiment
 from ner_experiments.xor.results import ModelResult, TrialResult, XorResults, read
 
-KEPT = RESULTS / "xor" / "xor.json"
+ARCHIVED = RESULTS / "xor" / "xor.json"
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_figures_come_with_code_versions_machine_and_cost(record: dict[str, 
     assert record["device"]
     assert record["python"]
     assert record["seconds"] >= 0
-    assert artifacts.verify_checksum(record, KEPT) == record
+    assert artifacts.verify_checksum(record, ARCHIVED) == record
     assert record[artifacts.CHECKSUM]
 
 
@@ -146,10 +146,10 @@ def test_names_with_equal_figures_are_one_model(trials: XorResults) -> None:
 
 
 def test_the_report_says_what_they_cost(tmp_path: Path) -> None:
-    kept = tmp_path / "results" / "xor"
-    made_up_trials.write(kept, {"baseline": made_up_trials.model([3, 3], [3, 2])})
-    (kept / "table.json").write_text(json.dumps({"table": "xor", "overrides": []}))
-    arguments = ["--results", str(kept.parent), "--output", str(tmp_path / "report")]
+    archived = tmp_path / "results" / "xor"
+    made_up_trials.write(archived, {"baseline": made_up_trials.model([3, 3], [3, 2])})
+    (archived / "table.json").write_text(json.dumps({"table": "xor", "overrides": []}))
+    arguments = ["--results", str(archived.parent), "--output", str(tmp_path / "report")]
     assert cli(["report", "xor", *arguments]) == 0
     page = (tmp_path / "report" / "xor.html").read_text(encoding="utf-8")
     assert "4 trainings and 1 measurements at random weights, in 1.5 minutes by 2 processes" in page
@@ -159,10 +159,10 @@ def test_the_report_says_what_they_cost(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_kept_says_how_it_was_made() -> None:
-    kept = read(KEPT)
-    content = kept.content
+def test_archived_results_have_their_provenance() -> None:
+    archived = read(ARCHIVED)
+    content = archived.content
     assert re.fullmatch("[0-9a-f]{40}", content["commit"])
-    assert kept.num_trainings == 2 * content["config"]["trained"]["seeds"] * len(content["models"])
+    assert archived.num_trainings == 2 * content["config"]["trained"]["seeds"] * len(content["models"])
     assert content["config"]["trained"]["model"].keys() == content["models"].keys()
-    assert kept.identical_models() == [["residual_a", "residual_c"], ["residual_b", "stacked"]]
+    assert archived.identical_models() == [["residual_a", "residual_c"], ["residual_b", "stacked"]]
