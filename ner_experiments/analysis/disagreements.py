@@ -1,4 +1,4 @@
-"""Where runs on one test set disagree: gold mentions that only some find, sentences that only some tag correctly.
+"""Disagreements of runs on one test set: gold mentions that only some find, sentences that only some tag correctly.
 
 `agreements` compares two rows of runs mention by mention, by the `Outcomes` of each run. `cases` and `of_runs`
 list the sentences, as table 14 of Yang & Xu (2020) does.

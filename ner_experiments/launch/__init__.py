@@ -1,1 +1,1 @@
-"""How the jobs of a sweep are run: workers on this machine, SLURM arrays, the sweeper, its summary."""
+"""Running the jobs of a sweep: workers on this machine, SLURM arrays, the sweeper, its summary."""

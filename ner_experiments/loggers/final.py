@@ -69,7 +69,7 @@ def summary(result: Mapping[str, Any], *, test_every_epoch: bool) -> dict[str, s
 
 
 def selection(*, tested: bool, test_every_epoch: bool) -> str:
-    """How the epoch was selected, and when test was scored."""
+    """Note on how the epoch was selected, and when test was scored."""
     if not tested:
         return "dev chose the epoch"
     besides = "; also after each epoch, without influence on the choice" if test_every_epoch else ""

@@ -65,7 +65,7 @@ def seeds_section(runs: Runs) -> Section:
 
 
 def test_protocol(runs: Runs) -> str:
-    """How often the test set was scored."""
+    """Note on when the test set was scored."""
     if any(run.test_every_epoch() for run in runs.values()):
         return "the test set was also scored after each epoch (audit.test_every_epoch=true)"
     return "the test set was scored once"

@@ -94,7 +94,7 @@ def markdown(page: Page) -> str:
 
 
 def answer(page: Page) -> str:
-    """What a sweep shows: its verdict, its rows as a strip plot in text, and all pairs of rows."""
+    """Answer of a sweep: its verdict, its rows as a strip plot in text, and all pairs of rows."""
     tested = pairs(page)
     parts = [verdict(tested)] if tested else []
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in groups(page.results)]

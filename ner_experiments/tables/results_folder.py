@@ -199,7 +199,7 @@ def seeds_text(summary: Mapping[str, Any]) -> str:
 
 
 def origin_section(page: Page) -> list[str]:
-    """How the numbers were made: the command, code, machines and data, and the cost."""
+    """Provenance of the numbers: the command, code, machines and data, and the cost."""
     runs = page.runs
     command = " ".join(["python run.py -m", f"table={page.table.name}", *page.deviations])
     versions = listed({f"torch {run.metrics['versions']['torch']}" for run in runs})

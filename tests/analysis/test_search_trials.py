@@ -1,4 +1,4 @@
-"""What is said of a search, against oracles by brute force."""
+"""Statistics of a search, against oracles by brute force."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""How long sentences are cut into windows."""
+"""Windows of long sentences."""
 
 from itertools import pairwise
 from typing import Any

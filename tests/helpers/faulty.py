@@ -16,7 +16,7 @@ import killed
 
 killed.CONTEXT.set_forkserver_preload([*killed.PRELOADED, "transformers.models.bert.modeling_bert", "pytest"])
 Fault = Callable[[], Any]
-"""What a process does to itself before it starts to work."""
+"""Faults that a process injects into itself before it starts to work."""
 
 
 class AtLine:

@@ -1,4 +1,4 @@
-"""What a report prints while it is written, to a terminal and elsewhere."""
+"""Progress that a report prints while it is written, to a terminal and elsewhere."""
 
 import os
 import pty

@@ -43,7 +43,7 @@ def archived(*predicted: tuple[str, ...]) -> ArchivedRun:
 
 @pytest.fixture
 def row() -> RowErrors:
-    """Of 6 gold mentions the first run has one boundary wrong, the second one type, and one is missing."""
+    """Six gold mentions: the first run has one boundary wrong, the second one type wrong and one mention missing."""
     return RowErrors("a row", {1: archived(CORRECT, BOUNDARY), 2: archived(TYPE, MISSING)})
 
 

@@ -17,7 +17,7 @@ from ner_experiments.xor.experiment import train_until_correct
 from ner_experiments.xor.results import ModelResult, TrialResult
 
 TAGS = torch.tensor([[0], [0], [1], [1]])
-"""Of one token in the paper's four phrases: past 1 with future 1, 2 with 2, 1 with 2, 2 with 1."""
+"""Contexts of one token in the paper's four phrases: past 1 with future 1, 2 with 2, 1 with 2, 2 with 1."""
 PAST, FUTURE = torch.tensor([0, 1, 0, 1]), torch.tensor([0, 1, 1, 0])
 
 
