@@ -2,7 +2,8 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -84,6 +85,14 @@ class Tagger(LightningModule):
             self.shared[name] = apply_in_chunks(module, batch.inputs[name])
         return self.shared[name]
 
+    @contextmanager
+    def sharing(self) -> Iterator[None]:
+        """Forgets at the end what the batches in the block shared: others have other weights or forms."""
+        try:
+            yield
+        finally:
+            self.shared.clear()
+
     def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
         loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
         if self.penalty is not None:
@@ -105,9 +114,9 @@ class Tagger(LightningModule):
         return predicted
 
     def finish_evaluation(self) -> dict[str, Any]:
-        """Report of the metric. Forgets what the batches shared: the next evaluation has other weights or forms."""
-        self.shared.clear()
-        return self.metric.compute()
+        """Report of the metric, at the end of an evaluation."""
+        with self.sharing():
+            return self.metric.compute()
 
     def on_validation_epoch_start(self) -> None:
         self.start_evaluation()

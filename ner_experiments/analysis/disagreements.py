@@ -175,8 +175,13 @@ def same_sentences(runs: Sequence[Sequence[Predicted]]) -> list[Case]:
     ]
 
 
+def is_correct(predicted: Sequence[str], gold: Sequence[str]) -> bool:
+    """Whether a sentence is tagged correctly, so that no mention is missing or spurious."""
+    return predicted == gold
+
+
 def correct_sentences(counts: Int[np.ndarray, "sentences counts"]) -> Bool[np.ndarray, " sentences"]:
-    """Whether a run tags each sentence correctly, as `Case.correct`; counts: as `runs.predictions.count`.
+    """Whether a run tags each sentence correctly, as `is_correct`; counts: as `runs.predictions.count`.
 
     An archived run has these counts, but no sentences.
     """
@@ -194,8 +199,8 @@ class Case:
 
     @property
     def correct(self) -> list[bool]:
-        """Whether each run's tags equal the gold tags, so that no mention is missing or spurious."""
-        return [tags == self.gold for tags in self.predicted]
+        """Whether each run tags the sentence correctly."""
+        return [is_correct(tags, self.gold) for tags in self.predicted]
 
     def record(self) -> dict[str, Any]:
         """JSON content."""
@@ -243,3 +248,12 @@ def bracketed(words: Sequence[str], tags: Sequence[str]) -> str:
         pieces[start] = f"[{pieces[start]}"
         pieces[end - 1] = f"{pieces[end - 1]}]{kind}"
     return " ".join(pieces)
+
+
+def code_block(case: Case) -> str:
+    """Code block with the gold and predicted mentions of a sentence, so that Markdown interprets no character."""
+    lines = [f"{'gold':<11}{bracketed(case.words, case.gold)}"]
+    for number, (tags, correct) in enumerate(zip(case.predicted, case.correct, strict=True), start=1):
+        verdict = f"{number} {'correct' if correct else 'wrong'}"
+        lines.append(f"{verdict:<11}{bracketed(case.words, tags)}")
+    return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])

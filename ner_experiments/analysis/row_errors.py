@@ -1,6 +1,6 @@
 """Errors of a row, which is a group of runs that differ only in the seed: means over seeds with intervals.
 
-`rows` groups runs into rows, `compared` compares each two rows of one test set.
+`rows` groups runs into rows, `pairs` compares each two rows of one test set.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class RowErrors:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RowPair:
     """Two rows on one test set; `cases` as `disagreements.cases`, from the runs whose folders exist."""
 
     first: RowErrors
@@ -122,7 +122,7 @@ def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
     return [RowErrors(names[identity], by_seed(runs.values())) for identity, runs in groups.items()]
 
 
-def compared(row_errors: Sequence[RowErrors]) -> list[Comparison]:
+def pairs(row_errors: Sequence[RowErrors]) -> list[RowPair]:
     """Comparisons of every two rows on one test set, except rows with a run archived without its errors."""
     both = [
         compare(one, other) for one, other in combinations(row_errors, 2) if one.test_set == other.test_set
@@ -130,7 +130,7 @@ def compared(row_errors: Sequence[RowErrors]) -> list[Comparison]:
     return [pair for pair in both if pair is not None]
 
 
-def compare(first: RowErrors, second: RowErrors) -> Comparison | None:
+def compare(first: RowErrors, second: RowErrors) -> RowPair | None:
     """Compare two rows; None if a run has no outcomes. Raises ValueError if their test sentences differ."""
     known = [{seed: errors.outcomes for seed, errors in row.errors.items()} for row in (first, second)]
     there = [{seed: it for seed, it in of_row.items() if it is not None} for of_row in known]
@@ -142,7 +142,7 @@ def compare(first: RowErrors, second: RowErrors) -> Comparison | None:
         for b, sentences in rest:
             check_same_sentences(a, same, b, sentences)
     cases = disagreements.cases([*one.values()], [*other.values()]) if one and other else []
-    return Comparison(first, second, disagreements.agreements(*there), cases)
+    return RowPair(first, second, disagreements.agreements(*there), cases)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ner_experiments.analysis.disagreements import Case, bracketed, of_runs
+from ner_experiments.analysis.disagreements import Case, code_block, of_runs
 from ner_experiments.tables.sweeps import named_runs
 
 
@@ -40,16 +40,7 @@ def markdown(runs: Mapping[Path, str], cases: Sequence[Case], total: int) -> str
         f"# {len(cases):,} of {total:,} test sentences, tagged correctly by some runs and wrongly by others",
         "\n".join(lines),
     ]
-    return "\n\n".join([*parts, *map(block, cases)]) + "\n"
-
-
-def block(case: Case) -> str:
-    """Code block with the gold and predicted mentions of a sentence, so that Markdown interprets no character."""
-    lines = [f"{'gold':<11}{bracketed(case.words, case.gold)}"]
-    for number, (tags, correct) in enumerate(zip(case.predicted, case.correct, strict=True), start=1):
-        verdict = f"{number} {'correct' if correct else 'wrong'}"
-        lines.append(f"{verdict:<11}{bracketed(case.words, tags)}")
-    return "\n".join([f"Sentence {case.number}:", "", "```text", *lines, "```"])
+    return "\n\n".join([*parts, *map(code_block, cases)]) + "\n"
 
 
 def as_json(folders: Sequence[Path], cases: Sequence[Case], total: int) -> str:

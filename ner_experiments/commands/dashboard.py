@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ner_experiments.loggers.base import RunInfo
+from ner_experiments.loggers.wandb import is_reachable, wandb
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.spec import Table
+from ner_experiments.utils.files import write_json
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,12 +55,8 @@ def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) 
 
     Raises ValueError without wandb-workspaces, and if W&B rejects the workspace.
     """
-    # slow to import: wandb, torch
-    from ner_experiments.loggers.wandb import is_reachable
-    from ner_experiments.utils.files import write_json
-
     try:
-        from ner_experiments.tables.dashboard import workspace
+        from ner_experiments.tables.dashboard import workspace  # of an optional package
     except ImportError as error:
         raise ValueError("a dashboard needs wandb-workspaces: pip install -e '.[dashboard]'") from error
     rows = experiments.experiments(table, overrides)
@@ -76,14 +75,13 @@ def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) 
 
 
 def default_entity() -> str:
-    import wandb
+    import wandb  # takes a second to import, for which `--help` does not wait
 
     return str(wandb.Api().default_entity)
 
 
 def log_xor_picture(arguments: argparse.Namespace) -> str:
-    """Log the picture of `ner-experiments xor` as a W&B run of its own, and return a line that says where."""
-    from ner_experiments.loggers.base import RunInfo, wandb
+    """Log the picture of `ner-experiments xor` as a W&B run of its own and return a line that says where."""
 
     if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:
         raise ValueError(f"xor: its dashboard takes no overrides and no --entity, got {refused[0]}")
@@ -101,7 +99,7 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
 
 
 def picture() -> Figure:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure  # slow to import
     from matplotlib.image import imread
 
     pixels = imread(XOR_PICTURE)

@@ -7,17 +7,16 @@ import json
 from collections.abc import Sequence
 
 from ner_experiments.analysis import row_errors
-from ner_experiments.analysis.disagreements import Agreement
+from ner_experiments.analysis.disagreements import Agreement, code_block
 from ner_experiments.analysis.row_errors import (
-    Comparison,
     Mean,
     MeanBin,
     MeanBucket,
     MeanCalibration,
     MeanConfusion,
     RowErrors,
+    RowPair,
 )
-from ner_experiments.commands.cases import block
 from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.utils.text import markdown_table
 
@@ -49,7 +48,7 @@ def output(arguments: argparse.Namespace) -> str:
     if arguments.sentences < 0:
         raise ValueError(f"--sentences must be at least 0, got {arguments.sentences}")
     seed_groups = row_errors.rows(named_runs(arguments.runs))
-    pairs = row_errors.compared(seed_groups)
+    pairs = row_errors.pairs(seed_groups)
     if not arguments.json:
         return markdown(seed_groups, pairs, arguments.sentences)
     content = {
@@ -59,7 +58,7 @@ def output(arguments: argparse.Namespace) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
-def markdown(rows: Sequence[RowErrors], pairs: Sequence[Comparison], sentences: int) -> str:
+def markdown(rows: Sequence[RowErrors], pairs: Sequence[RowPair], sentences: int) -> str:
     """The page of all rows and pairs of rows, with up to `sentences` sentences per pair."""
     numbers = {row.identity: number for number, row in enumerate(rows, start=1)}
     parts = [part for row in rows for part in row_parts(row, numbers[row.identity])]
@@ -127,7 +126,7 @@ def calibration_line(each: MeanBin) -> list[str]:
     return [edges, f"{each.count:,}", percent(each.mean), percent(correct.value), brackets(correct)]
 
 
-def pair_parts(pair: Comparison, first: int, second: int, sentences: int) -> list[str]:
+def pair_parts(pair: RowPair, first: int, second: int, sentences: int) -> list[str]:
     """Heading, tables of agreement and sentences of two rows."""
     agreements = pair.agreements
     head = ["gold mentions found by", "both", f"only {first}", f"only {second}", "neither"]
@@ -144,13 +143,13 @@ def pair_parts(pair: Comparison, first: int, second: int, sentences: int) -> lis
     ]
 
 
-def sentence_parts(pair: Comparison, sentences: int) -> list[str]:
+def sentence_parts(pair: RowPair, sentences: int) -> list[str]:
     if not pair.cases:
         return []
     runs = [*pair.first.predicted(), *pair.second.predicted()]
     listed = "\n".join(f"{number}. `{folder}`" for number, folder in enumerate(runs, start=1))
     title = f"### {len(pair.cases):,} sentences that one row tags correctly more often"
-    return [title, listed, *map(block, pair.cases[:sentences])]
+    return [title, listed, *map(code_block, pair.cases[:sentences])]
 
 
 def agreement_line(name: str, agreement: Agreement) -> list[str]:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import output_dir
 
@@ -41,7 +42,6 @@ def write(arguments: argparse.Namespace) -> Path:
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
     from ner_experiments.report import entries, search_page  # slow to import: torch, Matplotlib
     from ner_experiments.report.write import write_report
-    from ner_experiments.runs.provenance import commit
 
     outputs = arguments.runs or (Path("outputs") if Path("outputs").is_dir() else None)
     names = [item for item in arguments.names if "=" not in item]

@@ -98,7 +98,7 @@ def collected(table: Table, overrides: list[str], results: Path) -> Page:
 
     if table.is_sweep or not results.is_dir():
         return collect(table, overrides)
-    from ner_experiments.report.entries import entries, is_measured
+    from ner_experiments.report.entries import entries, is_measured  # slow to import: Matplotlib
 
     output = experiments.output_dir(overrides)
     own = [item for item in overrides if experiments.root(item) != "output_dir"]

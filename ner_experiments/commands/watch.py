@@ -22,6 +22,7 @@ from ner_experiments.runs.progress import format_range
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, sweep_statuses
 from ner_experiments.tables import experiments
 from ner_experiments.utils.terminal import make_console, new_table
+from ner_experiments.utils.text import percent
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "interrupted": "yellow", "failed": "red", "waiting": "dim"}
@@ -167,10 +168,6 @@ def epoch(run: Status) -> str:
         return ""
     within = f" +{100 * run.part:.0f}%" if run.part else ""
     return f"{run.epoch}/{run.max_epochs}{within}" if run.max_epochs else str(run.epoch)
-
-
-def percent(score: float | None) -> str:
-    return "" if score is None else f"{100 * score:.2f}"
 
 
 def best(run: Status) -> str:

@@ -12,7 +12,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep")
-KNOBS = ("layers", "paper")
+DEPTH = "layers"
+"""The setting that `model.num_layers` refers to; models of a fixed depth do not."""
+KNOBS = (DEPTH, "paper")
 """They only take effect through the settings that refer to them, which are hashed."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
 """Settings of data and inputs that say where a file is; the checksum of its content is hashed instead."""

@@ -19,10 +19,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config.choices import chosen, is_of_hydra, parse
 from ner_experiments.config.conf import groups, hydra_context, options
+from ner_experiments.config.identity import DEPTH
+from ner_experiments.config.safe_yaml import leaves
 from ner_experiments.utils.text import did_you_mean
-
-DEPTH = "layers"
-"""The setting that `model.num_layers` refers to; models of a fixed depth do not."""
 
 SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
 """The sweeper takes them from the command line; only sweep.name is in conf/ as well, for the jobs."""
@@ -65,8 +64,14 @@ def check_job(overrides: Sequence[Override]) -> None:
     for item in own:
         if item not in choices:
             check_value(item, defaults)
-        if item.key_or_group == DEPTH and f"${{{DEPTH}}}" not in str(OmegaConf.to_container(defaults)):
+        if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
             raise ValueError(f"{item.input_line}: no part of this experiment has a number of layers to set")
+
+
+def refers_to(settings: DictConfig, key: str) -> bool:
+    """Whether some setting refers to the setting `key`, as in ${layers}."""
+    values = leaves(OmegaConf.to_container(settings))
+    return any(isinstance(value, str) and f"${{{key}}}" in value for _, value in values)
 
 
 def is_for_hydra(item: Override) -> bool:

@@ -8,7 +8,7 @@ tags and deep nesting.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Any
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -49,6 +49,25 @@ def read_text(path: Path) -> str:
     except yaml.YAMLError as error:
         raise ValueError(f"{path}{describe(error, text)}") from error
     return text
+
+
+def parse(path: Path) -> DictConfig | ListConfig:
+    """The content of a file. ValueError as `read_text`, and for values that cannot be read."""
+    text = read_text(path)
+    try:
+        return OmegaConf.create(text)
+    except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
+        raise ValueError(f"{path}{describe(error, text)}") from error
+
+
+def read_plain(path: Path) -> Any:
+    """The content of a file as dictionaries and lists, with references as they are written. ValueError as `parse`."""
+    return OmegaConf.to_container(parse(path), resolve=False)
+
+
+def to_yaml(content: Mapping[str, Any]) -> str:
+    """The content as text that `read_plain` reads."""
+    return OmegaConf.to_yaml(OmegaConf.create(dict(content)))
 
 
 def _broken(event: yaml.Event, depth: int) -> str:
@@ -90,15 +109,13 @@ PARTS = (
 TARGET, GET_CLASS = "_target_", "hydra.utils.get_class"
 MODELS, INITIALIZERS = "ner_experiments.models", "torch.nn.init"
 OF_TORCH = ("torch.nn", "torch.optim", INITIALIZERS)
+MOVED = ("ner_experiments.loggers.base.tensorboard", "ner_experiments.loggers.base.wandb")
+"""Loggers in the config.yaml of finished runs, by names that they had before. A finished run opens no logger."""
 
 
 def read_config(path: Path) -> DictConfig:
     """The settings of a run. ValueError, with key and value, for settings that no run of the suite writes."""
-    text = read_text(path)
-    try:
-        cfg = OmegaConf.create(text)
-    except (OmegaConfBaseException, YAMLError, ValueError) as error:
-        raise ValueError(f"{path}{describe(error, text)}") from error
+    cfg = parse(path)
     if not isinstance(cfg, DictConfig) or (missing := [part for part in PARTS if part not in cfg]):
         lacks = f"it lacks {', '.join(missing)}" if isinstance(cfg, DictConfig) else "got a list"
         raise ValueError(f"{path}: expected the settings of a run, {lacks}")
@@ -118,7 +135,7 @@ def refuse_foreign(settings: Any, source: Path | str) -> None:
     settings: plain dictionaries and lists, without interpolations. source: where they come from.
     """
     for place, name in targets(settings):
-        if not (isinstance(name, str) and (name in named_in_conf() or is_module_or_optimizer(name))):
+        if not (isinstance(name, str) and (name in known_targets() or is_module_or_optimizer(name))):
             raise ValueError(
                 f"{source}: {place}: a run may name what conf/ names, a class of {MODELS}, "
                 f"or what is directly in {', '.join(OF_TORCH)}, got {name!r}"
@@ -126,10 +143,10 @@ def refuse_foreign(settings: Any, source: Path | str) -> None:
 
 
 @cache
-def named_in_conf() -> frozenset[str]:
-    """Every `_target_` in conf/."""
+def known_targets() -> frozenset[str]:
+    """Every `_target_` in conf/, and those that have been moved."""
     files = [OmegaConf.to_container(OmegaConf.load(path)) for path in CONF.rglob("*.yaml")]
-    return frozenset(name for file in files for _, name in targets(file))
+    return frozenset([*MOVED, *(name for file in files for _, name in targets(file))])
 
 
 def is_module_or_optimizer(name: str) -> bool:

@@ -17,11 +17,11 @@ import zlib
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import numpy as np
 
-from ner_experiments.utils.files import atomic_write, remove_partial_files, sha256
+from ner_experiments.utils.files import atomic_write, json_digest, remove_partial_files, sha256
 from ner_experiments.utils.text import truncated_repr
 
 # Part of each cache file's name. Increment it when the same file and words yield a different result.
@@ -129,11 +129,7 @@ def _files(entry: Path) -> tuple[Path, Path, Path]:
 
 def _checksum(entry: Path, steps: dict[str, int]) -> str:
     matrix_file, rows_file, _ = _files(entry)
-    return _digest([sha256(matrix_file), sha256(rows_file), steps])
-
-
-def _digest(content: Any) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return json_digest([sha256(matrix_file), sha256(rows_file), steps])
 
 
 def _load(entry: Path) -> Vectors | None:
@@ -143,7 +139,7 @@ def _load(entry: Path) -> Vectors | None:
     try:
         summary = json.loads(summary_file.read_bytes())
         keys, steps, checksum = summary["keys"], summary["steps"], summary["checksum"]
-        if checksum == _checksum(entry, steps) and summary["keys_checksum"] == _digest(keys):
+        if checksum == _checksum(entry, steps) and summary["keys_checksum"] == json_digest(keys):
             matrix, rows = (
                 np.load(file, mmap_mode="r", allow_pickle=False) for file in (matrix_file, rows_file)
             )
@@ -164,7 +160,7 @@ def _store(
     for target, table in ((matrix_file, matrix), (rows_file, rows)):
         with atomic_write(target) as part, part.open("wb") as file:
             np.save(file, table)
-    checksums = {"keys_checksum": _digest(keys), "checksum": _checksum(entry, steps)}
+    checksums = {"keys_checksum": json_digest(keys), "checksum": _checksum(entry, steps)}
     summary = {"file": str(path), "keys": keys, "steps": steps, **checksums}
     with atomic_write(summary_file) as part:
         part.write_text(json.dumps(summary, ensure_ascii=False, indent=1), encoding="utf-8")

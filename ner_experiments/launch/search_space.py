@@ -2,6 +2,7 @@
 
 `optimizer.lr=interval(0.001,0.01)`, `tag(log, interval(...))`, `layers=range(1,4)` (without 4, as everywhere in Hydra),
 `int(interval(1,3))` (with 3), `model.hidden_size=choice(50,100)` or `50,100`, and `model=glob(res*)`.
+Optuna is optional and slow to import, so functions import it where they use it.
 """
 
 from __future__ import annotations

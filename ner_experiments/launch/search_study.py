@@ -3,7 +3,7 @@
 Optuna proposes points and stores them. This module decides which command runs a trial, and how a search resumes. A
 trial belongs to the command that proposed it, by a lock that is released however the command ends. The next command
 takes over the trials of a dead one, and resumes their runs. No point is run twice, except that a failed one is tried
-once more by the next command.
+once more by the next command. Optuna is optional and slow to import, so functions import it where they use it.
 """
 
 from __future__ import annotations

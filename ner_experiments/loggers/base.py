@@ -146,29 +146,3 @@ def safe_logger(name: str, begin: Callable[[], Logger], sentences: int) -> Itera
 def csv(about: RunInfo) -> Iterator[Logger]:
     """No logger besides log.csv, which every run writes."""
     yield NullLogger()
-
-
-@contextmanager
-def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
-    """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
-
-    def begin() -> Logger:
-        from ner_experiments.loggers.tensorboard import TensorBoardLogger  # slow to import, as W&B is
-
-        return TensorBoardLogger(about, sentences)
-
-    with safe_logger("TensorBoard", begin, sentences) as logger:
-        yield logger
-
-
-@contextmanager
-def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
-    """One W&B run per job; see loggers/wandb.py."""
-
-    def begin() -> Logger:
-        from ner_experiments.loggers.wandb import begin
-
-        return begin(about, project, sentences)
-
-    with safe_logger("W&B", begin, sentences) as logger:
-        yield logger

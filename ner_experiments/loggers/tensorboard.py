@@ -1,17 +1,20 @@
-"""TensorBoard: event files in the folder of a run, with everything that W&B gets."""
+"""TensorBoard: event files in the folder of a run, with everything that W&B gets.
+
+Every run with `logger=tensorboard` imports this file first, inside `instantiate`. TensorBoard is slow to import and may
+be broken, so it is imported where a `SafeLogger` catches what it raises.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch.utils.tensorboard import SummaryWriter
-from torch.utils.tensorboard.summary import hparams
 
 from ner_experiments.analysis.attention import as_image
 from ner_experiments.config.identity import flat
-from ner_experiments.loggers.base import Rows, RunInfo
+from ner_experiments.loggers.base import Logger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.text import markdown_table
 
 if TYPE_CHECKING:
@@ -20,10 +23,19 @@ if TYPE_CHECKING:
 FOLDER = "tensorboard"
 
 
+@contextmanager
+def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
+    """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
+    with safe_logger("TensorBoard", lambda: TensorBoardLogger(about, sentences), sentences) as logger:
+        yield logger
+
+
 class TensorBoardLogger:
     """Writes event files, with the epoch as step. The file of a resumed run replaces the earlier one."""
 
     def __init__(self, about: RunInfo, sentences: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter  # see above
+
         self.sentences = sentences
         folder = about.folder / FOLDER
         for old in folder.glob("events.out.tfevents.*"):
@@ -43,6 +55,8 @@ class TensorBoardLogger:
 
     def summary(self, values: Mapping[str, str | float]) -> None:
         """Numbers as scalars and, with the settings, under HPARAMS; texts as text."""
+        from torch.utils.tensorboard.summary import hparams  # as SummaryWriter
+
         numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
         for name, number in numbers.items():
             self.writer.add_scalar(name, number, self.epoch)

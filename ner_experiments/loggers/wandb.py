@@ -4,6 +4,9 @@ Without an account or a network, the run is stored in its folder, and `wandb syn
 settings, the scores, and the number of sentences in `logger.sentences`. It does not get what it would collect by
 itself: environment variables that begin with SLURM_, which include a token, the address of the git repository, and
 uncommitted changes.
+
+The package wandb takes a second to import, and an exception of it must not end a run: it is imported where a
+`SafeLogger` catches what it raises.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ import secrets
 import shutil
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ner_experiments.loggers.base import Rows, RunInfo
+from ner_experiments.loggers.base import Logger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
@@ -32,6 +36,13 @@ FOLDER, EARLIER, ID = "wandb", "earlier", "id"
 MODE = "WANDB_MODE"
 STAGING = "WANDB_DATA_DIR"
 """Folder of tables that wait for upload; W&B's default is the home folder, which may differ between nodes."""
+
+
+@contextmanager
+def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
+    """One W&B run per job."""
+    with safe_logger("W&B", lambda: begin(about, project, sentences), sentences) as logger:
+        yield logger
 
 
 class WandbLogger:
@@ -53,14 +64,14 @@ class WandbLogger:
         self.run.summary.update(dict(values))
 
     def picture(self, name: str, draw: Callable[[], Figure]) -> None:
-        from wandb import Image  # slow to import
+        from wandb import Image  # see above
 
         from ner_experiments.analysis.attention import as_image  # slow to import: Matplotlib
 
         self.run.log({name: Image(as_image(draw())), "epoch": self.epoch})
 
     def table(self, name: str, columns: Sequence[str], rows: Callable[[], Rows]) -> None:
-        from wandb import Table
+        from wandb import Table  # see above
 
         data = [list(row) for row in rows()]
         self.run.log({name: Table(columns=list(columns), data=data), "epoch": self.epoch})
@@ -123,7 +134,7 @@ def set_aside(folder: Path) -> None:
 
 def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
     """W&B's run object; offline if the server is too slow or rejects the run."""
-    import wandb as client
+    import wandb as client  # see above
 
     settings = client.Settings(
         silent=True,
@@ -146,7 +157,7 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
 
 def is_reachable(seconds: float = 3.0) -> bool:
     """Whether WANDB_MODE is "online" or, if it is unset, whether there is a key and a server that answers."""
-    import wandb as client
+    import wandb as client  # see above
 
     mode = os.environ.get(MODE)
     if mode is not None:

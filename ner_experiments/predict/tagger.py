@@ -126,13 +126,11 @@ class TextTagger:
         sentences = [Sentence(words := it.words, (filler,) * len(words), it.columns) for it in chunk]
         encoded = self.encoder.encode(sentences, self.tagger.device)
         tagged: dict[int, TaggedSentence] = {}
-        try:
+        with self.tagger.sharing():
             for numbers in EVALUATION.in_order(encoded.lengths):
                 batch = encoded.batch(numbers, share=True)
                 of_batch = self._tag_batch(chunk, numbers.tolist(), batch)
                 tagged.update(zip(numbers.tolist(), of_batch, strict=True))
-        finally:
-            self.tagger.shared.clear()
         return [tagged[number] for number in range(len(chunk))]
 
     def _tag_batch(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ner_experiments.analysis.disagreements import correct_sentences
+from ner_experiments.analysis.disagreements import correct_sentences, is_correct
 from ner_experiments.data.tags import spans
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
@@ -24,8 +24,11 @@ Segments = list[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Case:
-    """A test sentence with its 1-based number. `correct` and `wrong`: indices of the rows that are so for some seed."""
+class ShownSentence:
+    """A test sentence of the page with its 1-based number.
+
+    correct, wrong: indices of the rows that are so for some seed.
+    """
 
     number: int
     correct: list[int]
@@ -63,7 +66,7 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
         index: Result(result.row, runs=with_sentences(result.runs)) for index, result in enumerate(results)
     }
     readable = {index: result for index, result in with_text.items() if result.runs}
-    cases: list[Case] = []
+    cases: list[ShownSentence] = []
     if len(readable) < 2:
         texts.append("No sentences here: archived runs have none, for the licenses of corpora.")
     else:
@@ -83,7 +86,7 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def num_shown(shares: np.ndarray, cases: Sequence[Case]) -> dict[tuple[int, int], str]:
+def num_shown(shares: np.ndarray, cases: Sequence[ShownSentence]) -> dict[tuple[int, int], str]:
     """For each pair of rows with sentences on the page, how many of its sentences are shown."""
     texts = {}
     for line, column in permutations(range(len(shares)), 2):
@@ -104,7 +107,7 @@ def archived_label(result: Result) -> str:
     return f"{result.row.label}{suffix}" if seeds else ""
 
 
-def select_cases(rows: Mapping[int, Result]) -> tuple[list[Case], str]:
+def select_cases(rows: Mapping[int, Result]) -> tuple[list[ShownSentence], str]:
     """The sentences that count most for some pair, and the criterion; `rows` by index on the page."""
     indices, results = list(rows), list(rows.values())
     shares = correct_shares(results)
@@ -121,7 +124,9 @@ def select_cases(rows: Mapping[int, Result]) -> tuple[list[Case], str]:
         share, sentence = shares[:, number], gold[number]
         correct = [indices[row] for row in np.flatnonzero(share > 0)]
         wrong = [indices[row] for row in np.flatnonzero(share < 1)]
-        cases.append(Case(int(number) + 1, correct, wrong, to_segments(sentence, sentence.gold), predicted))
+        cases.append(
+            ShownSentence(int(number) + 1, correct, wrong, to_segments(sentence, sentence.gold), predicted)
+        )
     criterion = f", at least {each} for each pair of rows with as many: those that weigh most in its number"
     return cases, criterion if each < shares.shape[1] else ""
 
@@ -160,7 +165,7 @@ def variants(label: str, by_seed: Mapping[int, Predicted]) -> Iterator[tuple[str
     for tags, seeds in groups.items():
         sentence = by_seed[seeds[0]]
         suffix = "" if len(groups) == 1 else f", seed {', '.join(map(str, seeds))}"
-        yield f"{label}{suffix}", to_segments(sentence, tags), tags == sentence.gold
+        yield f"{label}{suffix}", to_segments(sentence, tags), is_correct(tags, sentence.gold)
 
 
 def to_segments(sentence: Predicted, tags: Sequence[str]) -> Segments:

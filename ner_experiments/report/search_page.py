@@ -28,6 +28,7 @@ from ner_experiments.report.svg_charts import (
 )
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.svg import Plot
+from ner_experiments.utils.text import percent
 
 log = logging.getLogger(__name__)
 
@@ -145,10 +146,6 @@ def best_section(search: Search) -> Section:
 def score_cell(trial: Trial) -> str:
     scores = " ".join(map(percent, trial.scores))
     return percent(trial.score) if len(trial.scores) == 1 else f"{percent(trial.score)} ({scores})"
-
-
-def percent(score: float | None) -> str:
-    return "" if score is None else f"{100 * score:.2f}"
 
 
 def settings_section(search: Search) -> Section | None:

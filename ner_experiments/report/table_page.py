@@ -16,10 +16,10 @@ from ner_experiments.tables.pairs import answer
 from ner_experiments.tables.plots import score_plots, seed_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
+    comma_separated,
     data_origin,
     devices,
     hours,
-    listed,
     short_commit,
     trials_origin,
 )
@@ -66,7 +66,7 @@ def based_on(entry: Entry) -> str:
     """Sentence on the runs that the page is based on, and on what they cannot show."""
     if entry.page.table.command:
         return (
-            f"Based on the output of {entry.page.table.command} in {listed(entry.places)}."
+            f"Based on the output of {entry.page.table.command} in {comma_separated(entry.places)}."
             if entry.places
             else "Nothing has been measured yet."
         )
@@ -75,7 +75,7 @@ def based_on(entry: Entry) -> str:
             return "No run of this table counts, for the reasons below; published numbers only."
         return "No run of this table is finished; published numbers only."
     count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
-    text = f"Based on {count} in {listed(entry.places)}."
+    text = f"Based on {count} in {comma_separated(entry.places)}."
     if entry.has_archived_runs:
         text += (
             " Archived runs have no sentences, for the licenses of corpora, and no weights: sections that need"
@@ -239,11 +239,13 @@ def provenance_section(entry: Entry) -> Section | None:
         return Section("made", "How it was made", points=trials_origin(trials), folded=folded)
     if not runs:
         return None
-    torch = listed({f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics})
+    torch = comma_separated(
+        {f"torch {run.metrics['versions']['torch']}" for run in runs if "versions" in run.metrics}
+    )
     points = [
         f"{len(runs)} runs, {hours(runs):.1f} hours of training in total, on {devices(runs)}; {torch}.",
-        f"Code: checksum {listed({run.metrics['code'][:12] for run in runs})}, "
-        f"commit {listed({short_commit(run.metrics) for run in runs})}.",
+        f"Code: checksum {comma_separated({run.metrics['code'][:12] for run in runs})}, "
+        f"commit {comma_separated({short_commit(run.metrics) for run in runs})}.",
     ]
     for name, checksum, notes in sorted({data_origin(run.metrics["data"]) for run in runs}):
         points.append(f"Data: {name}, checksum {checksum[:12]}.")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
-
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING, Any
 
 from ner_experiments.config import safe_yaml
-from ner_experiments.utils.files import sha256
+from ner_experiments.utils.files import json_digest, sha256
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 CHECKSUM, FILES = "sha256", "files"
 METRICS_FILE = "metrics.json"
@@ -27,11 +27,7 @@ class DamagedError(ValueError):
 
 def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
     """The content with its own SHA-256 added."""
-    return {**content, CHECKSUM: digest(content)}
-
-
-def digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return {**content, CHECKSUM: json_digest(content)}
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -51,7 +47,7 @@ def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
     if {CHECKSUM, FILES} & set(content):
-        actual = digest({name: value for name, value in content.items() if name != CHECKSUM})
+        actual = json_digest({name: value for name, value in content.items() if name != CHECKSUM})
         if actual != content.get(CHECKSUM):
             raise DamagedError(
                 f"{path} is damaged: its SHA-256 is {actual}, but it records {content.get(CHECKSUM)}"

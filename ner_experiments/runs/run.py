@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from omegaconf import DictConfig
 
 from ner_experiments.config.identity import counted, identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from omegaconf import DictConfig
+from typing import TYPE_CHECKING
 
 from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
+from ner_experiments.runs import run
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,7 @@ def unfinished(
     Without seeds, those of the table. Rows whose files cannot be read are launched: their jobs fail with the
     reason.
     """
-    from ner_experiments.build import (
-        Fingerprints,  # imports torch, which `table` without a name does not need
-    )
-    from ner_experiments.runs import run
+    from ner_experiments.build import Fingerprints  # imports torch, not needed by `table` without a name
 
     jobs, num_finished, fingerprints = [], 0, Fingerprints()
     seeds = seeds or seeds_of_table(table)

@@ -202,15 +202,15 @@ def origin_section(page: Page) -> list[str]:
     """Provenance of the numbers: the command, code, machines and data, and the cost."""
     runs = page.runs
     command = " ".join(["python run.py -m", f"table={page.table.name}", *page.deviations])
-    versions = listed({f"torch {run.metrics['versions']['torch']}" for run in runs})
+    versions = comma_separated({f"torch {run.metrics['versions']['torch']}" for run in runs})
     lines = [
         "## How it was made",
         "",
         f"`{command} seeds=[{','.join(map(str, sorted({run.metrics['seed'] for run in runs})))}]`",
         "",
         f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
-        f"- Code: checksum {listed({run.metrics['code'][:12] for run in runs})},"
-        f" commit {listed({short_commit(run.metrics) for run in runs})}.",
+        f"- Code: checksum {comma_separated({run.metrics['code'][:12] for run in runs})},"
+        f" commit {comma_separated({short_commit(run.metrics) for run in runs})}.",
     ]
     for name, checksum, notes in sorted({data_origin(run.metrics["data"]) for run in runs}):
         lines += [f"- Data: {name}, checksum `{checksum}`.", *(f"  - {note}" for note in notes)]
@@ -251,7 +251,7 @@ def short_commit(metrics: Mapping[str, Any]) -> str:
 
 
 def devices(runs: Iterable[Run]) -> str:
-    return listed({device(run.metrics) for run in runs})
+    return comma_separated({device(run.metrics) for run in runs})
 
 
 def device(metrics: Mapping[str, Any]) -> str:
@@ -268,5 +268,5 @@ def hours(runs: Iterable[Run]) -> float:
     return sum(run.metrics["seconds"] for run in runs) / 3600
 
 
-def listed(names: Iterable[str]) -> str:
+def comma_separated(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from omegaconf import DictConfig
 
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
@@ -20,6 +19,9 @@ from ner_experiments.runs.run import Run, finished
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.xor.results import FILE, XorResults, read
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 Source = Callable[[Experiment], Mapping[int, Run]]
 """Finds the runs of an experiment by seed. Raises ValueError or OSError if they cannot be identified."""

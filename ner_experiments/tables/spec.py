@@ -10,12 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
-
 from ner_experiments.config.conf import PACKAGE
-from ner_experiments.config.safe_yaml import describe, read_text
+from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -214,12 +210,7 @@ def extended(path: Path) -> Table:
 @cache
 def parsed(path: Path) -> Table:
     """The table of a file alone; the agreement of its rows with each other and other tables is not checked."""
-    text = read_text(path)
-    try:
-        content = OmegaConf.to_container(OmegaConf.create(text), resolve=False)
-    except (OmegaConfBaseException, YAMLError, ValueError) as error:  # such as a number of 5,000 digits
-        raise ValueError(f"{path}{describe(error, text)}") from error
-    settings = checked(content, TABLE, f"{path}")
+    settings = checked(read_plain(path), TABLE, f"{path}")
     rows = [
         parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)
     ]

@@ -13,11 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from ner_experiments.config.compose import compose, jobs, resolved
 from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT
 from ner_experiments.config.row_settings import settings, varying
+from ner_experiments.config.safe_yaml import to_yaml
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import identity_of, joined, key, output_dir, root
 from ner_experiments.tables.scores import collect
@@ -258,7 +257,7 @@ def as_yaml(table: Table) -> str:
         "notes": [*table.notes],
     }
     filled: Mapping[str, Any] = {name: value for name, value in content.items() if value}
-    return OmegaConf.to_yaml(OmegaConf.create(dict(filled)))
+    return to_yaml(filled)
 
 
 def now() -> str:

@@ -9,17 +9,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
-from omegaconf import DictConfig
 
 from ner_experiments.config.processes import num_processes
 from ner_experiments.training.checkpoints import AtomicCheckpointIO
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 LOWEST = {
     "max_epochs": 1,

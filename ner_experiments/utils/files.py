@@ -27,6 +27,11 @@ WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of writing, which Python raises without the file's name."""
 
 
+def json_digest(content: Any) -> str:
+    """SHA-256 of the content as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which replaces `path` once its content is on the disk.

@@ -73,3 +73,8 @@ def check_string(name: str, text: Any) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"half a surrogate pair in {name}, at character {error.start + 1}") from None
+
+
+def percent(score: float | None) -> str:
+    """The score in percent with two decimals; empty without one."""
+    return "" if score is None else f"{100 * score:.2f}"

@@ -12,19 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
 from multiprocessing import get_context
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import hydra
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from omegaconf import DictConfig
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from torch import Tensor
 
 from ner_experiments.build import build, make_encoder
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.compose import compose_unchecked
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -34,6 +32,9 @@ from ner_experiments.runs.provenance import commit, machine
 from ner_experiments.xor.certificate import Certificate, letters, titles, to_json
 from ner_experiments.xor.measurement import Pair, Token, crossed_scores, interaction
 from ner_experiments.xor.results import DECODERS, ROUNDING, ModelResult, TrialResult, XorResults
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 DRAWS = 20
 NUM_WORDS = 20
@@ -255,6 +256,4 @@ def shrink(cfg: DictConfig) -> DictConfig:
 
 
 def compose(name: str, decoder: str) -> DictConfig:
-    with hydra_context():
-        overrides = [f"model={name}", f"decoder={decoder}", *INPUTS, *OPTIMIZER]
-        return hydra.compose(CONFIG_NAME, overrides=overrides)
+    return compose_unchecked([f"model={name}", f"decoder={decoder}", *INPUTS, *OPTIMIZER])

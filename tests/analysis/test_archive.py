@@ -15,7 +15,7 @@ from ner_experiments.analysis.archive import archive, run_calibration, run_error
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
-from ner_experiments.analysis.row_errors import compared, rows
+from ner_experiments.analysis.row_errors import pairs, rows
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Sentence
@@ -134,7 +134,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     figures = [f"{100 * it:.2f}" for it in (group.precision, group.recall, group.f1.value)]
     interval = f"[{100 * group.f1.low:.2f}, {100 * group.f1.high:.2f}]"
     assert ["with this type", str(group.gold), *figures, interval] in cells(printed)
-    (pair,) = compared(found)
+    (pair,) = pairs(found)
     total = pair.agreements.total
     counts = [f"{it:.1f}".removesuffix(".0") for it in (total.both, total.first, total.second, total.neither)]
     assert ["all", *counts] in cells(printed)

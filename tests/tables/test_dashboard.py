@@ -16,7 +16,6 @@ from omegaconf import OmegaConf
 
 from ner_experiments.commands import dashboard
 from ner_experiments.config.identity import experiment, flat
-from ner_experiments.loggers import wandb
 from ner_experiments.main import cli, run_command
 from ner_experiments.tables import experiments, spec
 from ner_experiments.train import train
@@ -233,7 +232,7 @@ def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(
     def refused() -> str:
         raise RuntimeError("the key is not valid")
 
-    monkeypatch.setattr(wandb, "is_reachable", lambda: True)
+    monkeypatch.setattr(dashboard, "is_reachable", lambda: True)
     monkeypatch.setattr(dashboard, "default_entity", refused)
     assert cli(["dashboard", "yang2020_table12"]) == 1
     assert capsys.readouterr().err == "W&B rejected the workspace: the key is not valid\n"
