@@ -173,7 +173,7 @@ def test_the_command_lists_prints_and_refuses(
     assert capsys.readouterr().out == render.as_json(page)
     assert cli(["table", "yang2020_table99"]) == 1
     assert "there is no table 'yang2020_table99'; did you mean" in capsys.readouterr().err
-    for options in (["--keep", TABLE], ["--json"], ["--output", output]):
+    for options in (["--keep", TABLE], ["--json"], ["--over"]):
         assert cli(["table", *options]) == 1
         assert "are of one table, named first: table NAME" in capsys.readouterr().err
     assert cli(["table", TABLE, "layer=3"]) == 1
