@@ -55,7 +55,8 @@ def show(jobs: Sequence[JobReturn], console: Console | None = None, finished: Ro
     if finished and recorded:
         rows = {label: [*runs] for label, runs in finished.items()}
     if rows:
-        console.print(f"\n{' '.join(shared(overrides))}", markup=False, highlight=False, soft_wrap=True)
+        common = [item for item in shared(overrides) if not (recorded and item.startswith("seed="))]
+        console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
         console.print(results_table(rows))
         for hint in hints(rows):
             console.print(hint, markup=False, soft_wrap=True)

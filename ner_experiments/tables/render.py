@@ -52,10 +52,10 @@ PAIR_HEADINGS = (
 PAIRS = (
     "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p (where a row "
     "has one seed, on p over sentences), corrected for the number of pairs (Holm 1979), at 5 % or, in a sweep with "
-    "looks, at the level of the look, by which all looks and pairs together stay below 5 %: ahead, behind, equal if the "
-    f"difference is shown to be below {SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds and "
-    "sentences: approximate randomization (with one seed in each row, over sentences alone). Seeds needed: per row, to "
-    "detect a difference of this size with 80 % power."
+    "looks, at the level of the look, by which all looks and pairs together stay below 5 %: ahead, behind, equal if "
+    f"the difference is shown to be below {SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds "
+    "and sentences: approximate randomization (with one seed in each row, over sentences alone). Seeds needed: per row, "
+    "to detect a difference of this size with 80 % power."
 )
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
