@@ -54,8 +54,8 @@ PAIRS = (
     "has one seed, on p over sentences), corrected for the number of pairs (Holm 1979), at 5 % or, in a sweep with "
     "looks, at the level of the look, by which all looks and pairs together stay below 5 %: ahead, behind, equal if "
     f"the difference is shown to be below {SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds "
-    "and sentences: approximate randomization (with one seed in each row, over sentences alone). Seeds needed: per row, "
-    "to detect a difference of this size with 80 % power."
+    "and sentences: approximate randomization (with one seed per row, over sentences alone). Seeds needed: per row, to "
+    " detect a difference of this size with 80 % power."
 )
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
