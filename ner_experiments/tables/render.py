@@ -55,7 +55,7 @@ PAIRS = (
     "looks, at the level of the look, by which all looks and pairs together stay below 5 %: ahead, behind, equal if "
     f"the difference is shown to be below {SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds "
     "and sentences: approximate randomization (with one seed per row, over sentences alone). Seeds needed: per row, to "
-    " detect a difference of this size with 80 % power."
+    "detect a difference of this size with 80 % power."
 )
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
