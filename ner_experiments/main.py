@@ -72,6 +72,7 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     if hasattr(command, "main"):
         return int(command.main(list(arguments)))
     parser = argparse.ArgumentParser(prog=f"ner-experiments {name}")
+    parser.add_argument("--version", action="version", version=f"ner_experiments {__version__}")
     command.add_arguments(parser)
     try:
         parsed = parser.parse_intermixed_args(arguments)

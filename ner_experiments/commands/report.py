@@ -8,7 +8,7 @@ from pathlib import Path
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
-from ner_experiments.tables.experiments import output_dir
+from ner_experiments.tables.experiments import output_dir, root
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,8 +19,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.description = text
     help = (
-        "a table of sweeps/ or a recorded sweep (all), by its name or its overrides; or an override of the runs, "
-        "such as data=weibo"
+        "a table of sweeps/, a recorded sweep or a search (all), by its name or its overrides; or an override of "
+        "the runs, such as data=weibo"
     )
     parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
     parser.add_argument("--output", type=Path, default=Path("report"), metavar="DIR", help="(report)")
@@ -43,12 +43,18 @@ def write(arguments: argparse.Namespace) -> Path:
     from ner_experiments.report import entries, search_page  # slow to import: torch, Matplotlib
     from ner_experiments.report.write import write_report
 
-    outputs = arguments.runs or (Path("outputs") if Path("outputs").is_dir() else None)
+    typed = [item for item in arguments.names if root(item) == "output_dir"]
+    if arguments.runs is None and typed and not output_dir(typed).is_dir():
+        raise ValueError(f"{typed[-1]}: there is no such folder")
+    default = output_dir(typed)
+    outputs = arguments.runs or (default if default.is_dir() else None)
     names = [item for item in arguments.names if "=" not in item]
-    overrides = [item for item in arguments.names if "=" in item]
+    overrides = [item for item in arguments.names if "=" in item and item not in typed]
     place = [f"output_dir={as_value(str(outputs))}"] if outputs else []
+    searched = [name for name in names if outputs and sweeps.find_search(name, outputs)]
     if names:
-        tables = [sweeps.find(name, output_dir([*overrides, *place])) for name in names]
+        output = output_dir([*overrides, *place])
+        tables = [sweeps.find(name, output) for name in names if name not in searched]
     elif sweeps.is_sweep(overrides):
         table, overrides = sweeps.requested(overrides, place)
         tables = [table]
@@ -60,5 +66,7 @@ def write(arguments: argparse.Namespace) -> Path:
     published = [entry for entry in with_runs if entry not in own]
     everything = outputs if len(tables) >= len(spec.names()) else None
     own += entries.own_entries(everything, with_runs) if everything else []
-    searches = search_page.find(everything) if everything else []
+    searches = search_page.find(outputs) if outputs and (everything or searched) else []
+    if not everything:
+        searches = [each for each in searches if each.search.name in searched]
     return write_report(published, arguments.results, arguments.output, commit(), own, searches)[0]

@@ -24,7 +24,7 @@ from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import convert, spans
 from ner_experiments.tables import render, spec
-from ner_experiments.tables.experiments import Experiment, experiments
+from ner_experiments.tables.experiments import Experiment, experiments, key
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
@@ -93,8 +93,9 @@ def try_table(table: Table, output: Path) -> int:
 def write_files(table: Table, output: Path) -> list[str]:
     """Write the files that a table's rows read; returns the overrides that make the rows read these."""
     data_dir = output / "data"
+    varied = {key(item) for row in table.rows for item in row.run or () if table.is_sweep}
     extra_overrides = [
-        *SHORT,
+        *(item for item in SHORT if key(item) not in varied),
         *QUIET,
         f"data_dir={as_value(str(data_dir))}",
         f"output_dir={as_value(str(output / 'runs'))}",
@@ -107,7 +108,9 @@ def write_files(table: Table, output: Path) -> list[str]:
     for experiment in rows:
         data = OmegaConf.to_container(experiment.cfg.data, resolve=True)
         assert isinstance(data, dict)
-        write_corpus({str(key): value for key, value in data.items()})
+        in_data_dir = Path(data.get("folder", data_dir)).absolute().is_relative_to(data_dir)
+        if in_data_dir or not table.is_sweep:  # a sweep of the user's own may name a real corpus
+            write_corpus({str(name): value for name, value in data.items()})
     if any(experiment.cfg.init_from for experiment in rows):
         if find_spec("transformers") is None:
             raise ValueError(f"{table.name}: needs transformers: pip install -e '.[bert]'")
@@ -140,9 +143,9 @@ def run_trials(table: Table, output: Path) -> None:
 
 
 def write_corpus(data: Mapping[str, Any]) -> None:
-    """Write the files that a choice of conf/data names, where it names them."""
+    """Write the files that a choice of conf/data names, where it names them; a toy corpus has none."""
     language: toy.Language = "zh" if data["name"] in CHINESE else "en"
-    for split, file in data["files"].items():
+    for split, file in data.get("files", {}).items():
         sentences = toy.sentences(language, split, SIZES[split])
         reader = data["_target_"].rpartition(".")[2]
         path = gold_conll_path(data, split) if reader == "GoldConllFiles" else Path(data["folder"]) / file

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.tables import experiments, spec, sweeps
 from ner_experiments.tables.results_folder import summaries
@@ -21,10 +25,12 @@ FORMATS = ("latex", "csv", "json")
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
-    if not arguments.items:
-        if arguments.archive or arguments.over or arguments.format or arguments.output:
-            raise ValueError("--archive, --over, --output and formats require a table: table NAME ...")
-        print_list(Path("results"))
+    if all(experiments.root(item) == "output_dir" for item in arguments.items):
+        if arguments.archive or arguments.over or arguments.format:
+            raise ValueError("--archive, --over and formats require a table: table NAME ...")
+        print_list(Path("results"), experiments.output_dir([*arguments.items, *output_overrides(arguments)]))
+    elif (search := requested_search(arguments)) is not None:
+        print_search(search, arguments)
     elif arguments.archive is not None:
         print(f"archived in {archive(arguments)}")
     else:
@@ -36,12 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = (
         "Print a published table next to the finished runs of its rows, or a sweep with the differences between its "
-        "rows. Without a name, list all tables and recorded sweeps."
+        "rows. Without a name, list all tables, sweeps and searches."
     )
     parser.description = text
     text = (
-        "a table of sweeps/ or a recorded sweep, then overrides with which its runs were made, such as data=weibo; "
-        "or the overrides of a sweep, such as model=residual layers=2,3"
+        "a table of sweeps/, a recorded sweep or a search, then overrides with which its runs were made, such as "
+        "data=weibo; or the overrides of a sweep, such as model=residual layers=2,3"
     )
     parser.add_argument("items", nargs="*", metavar="NAME|OVERRIDE", help=text)
     text = "collect finished runs with these overrides, which need not have been one sweep"
@@ -55,17 +61,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
 
 
-def print_list(results: Path) -> None:
-    """Print all tables and recorded sweeps, one per line; for tables with archived runs also how much is measured."""
+def print_list(results: Path, output: Path) -> None:
+    """All tables, recorded sweeps and searches, a line each, with how much is measured.
+
+    Of published tables only archived runs are counted: those in run folders would take each row to be composed.
+    """
     archived = summaries(results)
-    for table in [*map(spec.load, spec.names()), *sweeps.recorded(experiments.output_dir([]))]:
+    for table in map(spec.load, spec.names()):
         measured = max(
             archived.get(table.name, []),
             key=lambda it: (not it["settings"], bool(it["best_row"]), it["runs"]),
             default=None,
         )
-        state = "" if measured is None else f"; {state_of(measured)}"
-        print(f"{table.name:<24} {table.title} ({table.source}){state}")
+        if table.is_sweep:
+            state = state_of_sweep(table, output)
+        elif measured is None:
+            state = f"0 of {len(table.rows)} rows"
+        else:
+            state = state_of(measured)
+        print(f"{table.name:<24} {table.title} ({table.source}); {state}")
+    for table in sweeps.recorded(output):
+        print(f"{table.name:<24} {table.title} ({table.source}); {state_of_sweep(table, output)}")
+    for search in sweeps.searches(output):
+        print(f"{search.name:<24} search over {', '.join(search.keys)}; {state_of_search(search)}")
+
+
+def state_of_sweep(table: Table, output: Path) -> str:
+    """`3 of 3 rows, up to 2 seeds, layers=3 leads: open`: which row has the highest mean, and the verdict on it."""
+    from ner_experiments.tables.scores import collect  # slow to import: SciPy
+
+    page = collect(table, [f"output_dir={as_value(str(output))}"])
+    measured = [result for result in page.results if result.runs]
+    text = f"{len(measured)} of {len(table.rows)} rows"
+    if not measured:
+        return text
+    seeds = max(len(result.runs) for result in measured)
+    text += f", up to {seeds} seed{'s' * (seeds > 1)}"
+    if len(measured) < 2:
+        return text
+    from ner_experiments.tables.render import pairs
+
+    label = max(measured, key=lambda result: sum(result.scores.values()) / len(result.scores)).row.label
+    against = [
+        pair if pair.labels[0] == label else pair.swapped() for pair in pairs(page) if label in pair.labels
+    ]
+    verdicts = Counter(pair.verdict for pair in against)
+    counts = [
+        f"{name} {'to' if name == 'equal' else 'of'} {verdicts[name]}"
+        for name in ("ahead", "behind", "equal")
+        if verdicts[name]
+    ]
+    counts += [f"{verdicts['open']} open"] if verdicts["open"] else []
+    return f"{text}, {label} leads: {', '.join(counts)}"
+
+
+def state_of_search(search: Search) -> str:
+    ranked = search.ranked
+    text = f"{len(ranked)} of {search.n_trials} trials"
+    return f"{text}, best dev {search.metric} {100 * (ranked[0].score or 0):.2f}" if ranked else text
 
 
 def state_of(summary: Mapping[str, Any]) -> str:
@@ -77,12 +130,32 @@ def state_of(summary: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+def requested_search(arguments: argparse.Namespace) -> Search | None:
+    """The search that the arguments name; None for other names, and for overrides."""
+    name, *others = arguments.items
+    output = experiments.output_dir([*others, *output_overrides(arguments)])
+    return None if "=" in name else sweeps.find_search(name, output)
+
+
+def print_search(search: Search, arguments: argparse.Namespace) -> None:
+    from ner_experiments.launch import search_summary
+
+    if arguments.archive or arguments.over or arguments.format not in (None, "json"):
+        raise ValueError(f"{search.name} is a search: it has no runs to archive, and no format but --json")
+    if arguments.format:
+        print(json.dumps(asdict(search), indent=2, ensure_ascii=False))
+    else:
+        search_summary.show(search)
+
+
 def rendered(arguments: argparse.Namespace) -> str:
     """The table in the requested format; Markdown ends with the folders of its runs."""
     from ner_experiments.tables import render  # slow to import: SciPy
 
     table, overrides = requested(arguments)
     page = collected(table, overrides, Path("results"))
+    if arguments.format == "csv" and table.is_sweep:
+        print(f"The pairs of rows and the verdict are in `table {table.name} --json`.", file=sys.stderr)
     if arguments.format:
         return {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}[arguments.format](page)
     text = render.markdown(page)
@@ -92,7 +165,7 @@ def rendered(arguments: argparse.Namespace) -> str:
 def collected(table: Table, overrides: list[str], results: Path) -> Page:
     """The table with its runs in outputs and, if it is a published one, those archived in `results`.
 
-    If no run has the requested settings and no overrides ask for them, the runs whose settings deviate least.
+    If no run has exactly the requested settings, the runs that have them and deviate least in others.
     """
     from ner_experiments.tables.scores import collect  # slow to import: SciPy
 
@@ -105,11 +178,11 @@ def collected(table: Table, overrides: list[str], results: Path) -> Page:
     candidates = entries(results, output if output.is_dir() else None, [table], own)
     asked = sorted(experiments.deviations(table, own)) if not table.command else []
     exact = [it.page for it in candidates if sorted(it.page.deviations) == asked]
-    if exact and (exact[0].runs or exact[0].trials or own):
+    if exact and (exact[0].runs or exact[0].trials):
         return exact[0]
-    others = sorted((it for it in candidates if is_measured(it)), key=lambda it: len(it.page.deviations))
-    if others and not own:
-        return others[0].page
+    others = [it.page for it in candidates if is_measured(it) and set(asked) <= {*it.page.deviations}]
+    if others:
+        return min(others, key=lambda page: len(page.deviations))
     return exact[0] if exact else collect(table, overrides)
 
 

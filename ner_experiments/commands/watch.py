@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Table as Grid
 
 from ner_experiments.config import compose
 from ner_experiments.config.row_settings import as_value, labels
@@ -20,7 +20,8 @@ from ner_experiments.launch.slurm_array import Queue
 from ner_experiments.launch.sweeper import sweep_settings, table_request
 from ner_experiments.runs.progress import format_range
 from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, sweep_statuses
-from ner_experiments.tables import experiments
+from ner_experiments.tables import experiments, sweeps
+from ner_experiments.tables.spec import Table
 from ner_experiments.utils.terminal import make_console, new_table
 from ner_experiments.utils.text import percent
 
@@ -96,10 +97,21 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
         return experiments.output_dir(extra_overrides), runs
 
     _, settings = sweep_settings(overrides)
+    if (table := recorded_sweep(settings)) is not None:
+        return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)
     configs = [compose.compose(job, "watch") for job in jobs]
     runs = [PlannedRun.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
     return Path(configs[0].output_dir), runs
+
+
+def recorded_sweep(overrides: Sequence[str]) -> Table | None:
+    """The recorded sweep with these rows, whose seeds are shown if none are typed; None if there is none."""
+    if any(experiments.root(item) == "seed" for item in overrides):
+        return None
+    table = sweeps.of_jobs(compose.jobs(overrides), "", overrides)
+    rows = (it for it in sweeps.recorded(experiments.output_dir(overrides)) if sweeps.same_rows(it, table))
+    return next(rows, None)
 
 
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
@@ -118,10 +130,10 @@ def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     return runs
 
 
-def fitting_table(runs: Sequence[Status], console: Console) -> Table:
+def fitting_table(runs: Sequence[Status], console: Console) -> Grid:
     """Table of as many runs as the screen has lines for, by `DISPLAY_PRIORITY`; the others are counted."""
 
-    def fits(table: Table) -> bool:
+    def fits(table: Grid) -> bool:
         return len(console.render_lines(table)) <= console.height
 
     if fits(whole := status_table(runs)):
@@ -140,7 +152,7 @@ def exit_status(runs: Sequence[Status]) -> int:
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
 
 
-def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Table:
+def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Grid:
     """One line per run, with `others` counted below; scores in percent."""
 
     title = state_counts([*runs, *others]) or "no runs"

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from ner_experiments.analysis.search_trials import Search, Trial, expected_best, varied_values
-from ner_experiments.launch.summary import mean_and_deviation
+from ner_experiments.launch.summary import TOO_FEW_STEPS, mean_and_deviation
 from ner_experiments.utils.terminal import make_console, new_table
 
 SHOWN = 10
@@ -25,9 +25,11 @@ def show(search: Search, *, exhausted: bool = False, console: Console | None = N
         shared = " ".join([*search.fixed, f"seed={','.join(map(str, search.seeds))}"])
         console.print(f"\n{shared}", markup=False, highlight=False, soft_wrap=True)
         console.print(best_trials(search))
-        for rank, trial in enumerate(ranked[:SHOWN], 1):
+        best = f"The best: {', '.join(ranked[0].folders)}"
+        console.print(best, markup=False, highlight=False, soft_wrap=True)
+        if not ranked[0].score:
             console.print(
-                f"{rank}: {', '.join(trial.folders)}", markup=False, highlight=False, soft_wrap=True
+                f"All trials have a dev {search.metric} of 0, {TOO_FEW_STEPS}", markup=False, soft_wrap=True
             )
         console.print()
         if search.importance:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.utils import JobReturn, JobStatus
 from rich.console import Console
@@ -17,21 +17,50 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch.worker import reason
 from ner_experiments.utils.terminal import make_console, new_table
 
+if TYPE_CHECKING:
+    from ner_experiments.tables.scores import Page
 
-def show(jobs: Sequence[JobReturn], console: Console | None = None) -> int:
-    """Print the finished rows and the failed jobs; returns how many failed."""
+
+TOO_FEW_STEPS = (
+    "which usually means too few training steps. Try more epochs, smaller batches (batches.tokens, "
+    "batches.sentences) or a larger optimizer.lr."
+)
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+"""The outcomes of finished runs, by the label of their row."""
+
+
+def finished_runs(page: Page) -> Rows:
+    """The finished runs of a table, those of earlier commands included."""
+    return {
+        result.row.label: [{**run.metrics, "folder": str(run.folder)} for run in result.runs.values()]
+        for result in page.results
+        if result.runs
+    }
+
+
+def show(jobs: Sequence[JobReturn], console: Console | None = None, finished: Rows | None = None) -> int:
+    """Print the finished rows and the failed jobs; returns how many failed.
+
+    finished: all runs of the sweep, which are shown in place of those of this command alone, if they include these.
+    """
     console = console or make_console()
     overrides = [list(job.overrides or ()) for job in jobs]
-    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for job, label in zip(jobs, labels(overrides), strict=True):
         if job.status is JobStatus.COMPLETED:
             rows[label].append(job.return_value)
+    known = {run["folder"] for runs in (finished or {}).values() for run in runs}
+    recorded = known and known.issuperset(run["folder"] for runs in rows.values() for run in runs)
+    if finished and recorded:
+        rows = {label: [*runs] for label, runs in finished.items()}
     if rows:
-        console.print(f"\n{' '.join(shared(overrides))}", markup=False, highlight=False, soft_wrap=True)
+        common = [item for item in shared(overrides) if not (recorded and item.startswith("seed="))]
+        console.print(f"\n{' '.join(common)}", markup=False, highlight=False, soft_wrap=True)
         console.print(results_table(rows))
         for hint in hints(rows):
             console.print(hint, markup=False, soft_wrap=True)
-        for name, runs in rows.items():
+        for name, runs in rows.items() if not recorded else ():
             console.print(f"{name}: {', '.join(run['folder'] for run in runs)}", markup=False, soft_wrap=True)
     failed = [
         (job, items)
@@ -55,7 +84,7 @@ def show_run(result: dict[str, Any], console: Console | None = None) -> None:
     console.print(result["folder"], markup=False, soft_wrap=True)
 
 
-def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
+def results_table(rows: Rows) -> Table:
     """One line per row of the sweep: the means over its seeds and, behind ±, the standard deviations.
 
     "epoch" is the one that dev chose.
@@ -76,7 +105,7 @@ def results_table(rows: dict[str, list[dict[str, Any]]]) -> Table:
     return table
 
 
-def hints(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
+def hints(rows: Rows) -> list[str]:
     """A line for each row with a run whose dev score is 0, with settings to try."""
     lines = []
     for name, runs in rows.items():
@@ -88,10 +117,7 @@ def hints(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
                 if len(runs) == 1
                 else f"{number} of {len(runs)} runs have a dev {score} of 0"
             )
-            lines.append(
-                f"{name}: {which}, which usually means too few training steps. Try more epochs, smaller batches "
-                "(batches.tokens, batches.sentences) or a larger optimizer.lr."
-            )
+            lines.append(f"{name}: {which}, {TOO_FEW_STEPS}")
     return lines
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -28,6 +28,9 @@ from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
+
+if TYPE_CHECKING:
+    from ner_experiments.tables.scores import Page
 
 
 @dataclass
@@ -74,6 +77,8 @@ class TableSweeper(Sweeper):
         )
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
+        from ner_experiments.tables import scores  # slow to import: SciPy
+
         assert self.config is not None
         if self.table:
             table = sweeps.find(self.table, output_dir(self.extra_overrides))
@@ -83,14 +88,16 @@ class TableSweeper(Sweeper):
             extra_overrides = [item for item in arguments if sweeps.is_place(item)]
             table = sweeps.of_jobs(jobs, self.name, arguments, looks=self.looks)
             table = sweeps.record(table, Path(self.config.output_dir))
+        table = sweeps.add_to_record(table, output_dir(extra_overrides), self.seeds, self.looks)
         if self.looks:
             results = self.launch_looks(replace(table, looks=self.looks), extra_overrides)
         elif jobs is None:
             results = self.launch_table(table)
         else:
             results = self.launch(jobs, names(table, jobs, extra_overrides))
-        failed = summary.show(results) if results else 0
-        self.show_table(table, extra_overrides)
+        page = scores.collect(table, extra_overrides)
+        failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
+        self.show_table(page)
         if failed:
             sys.exit(1)
         return results
@@ -108,7 +115,11 @@ class TableSweeper(Sweeper):
         results: list[JobReturn] = []
         seen = 0
         while True:
-            decision = looks.decide(scores.collect(table, extra_overrides), self.looks, table.seeds[0])
+            page = scores.collect(table, extra_overrides)
+            decision = looks.decide(page, self.looks, table.seeds[0])
+            seeds = {seed for row in page.results for seed in row.runs} & {*seeds_of_looks(table)}
+            seeds |= {seed for missing in decision.to_run.values() for seed in missing}
+            sweeps.add_to_record(table, output_dir(extra_overrides), seeds)
             for line in decision.history[seen:]:
                 print(line, flush=True)
             seen = len(decision.history)
@@ -143,16 +154,16 @@ class TableSweeper(Sweeper):
             result.overrides = overrides
         return results
 
-    def show_table(self, table: Table, extra_overrides: Sequence[str]) -> None:
-        from ner_experiments.tables import render, scores  # slow to import: SciPy
+    def show_table(self, page: "Page") -> None:
+        from ner_experiments.tables import render  # slow to import: SciPy
 
-        page = scores.collect(table, extra_overrides)
+        table = page.table
         if self.table:
             print(f"\n{render.markdown(page)}")
         elif page.runs:
             print(f"\n{render.answer(page)}\n")
             print(
-                f"Recorded as {table.name}: `ner-experiments table {table.name}` prints it again, "
+                f"Recorded as {table.name}: `ner-experiments table {table.name}` shows this and where the runs are, "
                 f"`ner-experiments report {table.name}` builds a report"
             )
 
@@ -161,6 +172,11 @@ def names(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence
     """For each job, the overrides that say which sweep and which of its rows it belongs to."""
     labels = sweeps.rows_of(table, jobs, extra_overrides)
     return [[f"sweep.name={table.name}", f"sweep.row={as_value(label)}"] for label in labels]
+
+
+def seeds_of_looks(table: Table) -> range:
+    """All seeds that the looks of a table may use."""
+    return range(table.seeds[0], table.seeds[0] + table.looks[-1])
 
 
 def jobs_of(to_run: Mapping[str, Sequence[int]], overrides: Mapping[str, Sequence[str]]) -> list[list[str]]:

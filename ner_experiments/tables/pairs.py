@@ -67,6 +67,19 @@ class Pair:
         return self.test.verdict
 
     @property
+    def needs_too_many(self) -> bool:
+        """Whether more than `MAX_SEEDS` are needed; a difference of exactly 0 needs no number of them."""
+        deviations = [it.measured.sd for it in (self.a, self.b) if it.measured]
+        return self.seeds_needed is None and None not in deviations and self.test.over_seeds.mean != 0
+
+    @property
+    def seeds_text(self) -> str:
+        """The seeds needed as a cell of a table: `12`, `> 1,000`, or nothing if unknown."""
+        if self.needs_too_many:
+            return f"> {MAX_SEEDS:,}"
+        return "" if self.seeds_needed is None else f"{self.seeds_needed:,}"
+
+    @property
     def labels(self) -> tuple[str, str]:
         return self.a.row.label, self.b.row.label
 
@@ -218,7 +231,11 @@ def seeds_at_hand(undecided: Sequence[Pair]) -> str:
     have = sorted({len(result.scores) for pair in undecided for result in (pair.a, pair.b)})
     text = f"{numbers(have)} seed{'' if have == [1] else 's'}"
     need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
-    return f"{text}: about {numbers(need)} per row would be needed" if need else text
+    about = f"about {numbers(need)}" if need else ""
+    if any(pair.needs_too_many for pair in undecided):
+        more = f"more than {MAX_SEEDS:,}"
+        about = f"about {need[0]} to {more}" if need else more
+    return f"{text}: {about} per row would be needed" if about else text
 
 
 def numbers(values: Sequence[int]) -> str:

@@ -50,11 +50,14 @@ PAIR_HEADINGS = (
     *("seeds needed", "verdict"),
 )
 PAIRS = (
-    "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p, corrected for "
-    "the number of pairs (Holm 1979), at 5 %: ahead, behind, equal if the difference is shown to be below "
-    f"{SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds and sentences: approximate "
-    "randomization. Seeds needed: per row, to detect a difference of this size with 80 % power."
+    "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p (where a row "
+    "has one seed, on p over sentences), corrected for the number of pairs (Holm 1979), at 5 % or, in a sweep with "
+    "looks, at the level of the look, by which all looks and pairs together stay below 5 %: ahead, behind, equal if "
+    f"the difference is shown to be below {SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds "
+    "and sentences: approximate randomization (with one seed per row, over sentences alone). Seeds needed: per row, to "
+    "detect a difference of this size with 80 % power."
 )
+ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
 """The columns of a CSV file for what was measured."""
 LATEX = {
@@ -64,6 +67,7 @@ LATEX = {
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
     "<": r"$<$",
+    ">": r"$>$",
 }
 
 
@@ -84,6 +88,8 @@ def markdown(page: Page) -> str:
     if page.table.is_sweep and page.runs:
         parts.append(answer(page))
     parts += [as_markdown(table), legend(page)]
+    if has_both_origins(page):
+        parts.append(ORIGIN)
     if RESULT_HEADINGS[-1] in table.headings:
         parts.append(ORACLE_EPOCH)
     if not page.table.is_sweep and (compared := compare_rows(page)):
@@ -115,12 +121,18 @@ def pairs(page: Page) -> list[Pair]:
 
 
 def latex(page: Page) -> str:
-    """For \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text."""
+    """For \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text.
+
+    A sweep of the user's own has its verdict and all pairs of rows in place of the comparisons with one row.
+    """
     parts = [escaped(f"{page.table.title}. {page.table.source}.")]
     if page.deviations:
         parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
     parts.append(as_latex(results(page)))
-    if compared := compare_rows(page):
+    if page.table.is_sweep:
+        if tested := pairs(page):
+            parts += [escaped(verdict(tested)), as_latex(pair_grid(tested)), escaped(PAIRS)]
+    elif compared := compare_rows(page):
         parts.append(as_latex(comparisons(compared)))
     parts += map(escaped, notes(page))
     return "\n\n".join(parts) + "\n"
@@ -140,14 +152,20 @@ def as_csv(page: Page) -> str:
 
 
 def as_json(page: Page) -> str:
+    """A sweep of the user's own has a verdict in place of `comparisons`, whose tests are not those of its pairs."""
+    tested = pairs(page)
     content = {
         "name": page.table.name,
         "title": page.table.title,
         "source": page.table.source,
         "deviations": list(page.deviations),
         "rows": records(page),
-        "comparisons": [comparison_record(comparison) for comparison in compare_rows(page)],
-        "pairs": [pair.record() for pair in pairs(page)],
+        **(
+            {"verdict": verdict(tested)}
+            if page.table.is_sweep
+            else {"comparisons": [comparison_record(comparison) for comparison in compare_rows(page)]}
+        ),
+        "pairs": [pair.record() for pair in tested],
         "notes": notes(page),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -245,11 +263,25 @@ def measured(page: Page, result: Result) -> str:
     """The row's mean, or that it was not run, with what a run needs that no other row has read."""
     ours = result.measured
     if ours is not None:
-        return f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}{brackets(result.also())}"
+        origin = origin_of(result) if has_both_origins(page) else ""
+        return f"{ours.mean:.2f}{deviation(ours.sd, ours.n)}{brackets(result.also())}{origin}"
     if not result.reads:
         return ""
     needs = page.needs(result)
     return f"not run: needs {', '.join(needs)}" if needs else "not run"
+
+
+def has_both_origins(page: Page) -> bool:
+    """Whether some runs are archived in results/ and others are run folders."""
+    return len({run.archived for run in page.runs}) > 1
+
+
+def origin_of(result: Result) -> str:
+    """`, archived`, `, 2 archived`, or nothing if no run of the row is."""
+    number = sum(run.archived for run in result.runs.values())
+    if not number:
+        return ""
+    return ", archived" if number == len(result.runs) else f", {number} archived"
 
 
 def comparisons(compared: Sequence[Comparison]) -> Grid:
@@ -279,7 +311,7 @@ def pair_grid(tested: Sequence[Pair]) -> Grid:
                 "" if ours.p is None else probability(ours.p),
                 probability(pair.p_over_sentences),
                 probability(pair.test.p_adjusted),
-                "" if pair.seeds_needed is None else f"{pair.seeds_needed:,}",
+                pair.seeds_text,
                 pair.verdict,
             ]
         )
@@ -290,7 +322,7 @@ def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
     """The test scores of rows on one axis, in text: each seed, the mean, and its 95 % t-interval.
 
     The axis spans the points and not the intervals, since those of two seeds would dwarf them; an interval that goes
-    beyond it ends in `<` or `>`.
+    beyond it ends in `<` or `>`. A seed is drawn over the end of an interval, and one at the mean as `O`.
     """
     points = [score for row in rows for score in row.scores.values()]
     low, high = min(points), max(points)
@@ -308,12 +340,16 @@ def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
             left, right = max(-1, column(ours.low)), min(width, column(ours.high))
             cells[left + 1 : right + 2] = "-" * (right - left + 1)
             cells[left + 1], cells[right + 1] = "[<"[left < 0], "]>"[right == width]
-        for score in row.scores.values():
-            cells[column(score) + 1] = "o"
         cells[column(ours.mean) + 1] = "|"
+        for score in row.scores.values():
+            cells[column(score) + 1] = "o" if cells[column(score) + 1] not in "|O" else "O"
         lines.append(f"{row.row.label:<{room}} {''.join(cells)} {ours.mean:.2f}")
     axis = f"{low:.2f}".ljust(width - len(f"{high:.2f}")) + f"{high:.2f}"
-    return [*lines, f"{'':<{room}}  {axis}", f"{'':<{room}}  o: one seed; |: mean; [-]: 95 % t-interval"]
+    return [
+        *lines,
+        f"{'':<{room}}  {axis}",
+        f"{'':<{room}}  o: one seed; |: mean; O: both; [-]: 95 % t-interval",
+    ]
 
 
 def notes(page: Page) -> list[str]:

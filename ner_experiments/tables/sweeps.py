@@ -13,9 +13,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.analysis import search_trials
+from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.compose import compose, jobs, resolved
 from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT
-from ner_experiments.config.row_settings import settings, varying
+from ner_experiments.config.row_settings import labels, settings, varying
 from ner_experiments.config.safe_yaml import to_yaml
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import identity_of, joined, key, output_dir, root
@@ -61,10 +63,30 @@ def find(name: str, output: Path) -> Table:
     if name in names(output):
         return spec.read(folder(output) / f"{name}.yaml")
     known = names(output)
-    also = f", and no sweep in {folder(output)}" if known else ""
+    sort = f"table or sweep in {folder(output)} named" if known else "table"
     raise ValueError(
-        f"there is no table {truncated_repr(name)}{also}{did_you_mean(name, [*spec.names(), *known])}"
+        f"there is no {sort} {truncated_repr(name)}{did_you_mean(name, [*spec.names(), *known])}"
     )
+
+
+def searches(output: Path) -> Iterator[Search]:
+    """The searches with trials; files that cannot be read are left out with a warning."""
+    for path in sorted((output / search_trials.FOLDER).glob(f"*/{search_trials.FILE}")):
+        try:
+            search = search_trials.read(path)
+        except (ValueError, OSError) as error:
+            log.warning("left out: %s", error)
+            continue
+        if search.trials:
+            yield search
+
+
+def find_search(name: str, output: Path) -> Search | None:
+    """The search of that name, unless a table or sweep has it. ValueError for a file that cannot be read."""
+    path = output / search_trials.FOLDER / name / search_trials.FILE
+    if not NAME.fullmatch(name) or name in (*spec.names(), *names(output)) or not path.is_file():
+        return None
+    return search_trials.read(path)
 
 
 def requested(
@@ -89,8 +111,8 @@ def requested(
         if same_rows(table, asked):
             return table, where
     raise ValueError(
-        f"{folder(output)} has no sweep with the rows of {' '.join(items)}; add --over to collect finished runs that "
-        "were never one sweep"
+        f"{folder(output)} has no sweep with the rows of {' '.join(items)}; `ner-experiments table --over` collects "
+        "finished runs that were never one sweep"
     )
 
 
@@ -113,6 +135,7 @@ def of_jobs(
         )
     check_different(jobs)
     rows = list(dict.fromkeys(tuple(item for item in job if counts(item)) for job in jobs))
+    names = labels([*rows])
     base = [item for item in rows[0] if key(item) not in swept]
     varied = [tuple(item for item in row if key(item) in swept) for row in rows]
     if len(rows) == 1:
@@ -126,7 +149,7 @@ def of_jobs(
         source=fixed if title and fixed else "A sweep over the defaults",
         base=tuple(base),
         seeds=tuple(sorted({compose(job).seed for job in jobs})),
-        rows=tuple(Row(label=" ".join(row) or "defaults", run=row) for row in varied),
+        rows=tuple(Row(label=label, run=row) for label, row in zip(names, varied, strict=True)),
         overrides=tuple(overrides),
         recorded=now(),
         looks=tuple(looks),
@@ -145,12 +168,12 @@ def counts(override: str) -> bool:
 
 def rows_of(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]) -> list[str]:
     """The label of the row that each job belongs to."""
-    labels = {
+    by_overrides = {
         frozenset(filter(counts, joined(table.base, row.run, extra_overrides))): row.label
         for row in (spec.load(table.analysis) if table.analysis else table).rows
         if row.run is not None
     }
-    return [labels[frozenset(filter(counts, job))] for job in jobs]
+    return [by_overrides[frozenset(filter(counts, job))] for job in jobs]
 
 
 def check_different(jobs: Iterable[Sequence[str]]) -> None:
@@ -179,10 +202,23 @@ def record(table: Table, output: Path) -> Table:
     path = folder(output) / f"{table.name}.yaml"
     if path.exists():
         before = spec.read(path)
-        table = replace(table, seeds=tuple(sorted({*before.seeds, *table.seeds})), notes=before.notes)
+        seeds = tuple(sorted({*before.seeds, *table.seeds}))
+        table = replace(table, seeds=seeds, looks=table.looks or before.looks, notes=before.notes)
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part:
         part.write_text(as_yaml(table), encoding="utf-8")
+    spec.parsed.cache_clear()
+    return table
+
+
+def add_to_record(table: Table, output: Path, seeds: Iterable[int] = (), looks: Sequence[int] = ()) -> Table:
+    """Add seeds and looks to a sweep recorded in OUTPUT/sweeps; returns the table with them.
+
+    Other tables are files of the user's or the suite's, and stay as they are.
+    """
+    table = replace(table, seeds=tuple(sorted({*table.seeds, *seeds})), looks=tuple(looks) or table.looks)
+    if table.is_sweep and table.name in names(output) and table.name not in spec.names():
+        return record(table, output)
     return table
 
 
@@ -217,21 +253,34 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
     """The runs that a command line names, by their place, with the label of their row in the table that names them.
 
     items: places of runs, which have no label, and names of tables and sweeps, which stand for all their finished
-        runs; overrides such as output_dir=DIR say where these are. ValueError for a table without finished runs.
+        runs; overrides such as output_dir=DIR say where these are. Without a name and a place, overrides such as
+        layers=2,3 name a recorded sweep. ValueError if there is no finished run.
     """
     overrides = [item for item in items if "=" in item and not Path(item).exists()]
     output = output_dir(overrides)
+    if len(overrides) == len(items):
+        if all(map(is_place, items)):
+            raise ValueError(
+                f"{' '.join(items)}: expected a run, or a table or sweep by its name or overrides"
+            )
+        table, place = requested(items)
+        return runs_of(table, place, output)
     known = {*spec.names(), *names(output)}
     labels: dict[Path, str] = {}
     for item in items:
         if item in known and not Path(item).exists():
-            page = collect(find(item, output), overrides)
-            if not page.runs:
-                raise ValueError(f"{item}: no run of it is finished in {output}")
-            labels |= {run.folder: it.row.label for it in page.results for run in it.runs.values()}
+            labels |= runs_of(find(item, output), overrides, output)
         elif item not in overrides:
             labels[Path(item)] = ""
     return labels
+
+
+def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, str]:
+    """The finished runs of a table with the labels of their rows. ValueError without any."""
+    page = collect(table, overrides)
+    if not page.runs:
+        raise ValueError(f"{table.name}: no run of it is finished in {output}")
+    return {run.folder: it.row.label for it in page.results for run in it.runs.values()}
 
 
 def same_rows(one: Table, other: Table) -> bool:

@@ -98,8 +98,8 @@ def test_the_table_has_a_line_per_row_with_its_seeds(
     sweep: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     result, outputs = sweep
-    summary, _ = result.stdout.split("\nmodel.dropout=0.5: ")  # the differences between rows come after
-    (line,) = [line for line in summary.splitlines() if line.strip().startswith("model.dropout=0.5 ")]
+    lines = [line for line in result.stdout.splitlines() if line.strip().startswith("model.dropout=0.5 ")]
+    line = lines[0]  # the plot and the differences between rows come after
     scores = [json.loads(path.read_text())["test"]["f1"] for path in outputs.glob("*/*/metrics.json")]
     assert line.split()[1] == "2"
     assert f"{50 * sum(scores):.2f} ±" in line

@@ -44,6 +44,21 @@ def test_a_row_has_the_mean_and_deviation_of_its_seeds(capsys: pytest.CaptureFix
     assert "layers=2: outputs/a/seed-1, outputs/a/seed-2, outputs/a/seed-3" in text
 
 
+def test_the_runs_of_earlier_commands_are_counted_and_no_folders_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    finished = {"layers=2": [result(0.8, 1), result(0.9, 2)], "layers=3": [result(0.7, 3)]}
+    assert summary.show([job(2, 2, 0.9)], make_console(), finished) == 0
+    text = capsys.readouterr().out
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[:2] for line in lines if line[:1] and line[0] in finished] == [
+        ["layers=2", "2"],
+        ["layers=3", "1"],
+    ]
+    assert "outputs/" not in text
+    assert "seed=" not in text
+
+
 def test_a_failed_job_is_named_with_its_reason_and_the_others_count(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -9,6 +9,7 @@ from scipy.stats import ttest_ind
 from ner_experiments.analysis.statistics import holm, p_of_equivalence, power_of_welch, seeds_needed
 from ner_experiments.tables import pairs
 from ner_experiments.tables.pairs import Pair, answer, compare_seeds
+from ner_experiments.tables.render import strip_plot
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.spec import Row
 
@@ -125,6 +126,20 @@ def test_the_seeds_needed_have_the_power_at_the_corrected_level() -> None:
 def test_an_impractical_number_of_seeds_is_not_stated() -> None:
     (pair,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0})
     assert pair.seeds_needed is None
+    assert pair.record()["seeds_needed"] is None
+    assert pair.seeds_text == "> 1,000"
+    assert "with 2 seeds: more than 1,000 each would be needed" in answer([pair])
+    mixed = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0}, c={1: 79.0, 2: 81.5})
+    assert " to more than 1,000 each would be needed" in answer(mixed)
+    (equal,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 81.0, 2: 80.0})
+    assert equal.seeds_text == ""
+
+
+def test_no_seed_is_hidden_behind_the_mean_or_the_end_of_an_interval() -> None:
+    rows = [Result(Row(label="a"), {1: 0.0, 2: 5.0, 3: 10.0}), Result(Row(label="b"), {1: 7.0})]
+    first, second, *_ = strip_plot(rows, width=11)
+    assert first[2:].startswith("<o----O----o>")
+    assert second[2:].strip().startswith("O")
 
 
 def test_a_pair_can_be_read_in_either_order() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import made_up_trials
 import pytest
+from places import ROOT
 from toy_rows import TABLE, TEST, TOY, page_of
 
 from ner_experiments.data.sentence import Sentence
@@ -162,6 +163,17 @@ def test_the_xor_table_reads_what_its_command_wrote(tmp_path: Path) -> None:
         collect(spec.load("xor"), ["layers=3"])
 
 
+def test_the_nearest_measured_settings_that_include_the_requested_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    assert cli(["table", TABLE, "data=weibo"]) == 0
+    text = capsys.readouterr().out
+    assert "`data=weibo trainer.max_epochs=3`" in text
+    assert "not run" not in text
+
+
 def test_the_command_lists_prints_and_refuses(
     page: Page, here: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -173,7 +185,7 @@ def test_the_command_lists_prints_and_refuses(
     assert capsys.readouterr().out == render.as_json(page)
     assert cli(["table", "yang2020_table99"]) == 1
     assert "there is no table 'yang2020_table99'; did you mean" in capsys.readouterr().err
-    for options in (["--archive", TABLE], ["--json"], ["--output", output]):
+    for options in (["--archive", TABLE], ["--json"], ["--over"]):
         assert cli(["table", *options]) == 1
         assert "require a table: table NAME" in capsys.readouterr().err
     assert cli(["table", TABLE, "layer=3"]) == 1

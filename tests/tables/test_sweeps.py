@@ -9,6 +9,8 @@ import pytest
 from places import ROOT
 from toy_rows import TOY, finish
 
+from ner_experiments.analysis.search_trials import Search, Trial
+from ner_experiments.analysis.search_trials import write as write_search
 from ner_experiments.config.compose import jobs
 from ner_experiments.main import cli
 from ner_experiments.tables import spec, sweeps
@@ -138,7 +140,7 @@ def test_finished_runs_that_were_no_sweep_are_collected_on_request(
 ) -> None:
     finish_all()
     assert cli(["table", *SWEEP]) == 1
-    assert "add --over to collect finished runs" in capsys.readouterr().err
+    assert "`ner-experiments table --over` collects finished runs" in capsys.readouterr().err
     assert cli(["table", "--over", *FIXED, "layers=2,3,4", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert [bool(row["measured"]) for row in content["rows"]] == [True, True, False]
@@ -148,7 +150,10 @@ def test_finished_runs_that_were_no_sweep_are_collected_on_request(
 def test_an_unknown_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     recorded(*SWEEP)
     assert cli(["table", "layer"]) == 1
-    assert "no sweep in outputs/sweeps; did you mean 'layers'?" in capsys.readouterr().err
+    assert (
+        "there is no table or sweep in outputs/sweeps named 'layer'; did you mean 'layers'?"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_damaged_record_does_not_hide_the_others(capsys: pytest.CaptureFixture[str]) -> None:
@@ -171,6 +176,84 @@ def test_errors_and_cases_take_a_sweep(capsys: pytest.CaptureFixture[str]) -> No
     recorded(*FIXED, "layers=5,6", name="never")
     assert cli(["cases", "never"]) == 1
     assert "never: no run of it is finished in outputs" in capsys.readouterr().err
+
+
+def test_errors_and_cases_take_a_sweep_by_its_overrides(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    for command in ("errors", "cases"):
+        assert cli([command, "layers", "--json"]) == 0
+        by_name = capsys.readouterr().out
+        assert cli([command, *SWEEP, "output_dir=outputs", "--json"]) == 0
+        assert capsys.readouterr().out == by_name
+        assert cli([command, *FIXED, "layers=4,5"]) == 1
+        assert "outputs/sweeps has no sweep with the rows of model=residual" in capsys.readouterr().err
+        assert cli([command, "output_dir=outputs"]) == 1
+        assert capsys.readouterr().err.startswith("output_dir=outputs: expected a run, or a table or sweep")
+
+
+def test_the_formats_of_a_sweep_agree_with_its_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["table", "layers", "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    assert "comparisons" not in content
+    assert cli(["table", "layers", "--latex"]) == 0
+    text = capsys.readouterr().out
+    assert content["verdict"] in text
+    assert "p corrected & seeds needed & verdict" in text
+    assert cli(["table", "layers", "--csv"]) == 0
+    assert capsys.readouterr().err == "The pairs of rows and the verdict are in `table layers --json`.\n"
+
+
+def test_a_record_learns_seeds_and_looks_and_watch_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    table = recorded(*SWEEP)
+    table = sweeps.add_to_record(table, Path("outputs"), [3], [2, 3])
+    assert spec.read(Path("outputs/sweeps/layers.yaml")) == table
+    assert (table.seeds, table.looks) == ((1, 2, 3), (2, 3))
+    assert recorded(*SWEEP).looks == (2, 3)
+    published = spec.load("yang2020_table12")
+    assert sweeps.add_to_record(published, Path("outputs"), [99]).seeds[-1] == 99
+    assert sweeps.names(Path("outputs")) == ["layers"]
+    for arguments in (["layers"], SWEEP[:-1]):
+        assert cli(["watch", *arguments, "--json"]) == 3
+        assert json.loads(capsys.readouterr().out)["counts"]["waiting"] == 6
+
+
+def test_a_record_moved_to_sweeps_is_taken_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny = ("model.hidden_size=4", "model.dense_size=4", "trainer.max_epochs=1,2", "data=toy_zh")
+    recorded("model=residual", *tiny, "seed=1", name="moved")
+    Path("outputs/sweeps").rename("moved_to")
+    monkeypatch.setattr(spec, "SWEEPS", Path("moved_to").absolute())
+    for arguments in (["table", "moved"], ["table"], ["report", "moved"], ["smoke", "moved"]):
+        assert cli(arguments) == 0, capsys.readouterr().err
+    assert cli(["watch", "moved", "--json"]) == 3
+    capsys.readouterr()
+
+
+def test_a_search_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    trial = Trial(0, "complete", ("optimizer.lr=0.1",), 0.0, (0.0,), ("outputs/a/seed-1",))
+    search = Search("rates", "F1", ("model=bilstm",), ("optimizer.lr=0.1,0.2",), (1,), 2, "TPE", (trial,))
+    path = Path("elsewhere/searches/rates/search.json")
+    path.parent.mkdir(parents=True)
+    write_search(search, path)
+    assert cli(["table", "rates", "output_dir=elsewhere"]) == 0
+    text = capsys.readouterr().out
+    assert "The best: outputs/a/seed-1" in text
+    assert "All trials have a dev F1 of 0, as taggers have" in text
+    assert cli(["table", "--output", "elsewhere"]) == 0
+    assert "search over optimizer.lr; 1 of 2 trials, best dev F1 0.00" in capsys.readouterr().out
+    assert cli(["report", "rates", "output_dir=elsewhere"]) == 0
+    assert "rates" in Path("report/index.html").read_text(encoding="utf-8")
+
+
+def test_the_list_names_the_leader_of_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["table"]) == 0
+    assert "2 of 2 rows, up to 2 seeds, layers=3 leads: " in capsys.readouterr().out.splitlines()[-1]
 
 
 def test_watch_takes_a_sweep_by_name_or_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,5 +300,8 @@ def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
     assert "| layers=1 - layers=2 |" in again
     looked = run(*tiny, "layers=1,2", "sweep.looks=[2,3]", "sweep.name=decided")
     assert "Look at 2 seeds (level " in looked
+    assert "outputs/toy_zh" not in looked.rpartition("Look at")[2]
     table = spec.read(Path("outputs/sweeps/decided.yaml"))
     assert table.looks == (2, 3)
+    assert table.seeds in ((1, 2), (1, 2, 3))
+    assert spec.read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2)
