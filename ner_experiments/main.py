@@ -34,6 +34,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   data check --format conll|conllu FILE ... [--json]
   data get NAME                 downloads a corpus whose licence allows it
   smoke [NAME ...]              every row of every table trains two steps on tiny files made for it
+  completion bash|zsh|fish      a script for Tab completion: eval "$(ner-experiments completion bash)"
 
 `ner-experiments COMMAND --help` says more; `ner-experiments --version` prints the version."""
 
