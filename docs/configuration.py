@@ -19,11 +19,11 @@ import yaml
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
+from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, hydra_context, options
 from ner_experiments.launch.local import LocalLauncherConfig
 from ner_experiments.launch.slurm import SlurmLauncherConfig
-from ner_experiments.training.trainer import LOWEST
 
 PAGE = Path(__file__).with_name("configuration.md")
 GROUPS = {
@@ -48,29 +48,12 @@ FIRST = {"data": ("conll", "conllu", "toy_en", "toy_zh")}
 WHOLE = {"files", "columns", "sentences", "sha256", "sizes"}
 """Mappings that are one setting."""
 TYPES = {bool: "true or false", int: "integer", float: "number", str: "text", list: "list", dict: "mapping"}
-AT_LEAST_1 = (
-    *("num_layers", "hidden_size", "dense_size", "num_units", "unit_size", "num_heads", "head_size", "dim"),
-    *("num_filters", "batches.tokens", "batches.sentences", "pool", "min_count", "layers"),
-)
 RANGES = {
-    **dict.fromkeys(AT_LEAST_1, "≥ 1"),
-    **{f"trainer.{name}": f"≥ {lowest}" for name, lowest in LOWEST.items()},
-    "reduction": "`sentence`, `token`, `sum`",
-    "dropout": "0 ≤ x < 1",
-    "held_out": "0 ≤ x < 1",
-    "bound": "> 0, finite",
+    **{name: limits.formula() for name, limits in values.RANGES.items()},
+    **{name: ", ".join(f"`{each}`" for each in words) for name, words in values.WORDS.items()},
     "widths": "each ≥ 1",
-    "weight": "≥ 0",
-    "window": "≥ 0",
-    "chars.input.max_length": "≥ 1",
     "words.input.max_length": "3 to the model's longest",
     "words.input.overlap": "0 to `max_length` - 3",
-    "max_sentences": "≥ 1",
-    "audit.gradients": "≥ 0",
-    "logger.sentences": "≥ 0",
-    "hydra.launcher.jobs": "≥ 0",
-    "hydra.launcher.gpus_per_job": "≥ 1",
-    "hydra.launcher.minutes": "≥ 0",
 }
 """By dotted name, or by last name; each is a check of the suite, which tests/docs/test_configuration.py tries."""
 HEAD = """\

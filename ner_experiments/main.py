@@ -34,6 +34,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   data check --format conll|conllu FILE ... [--json]
   data get NAME                 download a corpus with an open license
   smoke [NAME ...]              train every table row for two steps on tiny generated files
+  completion bash|zsh|fish      print a script for Tab completion: eval "$(ner-experiments completion bash)"
 
 `ner-experiments COMMAND --help` says more; `ner-experiments --version` prints the version."""
 

@@ -28,7 +28,7 @@ from ner_experiments.build import (
     with_start,
 )
 from ner_experiments.config.identity import identity, run_folder, tags
-from ner_experiments.config.processes import is_first_process
+from ner_experiments.config.processes import is_first_process, processes_note
 from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
@@ -67,6 +67,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     is_first = is_first_process(cfg)
     if not is_first:  # the first process locks the folder, writes the files and logs
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
+    elif note := processes_note(cfg):
+        log.info("%s", note)
     start = train(init_config(cfg)) if cfg.init_from else None
     unread_folder = run_folder(cfg, identity(cfg, checksum=""))
     with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):

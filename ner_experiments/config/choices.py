@@ -86,18 +86,23 @@ def is_choice(item: Override) -> bool:
 
 
 @cache
-def chosen(choices: tuple[str, ...]) -> DictConfig:
-    """The chosen files, merged; cached, so do not change what is returned."""
-    files = conf_files()
+def chosen_files(choices: tuple[str, ...]) -> list[ResultDefault]:
+    """The files of the chosen options, in the order in which they are merged."""
     defaults = create_defaults_list(
-        repo=files,
+        repo=conf_files(),
         config_name=CONFIG_NAME,
         overrides_list=parse(choices),
         prepend_hydra=False,
         skip_missing=False,
     )
+    return list(defaults.defaults)
+
+
+@cache
+def chosen(choices: tuple[str, ...]) -> DictConfig:
+    """The chosen files, merged; cached, so do not change what is returned."""
     cfg = OmegaConf.create()
-    for file in defaults.defaults:
-        cfg.merge_with(files.settings_of(file))
+    for file in chosen_files(choices):
+        cfg.merge_with(conf_files().settings_of(file))
     OmegaConf.set_struct(cfg, True)  # as Hydra does: a value without a default is an error
     return cfg

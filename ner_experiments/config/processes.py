@@ -6,10 +6,28 @@ import os
 
 from omegaconf import DictConfig
 
+from ner_experiments.config.values import lack_of_gpu
+
 
 def num_processes(cfg: DictConfig) -> int:
     """Number of processes that train one model together, each on its share of the batches."""
     return cfg.trainer.devices * cfg.trainer.num_nodes
+
+
+def processes_note(cfg: DictConfig) -> str:
+    """How many processes train the model together, and what that means for a step; empty for one process."""
+    number, devices, nodes = num_processes(cfg), cfg.trainer.devices, cfg.trainer.num_nodes
+    if number == 1:
+        return ""
+    machines = f" on {nodes} machines" if nodes > 1 else ""
+    text = (
+        f"{number} processes{machines} train this model together: a step takes {number} batches, one of each"
+    )
+    cores = len(os.sched_getaffinity(0))
+    on_cpu = cfg.runtime.accelerator == "cpu" or (cfg.runtime.accelerator == "auto" and lack_of_gpu())
+    if on_cpu and devices > cores:
+        text += f"; this machine has {cores} cores for {devices} processes, so fewer would be as fast"
+    return text
 
 
 def is_first_process(cfg: DictConfig) -> bool:

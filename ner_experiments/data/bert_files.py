@@ -1,7 +1,7 @@
 """A BERT in a folder or on the Hugging Face hub: its files, its tokenizer, and its weights.
 
 Needs the extra `bert`. transformers and its companions are imported inside functions, as they are optional and
-slow to import.
+slow to import; so is torch, as `check_path` is called before a run is started.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from pickle import UnpicklingError
 from types import ModuleType
-from typing import Any
-
-import torch
-from safetensors import SafetensorError
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from ner_experiments.utils.files import sha256
 from ner_experiments.utils.text import json_object
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Config = dict[str, Any]
 """Content of config.json."""
@@ -42,6 +42,8 @@ SETTINGS = (
 """The settings that define the model. Others, such as attn_implementation, can make transformers fetch code."""
 SIZES = ("vocab_size", "hidden_size", "max_position_embeddings")
 """The settings that are read and validated here."""
+INSTALL = "BERT needs transformers: pip install -e '.[bert]'"
+ADVICE = "give a folder with config.json, vocab.txt and model.safetensors (words.input.path=...)"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 
 
@@ -57,6 +59,18 @@ def find(path: str) -> Path:
     for names in PARTS:
         _first(folder, names)
     return folder
+
+
+def check_path(path: str) -> None:
+    """Raise ValueError for a path where no BERT can be, without asking the hub for a name that it may have."""
+    folder = Path(path).expanduser()
+    if folder.is_dir():
+        for names in PARTS:
+            _first(folder, names)
+    else:
+        _check_name(path)
+    if find_spec("transformers") is None:
+        raise ValueError(INSTALL)
 
 
 def checksum(folder: Path) -> str:
@@ -119,6 +133,9 @@ def read_model(folder: Path) -> nn.Module:
 
     Raises ValueError if the file is damaged, lacks weights, or holds more than weights.
     """
+    import torch
+    from safetensors import SafetensorError
+
     config, file = read_config(folder), _first(folder, WEIGHTS)
     settings, make_model = _config_and_class(config)
     try:
@@ -160,7 +177,7 @@ def _transformers() -> ModuleType:
     try:
         import transformers
     except ModuleNotFoundError as error:
-        raise ValueError("BERT needs transformers: pip install -e '.[bert]'") from error
+        raise ValueError(INSTALL) from error
     return transformers
 
 
@@ -175,9 +192,7 @@ def _from_hub(name: str) -> Path:
     _transformers()
     from huggingface_hub import snapshot_download
 
-    advice = "give a folder with config.json, vocab.txt and model.safetensors (words.input.path=...)"
-    if not HUB_NAME.fullmatch(name):
-        raise ValueError(f"{name}: no such folder; {advice}")
+    _check_name(name)
     *other_files, weights = [*CONFIGS, *VOCABULARIES, "tokenizer_config.json", WEIGHTS[0]]
     try:
         folder = Path(snapshot_download(name, allow_patterns=[*other_files, weights]))
@@ -185,9 +200,14 @@ def _from_hub(name: str) -> Path:
             folder = Path(snapshot_download(name, allow_patterns=[*other_files, WEIGHTS[1]]))
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"{name}: neither a local folder nor a model that could be fetched from the Hugging Face Hub; {advice}"
+            f"{name}: neither a local folder nor a model that could be fetched from the Hugging Face Hub; {ADVICE}"
         ) from error
     return folder
+
+
+def _check_name(name: str) -> None:
+    if not HUB_NAME.fullmatch(name):
+        raise ValueError(f"{name}: no such folder; {ADVICE}")
 
 
 def _from_json(file: Path) -> Any:

@@ -16,6 +16,7 @@ from ner_experiments.data import toy
 from ner_experiments.data.columns import PathOrFile, read_untagged
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import Scheme, convert, illegal_positions, spans
+from ner_experiments.utils.ranges import AT_LEAST_1
 
 Splits = dict[str, list[Sentence]]
 """Split -> sentences, in the order train, dev, test. Absent splits have no entry."""
@@ -50,6 +51,10 @@ class Source(Protocol):
     @property
     def tokens(self) -> Tokens:
         """Its kind of tokens, by which new text is tokenized. Training and scoring do not depend on it."""
+        ...
+
+    def present(self) -> list[str]:
+        """The splits that `read` returns. Raises ValueError for a missing file, without reading any."""
         ...
 
     def read(self) -> Splits:
@@ -89,10 +94,13 @@ class ToyCorpus:
     def tokens(self) -> Tokens:
         return "characters" if self.language == "zh" else "words"
 
-    def read(self) -> Splits:
+    def present(self) -> list[str]:
         for split, count in self.sentences.items():
-            if count < 1:
-                raise ValueError(f"{self.name}: sentences.{split} must be at least 1, got {count}")
+            AT_LEAST_1.check(f"{self.name}: sentences.{split}", count)
+        return [*self.sentences]
+
+    def read(self) -> Splits:
+        self.present()
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -112,6 +120,20 @@ class ToyCorpus:
         return {}
 
 
+def check(source: Source) -> None:
+    """Raise ValueError for a missing file, a setting out of range, and splits that there cannot be. Reads no file."""
+    share, limit = source.held_out, source.max_sentences
+    if not 0 <= share < 1:
+        raise ValueError(f"{source.name}: held_out must be at least 0 and less than 1, got {share}")
+    if limit is not None and not (isinstance(limit, int) and limit >= 1):
+        raise ValueError(f"{source.name}: max_sentences must be null or a whole number from 1, got {limit!r}")
+    splits = source.present()
+    if unknown := [split for split in splits if split not in toy.SPLITS]:
+        raise ValueError(f"{source.name}: a split must be one of {', '.join(toy.SPLITS)}, got {unknown[0]!r}")
+    if "train" not in splits:
+        raise ValueError(f"{source.name}: there is no train split, only {', '.join(splits)}")
+
+
 def load(source: Source) -> Corpus:
     """Read, hold out dev if there is none, convert to BIOES, then limit; `Corpus.notes` records these steps.
 
@@ -119,12 +141,8 @@ def load(source: Source) -> Corpus:
     Raises ValueError for a missing or malformed file, an empty split, a setting out of range, and a mention
     lost or added.
     """
-    _check_settings(source)
+    check(source)
     splits, notes = source.read(), []
-    if unknown := [split for split in splits if split not in toy.SPLITS]:
-        raise ValueError(f"{source.name}: a split must be one of {', '.join(toy.SPLITS)}, got {unknown[0]!r}")
-    if "train" not in splits:
-        raise ValueError(f"{source.name}: there is no train split, only {', '.join(splits)}")
     if unofficial := source.unofficial():
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
     scheme = scheme_of(source, splits) if source.task == "mentions" else None
@@ -179,14 +197,6 @@ def scheme_by_letters(source: Source, splits: Splits) -> Scheme:
 def count_mentions(sentences: Iterable[Sentence]) -> Counter[str]:
     """Number of mentions of each type, as conlleval reads them."""
     return Counter(type_ for sentence in sentences for _, _, type_ in spans(sentence.tags))
-
-
-def _check_settings(source: Source) -> None:
-    share, limit = source.held_out, source.max_sentences
-    if not 0 <= share < 1:
-        raise ValueError(f"{source.name}: held_out must be at least 0 and less than 1, got {share}")
-    if limit is not None and not (isinstance(limit, int) and limit >= 1):
-        raise ValueError(f"{source.name}: max_sentences must be null or a whole number from 1, got {limit!r}")
 
 
 def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:

@@ -99,6 +99,9 @@ class Files(ABC):
             message += f". Put it there, or set NER_DATA_DIR to the folder that holds {self.place.name}/"
         return message
 
+    def present(self) -> list[str]:
+        return [*self.paths()]
+
     def read(self) -> Splits:
         files = {
             split: [(path, list(self.sentences(path))) for path in paths]

@@ -15,6 +15,7 @@ import torch
 from ner_experiments.data.columns import read_lines
 from ner_experiments.data.indexed_text import IndexedText, PerToken, align_left
 from ner_experiments.data.inputs import Input, State
+from ner_experiments.data.needed_files import gazetteer_lists
 from ner_experiments.utils.files import sha256
 
 Name = tuple[str, ...]
@@ -34,7 +35,7 @@ class Gazetteer(Input):
     lowercase: bool
 
     def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
-        paths = self._paths()
+        paths = gazetteer_lists(self.folder)
         self.names = {kind: set(self._read(path)) for kind, path in paths.items()}
         content = "".join(f"{kind} {sha256(path)}\n" for kind, path in paths.items())
         self._checksum = hashlib.sha256(content.encode()).hexdigest()
@@ -68,17 +69,6 @@ class Gazetteer(Input):
     def restore(self, state: State) -> None:
         self.names = {kind: set(map(tuple, names)) for kind, names in state.items()}
         self._checksum = ""
-
-    def _paths(self) -> dict[str, Path]:
-        """The lists by type, in alphabetical order. Raises ValueError if there is none."""
-        folder = Path(self.folder).expanduser()
-        paths = {path.stem: path for path in sorted(folder.glob("*.txt"))}
-        if not paths:
-            raise ValueError(
-                f"gazetteer: no list in {folder.absolute()}; put a file there for each type of name, such as "
-                "PER.txt, with one name per line, or set direct.gazetteer.input.folder"
-            )
-        return paths
 
     def _read(self, path: Path) -> Iterator[Name]:
         empty = True

@@ -20,7 +20,9 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from ner_experiments.config.values import check_ranges
 from ner_experiments.launch import worker
+from ner_experiments.training.preemption import STOPPING
 
 
 @dataclass
@@ -68,10 +70,9 @@ class LocalLauncher(Launcher):
     """
 
     def __init__(self, jobs: int, gpus: Sequence[int] | None, gpus_per_job: int, minutes: float) -> None:
-        checked = {"jobs": (jobs, 0), "gpus_per_job": (gpus_per_job, 1), "minutes": (minutes, 0)}
-        for name, (value, lowest) in checked.items():
-            if value < lowest:
-                raise ValueError(f"hydra.launcher.{name} must be at least {lowest}, got {value}")
+        check_ranges(
+            {"jobs": jobs, "gpus_per_job": gpus_per_job, "minutes": minutes}, prefix="hydra.launcher."
+        )
         self.jobs, self.minutes = jobs, minutes
         self.slots = slots(gpus, gpus_per_job)
         self.hydra_overrides: list[str] = []
@@ -168,6 +169,9 @@ def stop_on_exit(running: Sequence[Running]) -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, exit_)
     try:
         yield
+    except KeyboardInterrupt:
+        print(STOPPING, file=sys.stderr, flush=True)
+        raise SystemExit(128 + signal.SIGINT) from None
     finally:
         signal.signal(signal.SIGTERM, before)
         for job in running:

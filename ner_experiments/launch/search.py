@@ -16,20 +16,17 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import hydra
 from hydra.core.utils import JobReturn, JobStatus
-from hydra.errors import HydraException
 from omegaconf import MISSING
-from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.analysis import search_trials
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.launch_settings import INSTALL, composed
 from ner_experiments.config.overrides import SWEEP_SETTINGS
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch import search_space
-from ner_experiments.launch.sweeper import TableSweeper
-from ner_experiments.launch.worker import RefusedError, reason
+from ner_experiments.launch.sweeper import TableSweeper, exit_refused
+from ner_experiments.launch.worker import reason
 from ner_experiments.tables.experiments import joined, key, output_dir
 
 if TYPE_CHECKING:
@@ -46,7 +43,6 @@ NOT_OF_A_SEARCH = {
     "table": "a search has no table",
     "sweep.name": "a search is named by hydra.sweeper.study_name",
 }
-INSTALL = f"{SWEEPER} needs Optuna: pip install -e '.[search]'"
 
 
 @dataclass
@@ -118,7 +114,7 @@ class OptunaSweeper(TableSweeper):
                 failed = self.search(study)
                 content = study.write(self.n_trials, self.sampler_name, at_end=True)
         except ValueError as error:
-            raise RefusedError(str(error)) from error
+            exit_refused(error)
         search_summary.show(content, exhausted=study.exhausted)
         if failed:
             sys.exit(1)
@@ -193,7 +189,7 @@ def search_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | No
     if not sweep:
         raise ValueError(f"{(named or [SWEEPER])[0]} is a search: add -m")
     if find_spec("optuna") is None:
-        raise ValueError(INSTALL)
+        raise ValueError(INSTALL[SWEEPER][1])
     ranges = [item for each in named for item in search_space.shipped(each.partition("=")[2])]
     asked = joined([SWEEPER], ranges, [item for item in overrides if item not in named])
     for item in asked:
@@ -219,13 +215,7 @@ def refuse_intervals(overrides: Sequence[str]) -> None:
 
 def check_settings(overrides: Sequence[str]) -> None:
     """ValueError if the overrides for Hydra do not exist, or have a value that a search cannot have."""
-    try:
-        with hydra_context():
-            cfg = hydra.compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
-        settings = cfg.hydra.sweeper
-    except (HydraException, OmegaConfBaseException) as error:
-        causes = [error, *([error.__cause__] if error.__cause__ else [])]
-        raise ValueError(": ".join(str(each).splitlines()[0].rstrip(".") for each in causes)) from error
+    settings = composed(overrides).sweeper
     for name in ("n_trials", "n_jobs"):
         if settings[name] < 1:
             raise ValueError(f"hydra.sweeper.{name} must be at least 1, got {settings[name]}")

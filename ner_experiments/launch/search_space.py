@@ -31,6 +31,7 @@ from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, hydra_context
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
 from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.config.values import check_jobs
 from ner_experiments.utils.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -198,11 +199,20 @@ class Space:
                     cfg = compose(job)
                 except ValueError as error:
                     raise ValueError(f"{each.key}={each.text}: {error}{whole_hint(each)}") from error
+                check_values(each, [job])
                 data = data or cfg.data
                 if cfg.data != data:
                     raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
                 if cfg.audit.test_every_epoch:
                     raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
+
+
+def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]]) -> None:
+    """ValueError, with the range, for values that no job can have."""
+    try:
+        check_jobs(jobs)
+    except ValueError as error:
+        raise ValueError(f"{dimension.key}={dimension.text}: {error}") from error
 
 
 def whole_hint(dimension: Dimension) -> str:

@@ -20,6 +20,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
+from ner_experiments.config.launch_settings import INSTALL
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
 from ner_experiments.tables.experiments import output_dir
@@ -107,7 +108,7 @@ class SlurmLauncher(Launcher):
             from submitit import SlurmExecutor  # slow to import, and only for SLURM
             from submitit.core.utils import FailedJobError, FailedSubmissionError
         except ImportError as error:
-            raise SlurmError("hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'") from error
+            raise SlurmError(INSTALL["hydra/launcher=slurm"][1]) from error
         if not (shutil.which("sbatch") and shutil.which("srun")):
             raise SlurmError("hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)")
         folder.mkdir(parents=True, exist_ok=True)

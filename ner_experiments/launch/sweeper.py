@@ -7,19 +7,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
-from hydra.errors import OverrideParseException
+from hydra.errors import CompactHydraException, InstantiationException, OverrideParseException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.config import compose
+from ner_experiments.config import compose, launch_settings, values
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.launch import summary
@@ -72,9 +72,12 @@ class TableSweeper(Sweeper):
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         self.hydra_context, self.config = hydra_context, config
-        self.launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
-        )
+        try:
+            self.launcher = Plugins.instance().instantiate_launcher(
+                hydra_context=hydra_context, task_function=task_function, config=config
+            )
+        except InstantiationException as error:
+            exit_refused(error.__cause__ or error)
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
         from ner_experiments.tables import scores  # slow to import: SciPy
@@ -139,7 +142,10 @@ class TableSweeper(Sweeper):
         """
         assert self.launcher is not None
         named = [[*job, *name] for job, name in zip(jobs, names, strict=True)]
-        results = list(self.launcher.launch(named, initial_job_idx=0))
+        try:
+            results = list(self.launcher.launch(named, initial_job_idx=0))
+        except CompactHydraException as error:
+            exit_refused(error)
         while elsewhere := {
             number: folder for number, job in enumerate(results) if (folder := busy_folder(job))
         }:
@@ -168,6 +174,12 @@ class TableSweeper(Sweeper):
             )
 
 
+def exit_refused(error: BaseException) -> NoReturn:
+    """Print the error in one line, where Hydra would add how to see its traceback, and exit."""
+    print(error, file=sys.stderr)
+    sys.exit(1)
+
+
 def names(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]) -> list[list[str]]:
     """For each job, the overrides that say which sweep and which of its rows it belongs to."""
     labels = sweeps.rows_of(table, jobs, extra_overrides)
@@ -193,7 +205,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         if not sweep:
             name = f"table={request.table.name}"
             raise ValueError(f"{name} requests a sweep: add -m, as in `python run.py -m {name}`")
-        experiments(request.table, request.extra_overrides)
+        check_rows(request, local=not launch_settings.is_on_a_cluster(overrides))
         return [
             f"hydra.sweeper.table={request.table.name}",
             *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
@@ -210,6 +222,8 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         return None  # another sweeper, which has settings of its own
     items = [item for item in others if not is_for_hydra(parse([item])[0])]
     jobs = compose.jobs(items)
+    local = not launch_settings.is_on_a_cluster(overrides)
+    values.check_jobs(jobs, files=local, devices=local)
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
     table = sweeps.of_jobs(jobs, name, items)
     sweeps.named(table, output_dir(items))
@@ -218,6 +232,25 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         *([f"hydra.sweeper.name={name}"] if name else []),
         *([f"hydra.sweeper.looks={looks}"] if looks else []),
     ]
+
+
+def check_rows(request: "TableRequest", *, local: bool) -> None:
+    """ValueError for a value that a row cannot have, and if the files of every row are missing.
+
+    If only some are, the others run: a line says why these rows will fail.
+    """
+    rows = [[*each.overrides] for each in experiments(request.table, request.extra_overrides)]
+    values.check_jobs([*rows, [f"seed={max(request.seeds, default=0)}"]], files=False, devices=local)
+    missing = []
+    for row in rows if local else []:
+        try:
+            values.check_jobs([row], devices=False)
+        except ValueError as error:
+            missing.append(str(error))
+    if missing and len(missing) == len(rows):
+        raise ValueError(missing[0])
+    if missing:
+        print(f"{len(missing)} of {len(rows)} rows lack their files: {missing[0]}", file=sys.stderr)
 
 
 @dataclass(frozen=True)

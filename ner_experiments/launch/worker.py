@@ -7,6 +7,7 @@ outcome to the file OUTCOME, as JSON, and stops with a checkpoint when the proce
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sys
@@ -28,6 +29,11 @@ from ner_experiments.utils.files import atomic_write
 
 class RefusedError(CompactHydraException):
     """The reason why a job failed, in one line. Hydra prints it without a traceback."""
+
+
+def hide_statistics_of_torch() -> None:
+    """PyTorch logs statistics of a cache when a process ends, which Hydra's logging would print."""
+    logging.getLogger("torch._subclasses.fake_tensor").addFilter(lambda each: each.levelno >= logging.WARNING)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,6 +68,7 @@ def run(overrides: Sequence[str]) -> dict[str, Any]:
 
 def compose_job(overrides: Sequence[str]) -> DictConfig:
     """The job's config. Configures logging as Hydra does; overrides of Hydra itself are allowed."""
+    hide_statistics_of_torch()
     with hydra_context():
         cfg = hydra.compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
     configure_log(cfg.hydra.job_logging, cfg.hydra.verbose)

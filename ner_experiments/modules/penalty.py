@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from ner_experiments.utils.ranges import AT_LEAST_0
+
 
 class HasParallelUnits(Protocol):
     """Interface that the penalty requires of a model, such as `ParallelBiLSTM`."""
@@ -24,8 +26,7 @@ class OrthogonalityPenalty:
     """
 
     def __init__(self, *, weight: float):
-        if not weight >= 0:
-            raise ValueError(f"weight must be at least 0, got {weight}")
+        AT_LEAST_0.check("weight", weight)
         self.weight = weight
 
     def __call__(self, model: nn.Module) -> Float[Tensor, ""]:

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ner_experiments.modules.checks import check_sizes
+from ner_experiments.modules.checks import REDUCTIONS, check_sizes
 from ner_experiments.modules.decoding import (
     Allowed,
     HardConstraints,
@@ -19,8 +19,6 @@ from ner_experiments.modules.decoding import (
     viterbi,
 )
 from ner_experiments.modules.forward_backward import span_product
-
-REDUCTIONS = ("sentence", "token", "sum")
 
 
 class Softmax(nn.Module):

@@ -1,12 +1,11 @@
 """Word vectors, one per distinct form of a batch, random or pretrained. Id 0 is the unknown word."""
 
-import math
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
+from ner_experiments.utils.ranges import POSITIVE, PROBABILITY
 
 
 def uniform_vectors(num: int, dim: int, bound: float | None = None) -> Float[Tensor, "{num} {dim}"]:
@@ -17,8 +16,8 @@ def uniform_vectors(num: int, dim: int, bound: float | None = None) -> Float[Ten
     check_sizes(dim=dim)
     if bound is None:
         bound = (3 / dim) ** 0.5
-    elif not 0 < bound < math.inf:
-        raise ValueError(f"bound must be positive and finite, got {bound}")
+    else:
+        POSITIVE.check("bound", bound)
     return torch.empty(num, dim).uniform_(-bound, bound)
 
 
@@ -33,8 +32,7 @@ class SingletonReplacement(nn.Module):
 
     def __init__(self, *, singletons: Bool[Tensor, " num_words"], probability: float):
         super().__init__()
-        if not 0 <= probability <= 1:
-            raise ValueError(f"replace_singletons must lie in [0, 1], got {probability}")
+        PROBABILITY.check("replace_singletons", probability)
         self.probability = probability
         self.register_buffer("singletons", singletons)
 

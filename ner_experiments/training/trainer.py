@@ -18,20 +18,12 @@ from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 
 from ner_experiments.config.processes import num_processes
+from ner_experiments.config.values import check_ranges
 from ner_experiments.training.checkpoints import AtomicCheckpointIO
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-LOWEST = {
-    "max_epochs": 1,
-    "patience": 1,
-    "gradient_clip": 0,
-    "train_batches": 0,
-    "devices": 1,
-    "num_nodes": 1,
-}
-"""Smallest allowed value of each setting in conf/trainer."""
 GRACE = 5.0
 """Seconds after an error in which the other processes of the run can report their own errors."""
 
@@ -39,13 +31,11 @@ GRACE = 5.0
 def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Trainer:
     """Lightning trainer of a run. It prints nothing itself: the suite prints progress and results.
 
-    Raises ValueError if a setting of `cfg.trainer` is below its lowest value.
+    Raises ValueError if a setting of `cfg.trainer` is out of its range.
     """
     silence_lightning()
     settings = cfg.trainer
-    for name, lowest in LOWEST.items():
-        if settings[name] < lowest:
-            raise ValueError(f"trainer.{name} must be at least {lowest}, got {settings[name]}")
+    check_ranges({"trainer": settings})
     several = num_processes(cfg) > 1
     return Trainer(
         accelerator=cfg.runtime.accelerator,

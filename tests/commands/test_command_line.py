@@ -77,7 +77,7 @@ def test_one_bad_value_of_a_sweep_stops_it_before_the_first_job(tmp_path: Path) 
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
     """A sweep of two rows and two seeds, in which one row is impossible."""
     outputs = tmp_path_factory.mktemp("outputs")
-    arguments = ["-m", *SMALL, "model.dropout=0.5,1.5", "seed=1,2", f"output_dir={outputs}"]
+    arguments = ["-m", *SMALL, "penalty=none,orthogonality", "seed=1,2", f"output_dir={outputs}"]
     return run(*arguments), outputs
 
 
@@ -87,7 +87,7 @@ def test_a_failed_job_stops_no_other_and_is_reported(
     result, outputs = sweep
     assert result.returncode == 1
     assert "2 of 4 jobs failed" in result.stdout
-    assert "dropout must be at least 0 and below 1, got 1.5" in result.stdout
+    assert "OrthogonalityPenalty needs parallel units" in result.stdout
     assert len(list(outputs.glob("*/*/metrics.json"))) == 2
     failed = list(outputs.glob("*/*/error.txt"))
     assert len(failed) == 2
@@ -98,7 +98,7 @@ def test_the_table_has_a_line_per_row_with_its_seeds(
     sweep: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     result, outputs = sweep
-    lines = [line for line in result.stdout.splitlines() if line.strip().startswith("model.dropout=0.5 ")]
+    lines = [line for line in result.stdout.splitlines() if line.strip().startswith("penalty=none ")]
     line = lines[0]  # the plot and the differences between rows come after
     scores = [json.loads(path.read_text())["test"]["f1"] for path in outputs.glob("*/*/metrics.json")]
     assert line.split()[1] == "2"
@@ -136,12 +136,14 @@ def test_a_finished_run_is_not_run_again(sweep: tuple[subprocess.CompletedProces
     assert {path: path.stat().st_mtime_ns for path in outputs.glob("*/seed-1/metrics.json")} == before
 
 
-def test_a_missing_corpus_is_one_line_and_leaves_its_traceback(tmp_path: Path) -> None:
-    result = run("data=conll2003", f"data_dir={tmp_path}/nothing", f"output_dir={tmp_path}/outputs")
+def test_an_error_in_a_run_is_one_line_and_leaves_its_traceback(tmp_path: Path) -> None:
+    result = run("penalty=orthogonality", *SMALL, "runtime.progress=false", f"output_dir={tmp_path}/outputs")
     assert result.returncode == 1
-    assert "eng.train" in result.stderr
-    assert "Traceback" not in result.stderr
-    assert list(tmp_path.glob("outputs/*/*/error-*.txt"))
+    assert "OrthogonalityPenalty needs parallel units" in result.stderr
+    (file,) = tmp_path.glob("outputs/*/*/error.txt")
+    assert str(file) in result.stderr
+    for wrapper in ("Traceback", "Error executing job", "HYDRA_FULL_ERROR"):
+        assert wrapper not in result.stderr
 
 
 @pytest.mark.parametrize("flag", [["--help"], ["--cfg", "job"]])

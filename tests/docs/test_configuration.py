@@ -10,6 +10,7 @@ import tiny_bert
 from hydra.errors import HydraException
 from places import ROOT
 
+from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.launch.local import LocalLauncher
 from ner_experiments.train import train
@@ -47,6 +48,20 @@ OUTSIDE = {
     "words.input.overlap": [("words=bert", "words.input.max_length=8", "words.input.overlap=6")],
     "max_sentences": [("data.max_sentences=0",)],
     "audit.gradients": [("audit.gradients=-1",)],
+    "replace_singletons": [
+        ("words.module.replace_singletons=1.1",),
+        ("words.module.replace_singletons=-0.1",),
+    ],
+    "optimizer.lr": [("optimizer.lr=0.0",), ("optimizer.lr=1e300",), ("optimizer.lr=nan",)],
+    "optimizer.weight_decay": [("optimizer.weight_decay=-0.1",)],
+    "optimizer.momentum": [("optimizer=sgd", "optimizer.momentum=-0.1")],
+    "optimizer.momentum_decay": [("optimizer=nadam", "optimizer.momentum_decay=-0.1")],
+    "seed": [("seed=-1",), ("seed=4294967296",)],
+    "runtime.threads": [("runtime.threads=0",), ("runtime.threads=1025",)],
+    "runtime.accelerator": [("runtime.accelerator=tpu",)],
+    "runtime.checkpoint_seconds": [("runtime.checkpoint_seconds=-1",)],
+    "runtime.ddp_seconds": [("runtime.ddp_seconds=0",)],
+    "trainer.precision": [("trainer.precision=64-true",)],
     "logger.sentences": [("logger=tensorboard", "logger.sentences=-1")],
 }
 """For each range of the page, overrides that lie just outside it."""
@@ -80,8 +95,27 @@ def test_each_range_of_the_page_is_tried(script: ModuleType) -> None:
     assert {*OUTSIDE, *(f"hydra.launcher.{name}" for name in LAUNCHER)} == script.RANGES.keys()
 
 
+CASES = [each for cases in OUTSIDE.values() for each in cases]
+EARLY_ONLY = ("optimizer", "seed", "runtime", "precision")
+"""Values that no class of the suite takes, so that they are only checked before a run is started."""
+LATE_ONLY = ("widths=[]", "overlap=6")
+"""Values that are wrong beside another setting."""
+
+
+@pytest.mark.parametrize("overrides", CASES, ids=lambda each: each[-1])
+def test_a_value_outside_its_range_is_refused_before_a_run(overrides: tuple[str, ...]) -> None:
+    if overrides[-1].endswith(LATE_ONLY):
+        pytest.skip("checked by the class that takes it")
+    name = overrides[-1].partition("=")[0]
+    more = ["words.input.path=a/b"] if "words=bert" in overrides else []
+    with pytest.raises(ValueError, match=rf"^{name} must be "):
+        values.check_jobs([[*overrides, *more]], files=False, devices=False)
+
+
 @pytest.mark.parametrize(
-    "overrides", [each for cases in OUTSIDE.values() for each in cases], ids=lambda each: each[-1]
+    "overrides",
+    [each for each in CASES if not any(word in each[-1] for word in EARLY_ONLY)],
+    ids=lambda each: each[-1],
 )
 def test_a_value_outside_its_range_is_refused(overrides: tuple[str, ...], tmp_path: Path) -> None:
     setting = overrides[-1].partition("=")[0].rpartition(".")[2]

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import huggingface_hub
 import page_commands
 import pytest
-import torch
 
+from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.data import bert_files
 from ner_experiments.launch import worker
@@ -40,7 +40,8 @@ MISTAKES = {
     "model=residul: model": ["model=residul"],
     "layers=three: layers": ["layers=three"],
     "layers=3: no": ["layers=3"],
-    "Missing mandatory": ["words=bert"],
+    "words=bert needs": ["words=bert"],
+    "trainer.max_epochs must": ["trainer.max_epochs=0"],
     "conll2003: not": ["data=conll2003"],
     "...: no such file": ["words=glove"],
     "...: neither a local folder": ["words=bert", BERT],
@@ -48,7 +49,7 @@ MISTAKES = {
     "...:1: not a tag": [*COLUMNS, "data.files.train=other.conll"],
     "...:1: no column": [*COLUMNS, "data.files.train=ok.conll", "data.columns={word: 0, tag: 7}"],
     "conll: there is no": [*COLUMNS, "data.files.train=ok.conll"],
-    "No supported gpu": ["runtime.accelerator=gpu"],
+    "runtime.accelerator=gpu": ["runtime.accelerator=gpu"],
     "the loss is nan": [
         "optimizer=sgd",
         "optimizer.lr=1e30",
@@ -100,12 +101,17 @@ def test_each_message_of_the_page_is_tried() -> None:
 
 @pytest.mark.parametrize("begin", MISTAKES)
 def test_a_mistake_has_the_message(begin: str) -> None:
-    if "gpu" in begin and torch.cuda.is_available():
+    if "gpu" in begin and not values.lack_of_gpu():
         pytest.skip("there is a GPU")
     overrides = MISTAKES[begin]
     small = SMALL if any("data=" in each for each in overrides) else [*SMALL, TOY]
-    with pytest.raises(Exception) as caught:  # noqa: PT011 (of Lightning, OmegaConf or ours)
+
+    def run() -> None:
+        values.check_jobs([[*small, *overrides]])
         train(compose([*small, *overrides]))
+
+    with pytest.raises(ValueError, match=r"\S") as caught:
+        run()
     assert met(begin, str(caught.value))
 
 

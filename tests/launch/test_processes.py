@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 from places import ROOT
 from waiting import is_running, until
 
+from ner_experiments.config import processes
+from ner_experiments.config.compose import compose
+from ner_experiments.config.processes import processes_note
 from ner_experiments.data.batches import TokenBudget, at_least
 from ner_experiments.main import cli
 from ner_experiments.utils.locks import hold_lock, wait_for_one
@@ -56,7 +59,7 @@ def only_metrics(output: Path) -> dict[str, Any]:
 def test_every_sentence_is_scored_once_whatever_the_number_of_processes(tmp_path: Path) -> None:
     """A model that learns nothing (rate 0) is the same on 1, 2 and 3 processes, and so must be all counts."""
     commands = {
-        n: start("trainer=ddp", f"trainer.devices={n}", "optimizer.lr=0.0", f"output_dir={tmp_path}/{n}")
+        n: start("trainer=ddp", f"trainer.devices={n}", "optimizer.lr=1e-30", f"output_dir={tmp_path}/{n}")
         for n in (1, 2, 3)
     }
     for n, process in commands.items():
@@ -211,7 +214,55 @@ def test_a_wrong_launcher_is_refused(
     override: str, message: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["train", "-m", "hydra/launcher=local", override, "seed=1,2", f"output_dir={tmp_path}"]
-    with pytest.raises(SystemExit):
-        cli(arguments)
-    assert message in capfd.readouterr().err
-    assert not any(tmp_path.glob("*/seed-*"))
+    try:
+        status: Any = cli(arguments)
+    except SystemExit as error:
+        status = error.code
+    printed = capfd.readouterr().err
+    assert status == 1
+    assert message in printed
+    assert "HYDRA_FULL_ERROR" not in printed
+    assert not any(tmp_path.iterdir())
+
+
+def test_more_processes_than_cores_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1})
+    four = compose(["trainer.devices=4", "runtime.accelerator=cpu"])
+    assert processes_note(four) == (
+        "4 processes train this model together: a step takes 4 batches, one of each; "
+        "this machine has 2 cores for 4 processes, so fewer would be as fast"
+    )
+    monkeypatch.setattr(processes, "lack_of_gpu", lambda: "there is no GPU here")
+    assert processes_note(compose(["trainer.devices=4"])) == processes_note(four)
+    assert processes_note(compose(["trainer.devices=2", "runtime.accelerator=cpu"])).endswith("one of each")
+    assert processes_note(compose([])) == ""
+
+
+def test_ctrl_c_under_the_local_launcher_says_how_to_go_on(tmp_path: Path) -> None:
+    """The jobs are sent SIGTERM, whether they train already or are still importing."""
+    process = start("-m", "hydra/launcher=local", "seed=1,2", f"output_dir={tmp_path}")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until(lambda: len(children.read_text().split()) == 2)
+    jobs = children.read_text().split()
+    process.send_signal(signal.SIGINT)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert printed.count("repeat the command to go on") == 1
+    for noise in ("Traceback", "FakeTensor", "HYDRA_FULL_ERROR"):
+        assert noise not in printed
+    assert not any(map(is_running, jobs))
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_statistics_of_torch_are_not_printed_when_a_job_ends(hidden: bool) -> None:
+    """An import of torch that is interrupted leaves its loggers without a level."""
+    code = (
+        "import logging\n"
+        "from ner_experiments.launch.worker import hide_statistics_of_torch\n"
+        f"{hidden} and hide_statistics_of_torch()\n"
+        "logging.basicConfig(level=logging.INFO)\n"
+        "import torch._subclasses.fake_tensor\n"
+        "logging.getLogger('torch').setLevel(logging.NOTSET)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert ("FakeTensor cache stats" in result.stderr) is not hidden

@@ -19,7 +19,7 @@ from optuna.samplers import RandomSampler, TPESampler
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.launch.search import OptunaSweeper, proposal_seed
-from ner_experiments.launch.worker import RefusedError, completed, failed
+from ner_experiments.launch.worker import completed, failed
 
 ROOT = ["data=toy_en", "model=stacked"]
 WIDE = [*ROOT, "optimizer.lr=tag(log,interval(0.0001,0.1))", "layers=range(1,6)"]
@@ -228,14 +228,25 @@ def test_a_trial_with_a_failed_seed_has_no_score(tmp_path: Path) -> None:
     assert [trial.state for trial in found.trials] == ["failed", "failed"]
 
 
-def test_a_study_is_not_continued_with_other_settings(tmp_path: Path) -> None:
+def refused(
+    sweeper: OptunaSweeper, overrides: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        sweeper.sweep(overrides)
+    assert re.search(message, capsys.readouterr().err, re.MULTILINE)
+
+
+def test_a_study_is_not_continued_with_other_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(MadeUp(n_trials=2, study_name="mine"), tmp_path, WIDE)
     assert (tmp_path / "searches/mine/study.db").exists()
-    with pytest.raises(
-        RefusedError,
-        match=r"^mine was started with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)",
-    ):
-        MadeUp(study_name="mine").sweep([*SMALL, f"output_dir={tmp_path}"])
+    refused(
+        MadeUp(study_name="mine"),
+        [*SMALL, f"output_dir={tmp_path}"],
+        r"^mine was started with other settings: layers=range\(1,6\) .*, now layers=range\(1,4\)",
+        capsys,
+    )
     assert (
         len(run(MadeUp(n_trials=3, study_name="mine"), tmp_path, [*WIDE[::-1], "logger=wandb"]).ranked) == 3
     )
@@ -249,18 +260,19 @@ def test_a_study_can_be_stored_in_another_database(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("storage", ["nonsense", "sqlite:////nowhere/at/all.db"])
-def test_a_database_that_cannot_be_opened_is_named(storage: str, tmp_path: Path) -> None:
+def test_a_database_that_cannot_be_opened_is_named(
+    storage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     message = rf"^the database of the search, {storage}, cannot be opened: \S"
-    with pytest.raises(RefusedError, match=message):
-        MadeUp(storage=storage).sweep([*WIDE, f"output_dir={tmp_path}"])
+    refused(MadeUp(storage=storage), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
 
 
-def test_a_damaged_database_is_named(tmp_path: Path) -> None:
+def test_a_damaged_database_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(MadeUp(n_trials=1, study_name="mine"), tmp_path, WIDE)
     path = tmp_path / "searches/mine/study.db"
     path.write_bytes(b"no database" * 1000)
-    with pytest.raises(RefusedError, match=f"^the database of the search, {path}, cannot be opened: "):
-        MadeUp(study_name="mine").sweep([*WIDE, f"output_dir={tmp_path}"])
+    message = f"^the database of the search, {path}, cannot be opened: "
+    refused(MadeUp(study_name="mine"), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
 
 
 def test_a_search_that_requests_fewer_trials_than_it_has_shows_them(

@@ -235,9 +235,9 @@ def test_variational_dropout_draws_one_mask_per_sentence_in_training_only() -> N
     [
         (lambda: VariationalDropout(1.0), "p must be at least 0 and below 1, got 1.0"),
         (lambda: VariationalDropout(-0.1), "p must be at least 0 and below 1, got -0.1"),
-        (lambda: random_words(1.5), r"replace_singletons must lie in \[0, 1\], got 1.5"),
-        (lambda: random_words(0.5, bound=0.0), "bound must be positive and finite, got 0.0"),
-        (lambda: pretrained(True, -0.5), r"replace_singletons must lie in \[0, 1\], got -0.5"),
+        (lambda: random_words(1.5), r"replace_singletons must be at least 0 and at most 1, got 1.5"),
+        (lambda: random_words(0.5, bound=0.0), "bound must be above 0, got 0.0"),
+        (lambda: pretrained(True, -0.5), r"replace_singletons must be at least 0 and at most 1, got -0.5"),
         (lambda: cnn(dim=0), "dim must be at least 1, got 0"),
         (lambda: cnn(num_filters=0), "num_filters must be at least 1, got 0"),
         (lambda: cnn(dropout=1.0), "dropout must be at least 0 and below 1, got 1.0"),

@@ -9,6 +9,8 @@ import pytest
 from places import ROOT
 
 from ner_experiments.commands.smoke import write_corpus
+from ner_experiments.config import values
+from ner_experiments.launch import sweeper
 from ner_experiments.main import cli, run_command
 from ner_experiments.tables import spec
 
@@ -52,12 +54,27 @@ def test_a_sweep_does_what_is_left_and_prints_the_table(
     assert row["published"] == 92.17
 
 
-def test_a_row_whose_corpus_is_missing_fails_and_the_table_is_printed(tmp_path: Path) -> None:
-    result = run("-m", f"table={TABLE}", f"data_dir={tmp_path}", f"output_dir={tmp_path}/out", "seeds=[1]")
-    assert result.returncode == 1
-    assert "1 of 1 jobs failed" in result.stdout
-    assert "msra: not found in" in result.stdout
-    assert "| residual, 4 layers [1] | 92.17 |" in result.stdout
+def test_a_table_without_the_corpus_of_any_row_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["-m", f"table={TABLE}", f"data_dir={tmp_path}", f"output_dir={tmp_path}/out", "seeds=[1]"]
+    assert cli(["train", *arguments]) == 1
+    assert "msra: not found in" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_whose_files_are_missing_are_named_before_the_others_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = ["seed=1"]
+
+    def check_files(settings: dict[str, object], seen: set[str]) -> None:
+        if lacking:
+            raise ValueError(f"no file {lacking.pop()}")
+
+    monkeypatch.setattr(values, "check_files", check_files)
+    assert sweeper.sweeper_overrides(["table=yang2020_table12"], sweep=True)
+    assert "rows lack their files: no file seed=1" in capsys.readouterr().err
 
 
 REFUSED = [
@@ -89,15 +106,14 @@ def test_a_wrong_table_is_refused_before_anything_starts(
     assert error.endswith("Nothing was started.\n")
 
 
-def test_overrides_reach_the_sweeper_as_they_were_written() -> None:
+def test_overrides_reach_the_sweeper_as_they_were_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """Quotes, spaces and references to other settings included: these are the row's, not the sweep's."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from omegaconf import OmegaConf
 
-    from ner_experiments.launch.sweeper import sweeper_overrides
-
+    monkeypatch.setattr(values, "check_files", lambda *_: None)
     written = ["data.name='a \"b\" c'", "model.dense_size=${layers}", "data.licence='x,y'"]
-    passed = sweeper_overrides([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
+    passed = sweeper.sweeper_overrides([f"table={TABLE}", *written, "hydra.job.chdir=false"], sweep=True)
     assert passed is not None
     assert passed[0] == f"hydra.sweeper.table={TABLE}"
     assert passed[-1] == "hydra.job.chdir=false"

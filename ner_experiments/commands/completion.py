@@ -1,0 +1,175 @@
+"""`ner-experiments completion bash|zsh|fish`: a script that completes commands, settings, tables, sweeps and runs.
+
+The script asks `completion query LINE` at each Tab, where LINE is the command line up to the cursor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+SHELLS = ("bash", "zsh", "fish")
+QUERY = "query"
+TABLES = ("table", "report", "dashboard")
+RUNS = ("predict", "export", "errors", "cases", "attention")
+OUTPUTS = (Path("outputs"), Path("results"))
+ROOT = Path(__file__).parents[2]
+
+BASH = """\
+_ner_experiments() {
+    local line="${COMP_LINE:0:$COMP_POINT}" current="${COMP_WORDS[COMP_CWORD]}" word prefix each
+    [[ $current == = || $current == : ]] && current=
+    word="${line##* }"
+    prefix="${word%"$current"}"  # bash takes what follows = for a word of its own
+    COMPREPLY=()
+    while IFS= read -r each; do COMPREPLY+=("${each#"$prefix"}"); done < <(QUERY "$line" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *[=./] ]] && compopt -o nospace 2>/dev/null
+    return 0
+}
+complete -o default -F _ner_experiments NAMES
+"""
+ZSH = """\
+(( $+functions[compdef] )) || { autoload -Uz compinit && compinit -u; }
+_ner_experiments() {
+    local -a found
+    found=("${(@f)$(QUERY "${BUFFER[1,CURSOR]}" 2>/dev/null)}")
+    found=(${found:#})
+    if (( ! $#found )); then _files; return; fi
+    compadd -Q -S '' -- ${(M)found:#*[=./]}
+    compadd -Q -- ${found:#*[=./]}
+}
+compdef _ner_experiments NAMES
+"""
+FISH = """\
+function __ner_experiments
+    QUERY (commandline -cp) 2>/dev/null
+end
+function __ner_experiments_has
+    set -l found (__ner_experiments)
+    test (count $found) -gt 0
+end
+"""
+FISH_NAME = "complete -c {name} -n __ner_experiments_has -f -a '(__ner_experiments)'\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    if [*arguments[:1]] == [QUERY]:
+        print(*candidates(arguments[1] if arguments[1:] else ""), sep="\n")
+        return 0
+    parser = argparse.ArgumentParser(prog="ner-experiments completion", description=__doc__)
+    parser.add_argument("shell", choices=SHELLS, help='bash, zsh: eval "$(...)"; fish: ... | source')
+    print(script(parser.parse_args(arguments).shell, ["ner-experiments"]), end="")
+    return 0
+
+
+def script(shell: str, names: Sequence[str]) -> str:
+    """What a shell evaluates to complete the commands of these names. ValueError for another shell."""
+    if shell not in SHELLS:
+        raise ValueError(f"completion: there is no {shell!r}; there are: {', '.join(SHELLS)}")
+    program = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "ner_experiments", "completion", QUERY]
+    text = {"bash": BASH, "zsh": ZSH, "fish": FISH}[shell]
+    if shell == "fish":
+        text += "".join(FISH_NAME.format(name=name) for name in names)
+    return text.replace("QUERY", shlex.join(program)).replace("NAMES", " ".join(names))
+
+
+def of_run_py(shell: str) -> str:
+    """The script for `python run.py`; it leaves other programs of Python to the shell's own completion."""
+    return script(shell, ["python", "python3", "run.py", "ner-experiments"])
+
+
+def candidates(line: str) -> list[str]:
+    """What the last word of the line can become. Empty for a line of another program."""
+    program, *words = [*line.split(), *([""] if line[-1:].isspace() else [])] or [""]
+    if Path(program).name.startswith("python"):
+        if len(words) < 2 or Path(words[0]).name != "run.py":
+            return []
+        words[0] = "train"
+    elif Path(program).name == "run.py":
+        words = ["train", *words]
+    if not words:
+        return []
+    command, *rest = words
+    if not rest:
+        commands = sorted(path.stem for path in Path(__file__).parent.glob("[a-z]*.py"))
+        return starting(command, [*commands, "--help", "--version"])
+    word = rest[-1]
+    if command == "train":
+        return overrides(rest)
+    if command in TABLES:
+        return starting(word, table_names())
+    if command == "watch":
+        return overrides(rest)
+    if command in RUNS:
+        return starting(word, run_folders())
+    if command == "smoke":
+        return starting(word, published())
+    if command == "data":
+        return starting(word, ["check", "get"] if len(rest) == 1 else group("data"))
+    return starting(word, SHELLS if command == "completion" else [])
+
+
+def starting(word: str, known: Sequence[str]) -> list[str]:
+    return [each for each in known if each.startswith(word)]
+
+
+def published() -> list[str]:
+    from ner_experiments.tables import spec
+
+    return spec.names()
+
+
+def table_names() -> list[str]:
+    from ner_experiments.tables import sweeps
+
+    return [*published(), *sweeps.names(OUTPUTS[0])]
+
+
+def run_folders() -> list[str]:
+    """The finished runs below the working directory."""
+    return sorted(str(path.parent) for place in OUTPUTS for path in place.glob("*/seed-*/metrics.json"))
+
+
+def group(name: str) -> list[str]:
+    from ner_experiments.config.conf import CONF
+
+    return sorted(path.stem for path in (CONF / name).glob("*.yaml"))
+
+
+def overrides(words: Sequence[str]) -> list[str]:
+    """Groups, their choices, settings and their values, as Hydra completes them, and what the suite adds."""
+    *before, word = words
+    key = word.partition("=")[0]
+    if word.startswith("-"):
+        return starting(word, ["-m", "--cfg", "--help", "--version"])
+    if word == f"{key}=" or "=" in word:
+        own: dict[str, Callable[[], list[str]]] = {"table": table_names, "search": lambda: group("search")}
+        if key in own:
+            return starting(word, [f"{key}={each}" for each in own[key]()])
+    from hydra._internal.core_plugins.bash_completion import BashCompletion
+
+    from ner_experiments.config.conf import CONFIG_NAME, groups, hydra_context, loader
+
+    with hydra_context():
+        items = [item for item in before if not item.startswith("-") and key_of(item) not in SUITE]
+        plugin: Any = BashCompletion
+        found = plugin(loader())._query(CONFIG_NAME, " ".join([*items, word]) if items or word else " ")
+        chosen = [f"{name}=" for name in groups()]
+    hidden = () if word.startswith("hydra") else ("hydra/", "hydra.")
+    more = starting(word, [*chosen, *(f"{name}=" for name in SUITE)]) if "=" not in word else []
+    names = [
+        str(each) for each in found if str(each) != "hydra" and not str(each).startswith((*hidden, "search"))
+    ]
+    return [*dict.fromkeys([*names, *more])]
+
+
+SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "search")
+"""What a command line may have besides the settings of conf/."""
+
+
+def key_of(item: str) -> str:
+    return item.partition("=")[0]

@@ -1,0 +1,85 @@
+"""Checks what is for Hydra itself on a command line, so that a mistake there is one line as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+
+import hydra
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ner_experiments.config.choices import parse
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context, options
+from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.config.values import check_ranges
+from ner_experiments.utils.text import did_you_mean
+
+INSTALL: Mapping[str, tuple[str, str]] = {
+    "hydra/sweeper=optuna": ("optuna", "hydra/sweeper=optuna needs Optuna: pip install -e '.[search]'"),
+    "hydra/launcher=slurm": ("submitit", "hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'"),
+}
+"""The package that a choice needs, and the message if it is missing."""
+EXTRAS = {
+    "hydra/sweeper": "optuna needs pip install -e '.[search]'",
+    "hydra/launcher": "slurm needs pip install -e '.[slurm]'",
+}
+
+
+def check(overrides: Sequence[str], *, sweep: bool) -> None:
+    """ValueError for an unknown launcher or sweeper or a setting that it has not, and for a sweep without -m."""
+    with hydra_context():
+        try:
+            items = parse(overrides)
+        except HydraException:
+            return  # reported where the overrides are checked
+        own = [item for item in items if is_for_hydra(item)]
+        for item in own:
+            check_plugin(item)
+    if own:
+        check_ranges(composed([str(item.input_line) for item in own]).launcher, "hydra.launcher.")
+    if not sweep:
+        for item in items:
+            if item.is_sweep_override():
+                key, value = item.key_or_group, item.get_value_string()
+                raise ValueError(
+                    f"{item.input_line}: several values are a sweep: add -m; a text with a comma is quoted: "
+                    f"{key}='\"{value}\"'"
+                )
+
+
+def check_plugin(item: Override) -> None:
+    group, choice = item.key_or_group, item.value()
+    if group in EXTRAS and choice not in options(group):
+        known = ", ".join(options(group))
+        raise ValueError(
+            f"{item.input_line}: {group} has no {choice!r}; there are: {known} ({EXTRAS[group]})"
+        )
+    package, message = INSTALL.get(f"{group}={choice}", ("", ""))
+    if package and find_spec(package) is None:
+        raise ValueError(message)
+    if group.startswith("hydra/") and options(group) and choice not in options(group):
+        raise ValueError(
+            f"{item.input_line}: {group} has no {choice!r}{did_you_mean(str(choice), options(group))}"
+        )
+
+
+def composed(overrides: Sequence[str]) -> DictConfig:
+    """Hydra's own settings. ValueError, in one line, for what it refuses."""
+    try:
+        with hydra_context():
+            cfg = hydra.compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
+        settings = cfg.hydra
+        assert isinstance(settings, DictConfig)
+        OmegaConf.to_container(settings.launcher, resolve=True)
+    except (HydraException, OmegaConfBaseException) as error:
+        causes = [error, *([error.__cause__] if error.__cause__ else [])]
+        raise ValueError(": ".join(str(each).splitlines()[0].rstrip(".") for each in causes)) from error
+    return settings
+
+
+def is_on_a_cluster(overrides: Sequence[str]) -> bool:
+    """Whether the jobs run on other machines than this one."""
+    return any(item.partition("=")[::2] == ("hydra/launcher", "slurm") for item in overrides)

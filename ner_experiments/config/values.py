@@ -1,0 +1,199 @@
+"""Checks the values of settings, and the files and devices that they name, before any job is started.
+
+`overrides.check` knows names and types; here are the ranges of numbers (`RANGES`, from which the reference in
+docs/configuration.md is made as well), required values, GPUs, and files. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from ner_experiments.config.choices import chosen_files, is_choice, parse
+from ner_experiments.config.compose import compose
+from ner_experiments.config.conf import CONF, hydra_context
+from ner_experiments.config.identity import inputs
+from ner_experiments.data.needed_files import check_corpus, check_input
+from ner_experiments.modules.checks import REDUCTIONS
+from ner_experiments.utils.ranges import AT_LEAST_0, AT_LEAST_1, POSITIVE, PROBABILITY, RATE, Range
+
+SIZE = Range(1, 65_536)
+DEPTH = Range(1, 1_000)
+SIZES = (
+    *("hidden_size", "dense_size", "num_units", "unit_size", "num_heads", "head_size", "dim", "num_filters"),
+)
+RANGES: Mapping[str, Range] = {
+    **dict.fromkeys(SIZES, SIZE),
+    "layers": DEPTH,
+    "num_layers": DEPTH,
+    "batches.tokens": AT_LEAST_1,
+    "batches.sentences": AT_LEAST_1,
+    "pool": AT_LEAST_1,
+    "min_count": AT_LEAST_1,
+    "trainer.max_epochs": AT_LEAST_1,
+    "trainer.patience": AT_LEAST_1,
+    "trainer.gradient_clip": AT_LEAST_0,
+    "trainer.train_batches": AT_LEAST_0,
+    "trainer.devices": AT_LEAST_1,
+    "trainer.num_nodes": AT_LEAST_1,
+    "dropout": RATE,
+    "held_out": RATE,
+    "bound": POSITIVE,
+    "replace_singletons": PROBABILITY,
+    "widths": AT_LEAST_1,
+    "weight": AT_LEAST_0,
+    "window": AT_LEAST_0,
+    "chars.input.max_length": AT_LEAST_1,
+    "words.input.max_length": Range(3),
+    "words.input.overlap": AT_LEAST_0,
+    "max_sentences": AT_LEAST_1,
+    "optimizer.lr": Range(0, 1e30, above=True),
+    "optimizer.weight_decay": AT_LEAST_0,
+    "optimizer.momentum": AT_LEAST_0,
+    "optimizer.momentum_decay": AT_LEAST_0,
+    "seed": Range(0, 2**32 - 1),
+    "runtime.threads": Range(1, 1_024),
+    "runtime.checkpoint_seconds": AT_LEAST_0,
+    "runtime.ddp_seconds": AT_LEAST_1,
+    "audit.gradients": AT_LEAST_0,
+    "logger.sentences": AT_LEAST_0,
+    "hydra.launcher.jobs": AT_LEAST_0,
+    "hydra.launcher.gpus_per_job": AT_LEAST_1,
+    "hydra.launcher.minutes": AT_LEAST_0,
+}
+"""By dotted name, or by last name. In a list each number counts."""
+
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
+WORDS: Mapping[str, Sequence[str]] = {
+    "reduction": REDUCTIONS,
+    "runtime.accelerator": ACCELERATORS,
+    "trainer.precision": ("32-true", "bf16-mixed"),
+}
+"""Settings that are one of a few words, likewise."""
+
+
+def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bool = True) -> None:
+    """ValueError for the first job, given by its overrides, that cannot be run.
+
+    files, devices: whether those of this machine are the jobs'; a cluster's nodes have their own.
+    """
+    seen: set[str] = set()
+    for overrides in jobs:
+        settings = complete(overrides)
+        for part in (settings, settings["init_from"]):
+            check_ranges(part)
+        if devices:
+            check_accelerator(settings["runtime"]["accelerator"])
+        if files:
+            for part in (settings, settings | settings["init_from"]):
+                check_files(part, seen)
+
+
+def complete(overrides: Sequence[str]) -> dict[str, Any]:
+    """The settings of a job as plain values. ValueError if a required one has none."""
+    cfg = compose(overrides)
+    try:
+        missing = sorted(OmegaConf.missing_keys(cfg))
+        settings = OmegaConf.to_container(cfg, resolve=True)
+    except OmegaConfBaseException as error:
+        raise ValueError(str(error).splitlines()[0]) from error
+    if missing:
+        raise ValueError(needs(missing[0], overrides))
+    assert isinstance(settings, dict)
+    return {str(name): value for name, value in settings.items()}
+
+
+def needs(key: str, overrides: Sequence[str]) -> str:
+    """The message for a required setting without a value: who needs it, and the comment on it in conf/."""
+    group, _, name = key.partition(".")
+    with hydra_context():
+        choices = tuple(item.input_line for item in parse(overrides) if is_choice(item))
+        paths = [str(file.config_path) for file in chosen_files(choices)]
+    files = [path for path in paths if path.startswith(f"{group}/")]
+    who = f"{group}={files[-1].partition('/')[2]}" if files else group
+    leaf = re.compile(rf"^ *{re.escape(name.rpartition('.')[2])}: *\?\?\? *# *(.*)$", re.MULTILINE)
+    texts = [(CONF / f"{path}.yaml").read_text(encoding="utf-8") for path in files]
+    comments = [found[1] for text in texts if (found := leaf.search(text))]
+    return f"{who} needs {key}=...{''.join(f', {comment}' for comment in comments[:1])}"
+
+
+def check_ranges(settings: Mapping[Any, Any] | DictConfig, prefix: str = "") -> None:
+    """ValueError for the first number that lies outside its range, or word that is none of the known ones."""
+    for name, value in settings.items():
+        key = f"{prefix}{name!s}"
+        if isinstance(value, Mapping | DictConfig):
+            check_ranges(value, f"{key}.")
+            continue
+        limits = RANGES.get(key) or RANGES.get(str(name))
+        if limits is not None:
+            for number in numbers(value):
+                limits.check(key, number)
+        words = WORDS.get(key) or WORDS.get(str(name))
+        if words and value not in words:
+            raise ValueError(f"{key} must be one of {', '.join(words)}, got {value}")
+
+
+def numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for each in value:
+            yield from numbers(each)
+
+
+def check_accelerator(name: str) -> None:
+    """ValueError if it is a GPU, and there is none."""
+    if name in ("gpu", "cuda", "mps") and (lack := lack_of_gpu()):
+        raise ValueError(
+            f"runtime.accelerator={name}: {lack}; on processors: runtime.accelerator=cpu, or auto"
+        )
+
+
+@cache
+def lack_of_gpu() -> str:
+    """Why no GPU can be used, told by files alone; empty if nothing speaks against it."""
+    if sys.platform == "darwin":
+        return "" if platform.machine() == "arm64" else "there is no GPU here"
+    if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
+        return "CUDA_VISIBLE_DEVICES hides all GPUs"
+    devices = [*Path("/dev").glob("nvidia[0-9]*"), *Path("/dev").glob("kfd"), *Path("/dev").glob("dxg")]
+    if sys.platform == "linux" and not devices:
+        return "there is no GPU here"
+    torch = find_spec("torch")
+    build = Path(torch.origin).with_name("version.py") if torch and torch.origin else None
+    if build and build.is_file():
+        text = build.read_text(encoding="utf-8")
+        if re.search(r"^cuda.*= None$", text, re.MULTILINE) and re.search(
+            r"^hip.*= None$", text, re.MULTILINE
+        ):
+            return "the installed PyTorch is a build for CPUs"
+    return ""
+
+
+def check_files(settings: Mapping[str, Any], seen: set[str]) -> None:
+    """ValueError for a missing file of the corpus or of an input; what was `seen` is not looked up again."""
+    data = json.dumps(settings["data"])
+    if data not in seen:
+        try:
+            source = instantiate(settings["data"])
+        except Exception as error:  # Hydra's, around a ValueError of ours
+            raise ValueError(str(error.__cause__ or error)) from error
+        check_corpus(source)
+        seen.add(data)
+    for reader in inputs(dict(settings)):
+        text = json.dumps(reader)
+        if text not in seen:
+            check_input(reader)
+            seen.add(text)

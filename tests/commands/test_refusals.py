@@ -1,0 +1,128 @@
+"""What cannot be run is refused before any job: in one line, at once, and without a folder left."""
+
+import sys
+from pathlib import Path
+from subprocess import run
+
+import pytest
+from places import ROOT
+
+from ner_experiments.config import values
+from ner_experiments.main import cli
+
+REFUSED = {
+    "words=bert": "words=bert needs words.input.path=..., a folder, or a name on the Hugging Face hub",
+    "words=vectors": "words=vectors needs words.input.path=..., the file of vectors",
+    "words=bert_frozen": "words=bert_frozen needs words.input.path=..., a folder",
+    "words=glove": "glove.6B.100d.txt: no such file of word vectors",
+    "words=bert words.input.path=/no/such": "/no/such: no such folder; give a folder with config.json",
+    "direct=gazetteer": "gazetteer: no list in",
+    "data=conll2003": "eng.train, eng.testa, eng.testb",
+    "data=conll": "conll: no file is named; set data.files.train, .dev and .test",
+    "data.sentences.train=0": "toy_en: sentences.train must be at least 1, got 0",
+    "data.max_sentences=0": "data.max_sentences must be at least 1, got 0",
+    "runtime.accelerator=gpu": "runtime.accelerator=gpu: there is no GPU here",
+    "runtime.accelerator=tpu": "runtime.accelerator must be one of auto, cpu, gpu, cuda, mps, got tpu",
+    "runtime.threads=0": "runtime.threads must be at least 1",
+    "runtime.threads=-1": "runtime.threads must be at least 1",
+    "runtime.checkpoint_seconds=-1": "runtime.checkpoint_seconds must be at least 0, got -1",
+    "runtime.ddp_seconds=-1": "runtime.ddp_seconds must be at least 1, got -1",
+    "model=residual layers=0": "layers must be at least 1 and at most 1,000, got 0",
+    "model.hidden_size=1000000000000": "model.hidden_size must be at least 1 and at most 65,536",
+    "model.dropout=1.5": "model.dropout must be at least 0 and below 1, got 1.5",
+    "seed=-1": "seed must be at least 0 and at most 4,294,967,295, got -1",
+    "seed=4294967296": "seed must be at least 0 and at most 4,294,967,295, got 4294967296",
+    "trainer.max_epochs=0": "trainer.max_epochs must be at least 1, got 0",
+    "trainer.patience=0": "trainer.patience must be at least 1, got 0",
+    "trainer.gradient_clip=nan": "trainer.gradient_clip must be at least 0, got nan",
+    "trainer.precision=64-true": "trainer.precision must be one of 32-true, bf16-mixed, got 64-true",
+    "optimizer.lr=0": "optimizer.lr must be above 0",
+    "optimizer.lr=nan": "optimizer.lr must be above 0",
+    "optimizer.lr=1e300": "optimizer.lr must be above 0 and at most 1e+30, got 1e+300",
+    "batches.tokens=0": "batches.tokens must be at least 1, got 0",
+    "batches=sentences batches.sentences=-2": "batches.sentences must be at least 1, got -2",
+    "hydra/launcher=nosuch": "there are: basic, local, slurm (slurm needs pip install -e '.[slurm]')",
+    "hydra/sweeper=nosuch": "(optuna needs pip install -e '.[search]')",
+    "hydra.launcher.nosuch=3": "Could not override 'hydra.launcher.nosuch'",
+    "hydra/launcher=local hydra.launcher.minutes=nan": "hydra.launcher.minutes must be at least 0, got nan",
+}
+
+
+@pytest.fixture(autouse=True)
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NER_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr(values, "lack_of_gpu", lambda: "there is no GPU here")
+    monkeypatch.chdir(tmp_path)
+
+
+def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    assert cli(["train", *arguments]) == 1
+    printed = capsys.readouterr()
+    assert printed.err.endswith("\nNothing was started.\n")
+    assert printed.err.count("\n") == 2
+    assert not printed.out
+    assert not [path for path in Path().iterdir() if path.name != "data"]
+    return printed.err
+
+
+@pytest.mark.parametrize("overrides", REFUSED)
+@pytest.mark.parametrize("sweep", [[], ["-m", "model.dropout=0.1,0.2"]], ids=["run", "sweep"])
+def test_a_wrong_value_is_refused(
+    sweep: list[str], overrides: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    varied = [item for item in sweep if item.partition("=")[0] not in overrides]
+    assert REFUSED[overrides] in refusal([*varied, *overrides.split()], capsys)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("-m model=residual layers=0,1", "layers must be at least 1"),
+        (
+            "-m table=yang2020_table12 data=toy_en trainer.max_epochs=0",
+            "trainer.max_epochs must be at least 1",
+        ),
+        ("-m table=yang2020_table12 seeds=[1,4294967296] data=toy_en", "seed must be at least 0"),
+        ("-m table=yang2020_table12 data=weibo", "weibo: not found in"),
+        ("-m hydra/sweeper=optuna optimizer.lr=interval(0,1)", "optimizer.lr must be above 0"),
+        (
+            "-m hydra/sweeper=optuna words=vectors layers=1,2 model=residual",
+            "words=vectors needs words.input.path",
+        ),
+        ("model=residual layers=2,3", "layers=2,3: several values are a sweep: add -m"),
+        ("--config-name=nosuch", "--config-name=nosuch: there is one config, config"),
+    ],
+)
+def test_a_wrong_command_is_refused(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert message in refusal(arguments.split(), capsys)
+
+
+def test_a_refusal_needs_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from ner_experiments.main import cli\n"
+        "for item in ('words=bert', 'words=glove', 'data=conll2003', 'seed=-1', 'words=bert words.input.path=a/b/c'):\n"
+        "    assert cli(['train', *item.split()]) == 1\n"
+        "assert not {'torch', 'lightning', 'transformers'} & set(sys.modules)\n"
+    )
+    result = run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_files_and_gpus_of_a_cluster_are_not_looked_for_here() -> None:
+    with pytest.raises(ValueError, match="no GPU"):
+        values.check_jobs([["runtime.accelerator=gpu"]])
+    values.check_jobs([["runtime.accelerator=gpu", "data=conll2003"]], files=False, devices=False)
+
+
+def test_every_input_that_names_a_place_is_checked() -> None:
+    from ner_experiments.config.compose import resolved
+    from ner_experiments.config.conf import CONF
+    from ner_experiments.config.identity import inputs
+    from ner_experiments.data.needed_files import INPUTS
+
+    for group in ("words", "chars", "features", "direct"):
+        for path in (CONF / group).glob("*.yaml"):
+            for reader in inputs(resolved((f"{group}={path.stem}",))):
+                if {"path", "folder"} & reader.keys():
+                    assert INPUTS[reader["_target_"].rpartition(".")[2]][0] in reader
