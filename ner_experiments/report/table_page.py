@@ -8,12 +8,12 @@ from statistics import fmean
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import cost_plots, curve_limits, dev_curves
+from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
 from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import answer
-from ner_experiments.tables.plots import score_plots, seed_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
     data_origin,
