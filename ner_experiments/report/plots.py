@@ -58,7 +58,7 @@ MIN_DISTANCE = 14
 NUMBER_SIZE = 14
 """Height and width of a number in pixels."""
 MIN_LOG_TICKS = 4
-COST_WIDTH, COST_HEIGHT = 760, 230
+COST_WIDTH, COST_HEIGHT = 640, 220
 """Width of the picture of costs, and height of its axes, in pixels."""
 COST_DESCRIPTION = (
     "One numbered point per row: mean over seeds with standard deviation, "

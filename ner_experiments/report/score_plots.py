@@ -37,6 +37,7 @@ from ner_experiments.tables.plots import (
     unit_of,
 )
 from ner_experiments.tables.plots import Panel as Rows
+from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import MARKERS, ROW_HEIGHT, Plot, cut
 
@@ -97,7 +98,14 @@ def axis_plot(axis: Axis, name: str, unit: str) -> Plot:
                 draw_line(panel, kind, [it for it in axis.points if it.series == series], number, scale)
     title = f"{unit} by {axis.label}"
     svg = picture.svg(name, title, DESCRIPTION)
-    return Plot(svg, title, score_grid([point.result for point in axis.points]))
+    return Plot(svg, title, numbers([point.result for point in axis.points]))
+
+
+def numbers(results: Sequence[Result]) -> Grid:
+    """`score_grid`, where nothing is published with "mean" as the heading."""
+    grid = score_grid(results)
+    published = PAPER in grid.headings
+    return grid if published else Grid([MEAN if it == OURS else it for it in grid.headings], grid.lines)
 
 
 def ends(points: Sequence[Point], kinds: Sequence[str]) -> list[float]:
@@ -160,7 +168,7 @@ def row_plot(rows: Rows, name: str, unit: str) -> Plot:
     sides = [series] if comparable else [[it for it in series if it[0] == kind] for kind in (PAPER, OURS)]
     title = f"{unit}, row by row" + (f": {rows.title}" if rows.title else "")
     picture = row_picture(rows, [side for side in sides if side], unit, comparable=comparable)
-    return Plot(picture.svg(name, title, DESCRIPTION), title, score_grid(rows.results))
+    return Plot(picture.svg(name, title, DESCRIPTION), title, numbers(rows.results))
 
 
 def row_picture(rows: Rows, sides: Sequence[Sequence[Series]], unit: str, *, comparable: bool) -> Picture:
@@ -233,8 +241,10 @@ def seed_plot(rows: Rows, name: str, unit: str) -> Plot:
     left = labels_width(labels)
     top = TOP + legend_height(entries, ROW_AXIS_WIDTH)
     height = ROW_HEIGHT * len(labels)
-    picture = Picture(left + 500 + RIGHT, top + height + BOTTOM)
-    panel = picture.panel(Panel(left, left + 500, top, top + height, x=limits, y=(len(labels) - 0.5, -0.5)))
+    picture = Picture(left + ROW_AXIS_WIDTH + RIGHT, top + height + BOTTOM)
+    panel = picture.panel(
+        Panel(left, left + ROW_AXIS_WIDTH, top, top + height, x=limits, y=(len(labels) - 0.5, -0.5))
+    )
     panel.x_axis(unit, 6)
     panel.rows(labels)
     panel.row_lines(len(labels))
@@ -244,4 +254,4 @@ def seed_plot(rows: Rows, name: str, unit: str) -> Plot:
         for score in result.scores.values():
             panel.point(score, number + 0.2, shaped("o", COLORS[1]))
     title = f"{unit} of each seed" + (f": {rows.title}" if rows.title else "")
-    return Plot(picture.svg(name, title, SEED_DESCRIPTION), title, score_grid(rows.results))
+    return Plot(picture.svg(name, title, SEED_DESCRIPTION), title, numbers(rows.results))

@@ -131,7 +131,8 @@ class Panel:
         self.unclipped.append(line(self.left, self.top, self.left, self.bottom, AXIS, 0.8))
         x = self.left - y_axis_width(self.y, self.bottom - self.top) + NORMAL
         y = (self.top + self.bottom) / 2
-        self.text(x, y, label, NORMAL, "middle", turn=f' transform="rotate(-90 {x:g} {y:g})"')
+        if label:
+            self.text(x, y, label, NORMAL, "middle", turn=f' transform="rotate(-90 {x:g} {y:g})"')
 
     def rows(self, labels: Sequence[str]) -> None:
         """Labels of rows at 0, 1, ... instead of numbers."""
