@@ -23,7 +23,7 @@ CAPITAL_WIDTH = 8.0
 """Of a capital letter at ticks, on average; `LETTER_WIDTH` is that of others."""
 LEGEND_LINE = 16.0
 """Height of a line of a legend."""
-TOP, RIGHT, BOTTOM, Y_LABEL = 6.0, 14.0, 37.0, 21.0
+TOP, RIGHT, BOTTOM, Y_LABEL = 9.0, 14.0, 37.0, 21.0
 """Room around the axes: above and on the right, for the numbers and label below, and for the label on the left."""
 TICK_ROOM = 22
 """Least distance of two ticks of a y axis, on average."""
