@@ -418,7 +418,12 @@ def draw_curves(picture: Picture, curves: Sequence[tuple[Curves, Limits]], *, se
     for number, ((curve, limits), left) in enumerate(zip(curves, lefts, strict=True)):
         epochs = [epoch for xs, _ in curve.lines.values() for epoch in xs]
         sides = number * width + left, (number + 1) * width - RIGHT, TOP + extra, bottom + extra
-        panel = picture.panel(Panel(*sides, x=limits_of(epochs), y=limits))
+        x = (
+            limits_of(epochs)
+            if len({*epochs}) > 1
+            else (min(epochs, default=1) - 1, max(epochs, default=1) + 1)
+        )
+        panel = picture.panel(Panel(*sides, x=x, y=limits))
         panel.x_axis("epoch", 5, integer=True, grid=False, color=AXIS)
         panel.y_axis(curve.label)
         for place, (seed, (xs, ys)) in enumerate(curve.lines.items()):

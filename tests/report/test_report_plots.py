@@ -155,3 +155,10 @@ def test_seeds_are_points_and_the_axis_spans_them_though_their_interval_is_wider
     assert [*plot.grid.headings] == ["row", "mean", "95 %"]
     ticks = [float(text) for text in texts if re.fullmatch(r"[\d.]+", text or "")]
     assert 49 < min(ticks) <= max(ticks) < 52
+
+
+def test_the_axis_of_a_single_epoch_has_whole_numbers() -> None:
+    runs = trained("weibo", 0.5)
+    plot = report_plots.dev_curves(runs, "curve", "one epoch", (40.0, 60.0))
+    texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
+    assert {"0", "1", "2"} <= set(texts)
