@@ -48,7 +48,7 @@ dashboard: .venv/installed    ## create the W&B workspace of a table's runs: mak
 tables: .venv/installed    ## generate the pages under results/ from the archived runs
 	@$(BIN)/ner-experiments tables
 
-report: .venv/installed    ## build the report as static pages: report/index.html; for other runs: RUNS=DIR
+report: .venv/installed    ## build the report as static pages: outputs/report/index.html; for other runs: RUNS=DIR
 	$(BIN)/ner-experiments report $(if $(RUNS),--runs $(RUNS))
 
 screenshots: .venv/installed    ## take the screenshots of docs/report.md, of results/ and of a small sweep on the toy corpus
@@ -97,4 +97,4 @@ audit: .venv/installed    ## look up known vulnerabilities of constraints.txt in
 	else echo "audit: skipped, $(OSV) cannot be reached"; fi
 
 clean:    ## remove .venv and all outputs
-	rm -rf .venv outputs report build dist site *.egg-info
+	rm -rf .venv outputs build dist site *.egg-info

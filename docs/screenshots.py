@@ -56,7 +56,9 @@ def main() -> int:
     if arguments.runs is None:
         train(extra_overrides, runs)
     archived, toy = arguments.work / "archived", arguments.work / "toy"
-    command("report", "--results", str(ROOT / "results"), "--output", str(archived))
+    nothing = arguments.work / "nothing"
+    nothing.mkdir(parents=True, exist_ok=True)
+    command("report", "--results", str(ROOT / "results"), "--runs", str(nothing), "--output", str(archived))
     of_toy = ["--runs", str(runs), "--results", "none", "--output", str(toy)]
     command("report", "li2020_table1", *extra_overrides, *of_toy)
     own = arguments.work / "own"

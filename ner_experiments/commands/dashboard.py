@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ner_experiments.loggers.base import RunInfo
 from ner_experiments.loggers.wandb import is_reachable, wandb
 from ner_experiments.tables import experiments, sweeps
+from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
 
@@ -60,14 +61,15 @@ def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) 
     except ImportError as error:
         raise ValueError("a dashboard needs wandb-workspaces: pip install -e '.[dashboard]'") from error
     rows = experiments.experiments(table, overrides)
+    page = collect(table, overrides) if table.is_sweep else None
     if arguments.output is None and is_reachable():
         try:
             entity = arguments.entity or default_entity()
-            board = workspace(table, rows, entity=entity, project=arguments.project)
+            board = workspace(table, rows, entity=entity, project=arguments.project, page=page)
             return f"saved: {board.save().url}"
         except Exception as error:  # W&B's client has no common exception class
             raise ValueError(f"W&B rejected the workspace: {error}") from error
-    board = workspace(table, rows, entity=arguments.entity, project=arguments.project)
+    board = workspace(table, rows, entity=arguments.entity, project=arguments.project, page=page)
     path = arguments.output or experiments.output_dir(overrides) / f"{table.name}.workspace.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, board._to_model().model_dump(mode="json", by_alias=True, exclude_none=True))

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
+from ner_experiments.config.conf import CONF
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import output_dir, root
+
+FOLDER = "report"
+READ = (".json", ".yaml", ".csv", ".conll", ".safetensors")
+"""Suffixes of files that a report reads."""
+PROGRESS_FILE = "progress.json"
+"""A running job writes it all the time, and a report does not read it."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "the runs, such as data=weibo"
     )
     parser.add_argument("names", nargs="*", metavar="TABLE|OVERRIDE", help=help)
-    parser.add_argument("--output", type=Path, default=Path("report"), metavar="DIR", help="(report)")
+    parser.add_argument(
+        "--output", type=Path, metavar="DIR", help="(outputs/report, or with --runs DIR/report)"
+    )
     parser.add_argument(
         "--results", type=Path, default=Path("results"), metavar="DIR", help="archived runs (results)"
     )
@@ -37,25 +48,31 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def write(arguments: argparse.Namespace) -> Path:
-    """Write the report; return the path of its index."""
+    """Write the report, unless nothing has changed since; return the page to open first."""
     if arguments.runs is not None and not arguments.runs.is_dir():
         raise ValueError(f"--runs: expected a folder of runs, got {arguments.runs}")
-    from ner_experiments.report import entries, search_page  # slow to import: torch, Matplotlib
-    from ner_experiments.report.write import write_report
+    from ner_experiments.report.write import is_up_to_date, write_report  # slow to import: Matplotlib
 
     typed = [item for item in arguments.names if root(item) == "output_dir"]
-    if arguments.runs is None and typed and not output_dir(typed).is_dir():
+    folder = arguments.runs or output_dir(typed)
+    if arguments.runs is None and typed and not folder.is_dir():
         raise ValueError(f"{typed[-1]}: there is no such folder")
-    default = output_dir(typed)
-    outputs = arguments.runs or (default if default.is_dir() else None)
+    output = arguments.output or folder / FOLDER
+    outputs = folder if folder.is_dir() and {*folder.iterdir()} - {output} else None
+    stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs], output)
+    if page := is_up_to_date(output, commit(), stamp):
+        return page
+    from ner_experiments.report import entries, search_page
+
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item and item not in typed]
     place = [f"output_dir={as_value(str(outputs))}"] if outputs else []
     searched = [name for name in names if outputs and sweeps.find_search(name, outputs)]
+    everything_asked = not names and not sweeps.is_sweep(overrides)
     if names:
-        output = output_dir([*overrides, *place])
-        tables = [sweeps.find(name, output) for name in names if name not in searched]
-    elif sweeps.is_sweep(overrides):
+        sweeps_in = output_dir([*overrides, *place])
+        tables = [sweeps.find(name, sweeps_in) for name in names if name not in searched]
+    elif not everything_asked:
         table, overrides = sweeps.requested(overrides, place)
         tables = [table]
     else:
@@ -64,9 +81,21 @@ def write(arguments: argparse.Namespace) -> Path:
     with_runs = entries.entries(arguments.results, outputs, tables, overrides)
     own = [entry for entry in with_runs if entry.page.table.is_sweep]
     published = [entry for entry in with_runs if entry not in own]
-    everything = outputs if len(tables) >= len(spec.names()) else None
+    everything = outputs if everything_asked else None
     own += entries.own_entries(everything, with_runs) if everything else []
     searches = search_page.find(outputs) if outputs and (everything or searched) else []
     if not everything:
         searches = [each for each in searches if each.search.name in searched]
-    return write_report(published, arguments.results, arguments.output, commit(), own, searches)[0]
+    results = arguments.results if everything_asked else None
+    return write_report(published, results, output, commit(), own, searches, stamp)
+
+
+def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) -> str:
+    """Digest of the arguments, and of size and time of all that a report reads: tables, conf/, and files of runs."""
+    seen = []
+    for place in (CONF, spec.SWEEPS, *filter(None, places)):
+        for path in sorted(place.rglob("*.*")):
+            if path.suffix in READ and output not in path.parents and path.name != PROGRESS_FILE:
+                status = path.stat()
+                seen.append((str(path), status.st_size, status.st_mtime_ns))
+    return hashlib.sha256(repr((names, places, seen)).encode()).hexdigest()

@@ -6,8 +6,9 @@ be broken, so it is imported where a `SafeLogger` catches what it raises.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,6 +42,8 @@ class TensorBoardLogger:
         for old in folder.glob("events.out.tfevents.*"):
             old.unlink()
         self.writer = SummaryWriter(str(folder))
+        if about.sweep:
+            link_from_sweep(about)
         self.config = {name: plain(value) for name, value in flat(about.config) if name != "seed"}
         self.config |= {"seed": about.config.get("seed", ""), "group": about.group}
         self.epoch = 0
@@ -79,6 +82,18 @@ class TensorBoardLogger:
 
     def close(self, *, failed: bool) -> None:
         self.writer.close()
+
+
+def link_from_sweep(about: RunInfo) -> None:
+    """Link the run from OUTPUT_DIR/sweeps/SWEEP/tensorboard, since TensorBoard names a run after its folder."""
+    output = about.folder.absolute().parent.parent
+    folder = output / "sweeps" / about.sweep / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / about.name.replace("/", "_")
+    target = os.path.relpath(about.folder.absolute() / FOLDER, folder)
+    if not link.is_symlink():
+        with suppress(FileExistsError):  # by another process that runs the same job
+            link.symlink_to(target)
 
 
 def plain(value: Any) -> str | float | bool:

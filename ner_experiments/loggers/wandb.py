@@ -15,6 +15,8 @@ import logging
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -79,7 +81,7 @@ class WandbLogger:
     def close(self, *, failed: bool) -> None:
         """Finish the W&B run; otherwise the next job of the sweep would log to it.
 
-        Tables that were uploaded leave the staging folder; `wandb sync` needs those of an offline run.
+        Tables that were uploaded leave the staging folder; of an offline run those stay that `wandb sync` needs.
         """
         try:
             self.run.finish(exit_code=int(failed))
@@ -87,6 +89,7 @@ class WandbLogger:
             staging = Path(os.environ[STAGING])
             restore_staging(self.staging)
         if self.run.offline:
+            remove_unneeded(staging)
             log.info("W&B: stored offline; upload it with `wandb sync %s`", Path(self.run.dir).parent)
         else:
             shutil.rmtree(staging, ignore_errors=True)
@@ -172,6 +175,31 @@ def is_reachable(seconds: float = 3.0) -> bool:
         log.warning("W&B does not answer (%s)", error)
         return False
     return True
+
+
+def remove_unneeded(staging: Path) -> None:
+    """Remove the staged files that no offline run beside the folder names: W&B stages each table twice.
+
+    If a record cannot be read, all files stay.
+    """
+    files = [path for path in staging.rglob("*") if path.is_file()]
+    try:
+        named = "".join(map(inspected, staging.parent.rglob("*.wandb")))
+    except (OSError, subprocess.SubprocessError) as error:
+        log.warning("W&B: %s stays as it is, since a record cannot be read (%s)", staging, error)
+        return
+    for path in files:
+        if path.name not in named:
+            path.unlink(missing_ok=True)
+
+
+def inspected(record: Path) -> str:
+    """The content of a .wandb file as JSON, by W&B's own reader, which is a program."""
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]
+    found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=END).stdout
+    if not found:
+        raise OSError(f"{record}: nothing could be read")
+    return found
 
 
 def restore_staging(value: str | None) -> None:

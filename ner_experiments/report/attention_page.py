@@ -40,17 +40,21 @@ class AttentionPage:
     missing: str = ""
 
 
+def title(run: Run, label: str) -> str:
+    return f"{label}, seed {run.metrics['seed']}"
+
+
 def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> AttentionPage:
     """Write the page of a run. A run that cannot be read is named instead."""
     from ner_experiments.analysis.attention import attention  # imports torch; few reports have these pages
     from ner_experiments.build import load_with_corpus
 
-    title = f"{label}, seed {run.metrics['seed']}"
+    heading = title(run, label)
     try:
         tagger, encoder, corpus = load_with_corpus(run.folder)
         maps = attention(tagger, encoder, sentences_to_draw(corpus))
     except (ValueError, OSError) as error:
-        return AttentionPage("", title, f"{title}: no attention maps, as {error}")
+        return AttentionPage("", heading, f"{heading}: no attention maps, as {error}")
     context = {
         "heading": f"Attention of {label}",
         "lead": f"Seed {run.metrics['seed']} on {corpus.name}.",
@@ -58,7 +62,7 @@ def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, st
         "trail": [*trail, ("Attention", "")],
     }
     site.write(f"{name}.html", "attention.html", context)
-    return AttentionPage(f"{name}.html", title)
+    return AttentionPage(f"{name}.html", heading)
 
 
 def section(pages: Sequence[AttentionPage]) -> Section:

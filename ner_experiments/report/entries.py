@@ -10,6 +10,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
@@ -20,9 +21,10 @@ from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import as_value, varying
 from ner_experiments.report.announce import tracked
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.archived_run import archived_runs
+from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, by_seed, open_run
-from ner_experiments.tables import experiments, results_folder, spec
+from ner_experiments.tables import experiments, render, results_folder, spec
+from ner_experiments.tables.pairs import Pair, answer
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
 
@@ -58,6 +60,32 @@ class Entry:
         return [run for result in (*self.page.results, *self.analyzed) for run in result.runs.values()]
 
     @property
+    def inputs(self) -> Any:
+        """All that its pages are made from; runs by their checksums."""
+        page = self.page
+        rows = [
+            (
+                row.row,
+                dict(row.scores),
+                {seed: run_inputs(run) for seed, run in row.runs.items()},
+                row.comparable,
+                row.missing,
+            )
+            for row in (*page.results, *self.analyzed)
+        ]
+        trials = page.trials and artifacts.digest(page.trials.content)
+        return type(self).__name__, page.table, rows, page.deviations, trials, self.places
+
+    @cached_property
+    def verdict(self) -> str:
+        """What the pairs of a sweep's rows say; empty for others."""
+        return answer(self.pairs) if self.page.table.is_sweep else ""
+
+    @cached_property
+    def pairs(self) -> Sequence[Pair]:
+        return render.pairs(self.page)
+
+    @property
     def commands(self) -> Sequence[tuple[str, str]]:
         """Titles and commands that make its runs."""
         if self.page.table.is_sweep:
@@ -87,6 +115,12 @@ class Entry:
     def has_archived_runs(self) -> bool:
         """Whether some runs are archived ones, which have no sentences and no weights."""
         return any(run.archived for run in self.runs)
+
+
+def run_inputs(run: Run) -> str:
+    """Checksum of a run's metrics, which hold those of its files; for an archived run, of all that is archived."""
+    content = run.content if isinstance(run, ArchivedRun) else run.metrics
+    return str(content.get(artifacts.CHECKSUM) or artifacts.digest(content))
 
 
 def file_name(override: str) -> str:

@@ -18,7 +18,7 @@ STATES = {
     "measured": "has results",
     "complete": "all rows measured",
     "missing": "rows missing",
-    "off": "rows off",
+    "off": "rows that differ from the paper",
     "deviating": "not the paper's settings",
 }
 LEAD = "Tables of four papers on named entity recognition, beside the results of runs of this suite."
@@ -29,7 +29,7 @@ NO_PAPERS = {"xor": "The XOR limit", "ours": "Ours"}
 def write(
     site: Site,
     entries: Sequence[Entry],
-    results: Path,
+    results: Path | None,
     own: Sequence[Entry] = (),
     searches: Sequence[dict[str, Any]] = (),
 ) -> None:
@@ -45,8 +45,8 @@ def write(
         "index.html",
         "index.html",
         {
-            "heading": "Published tables and our results" if entries else "Your experiments",
-            "lead": LEAD if entries else "",
+            "heading": heading(entries, own),
+            "lead": LEAD if entries and not own else "",
             "facts": [
                 *([("tables", len(tables)), ("tables with results", len(measured))] if entries else []),
                 ("finished runs", len(runs)),
@@ -57,9 +57,15 @@ def write(
             "lines": [index_line(entry) for entry in sorted(entries, key=is_unmeasured)],
             "own": [index_line(entry) for entry in own],
             "searches": searches,
-            "others": single_runs(results),
+            "others": single_runs(results) if results else Grid((), []),
         },
     )
+
+
+def heading(entries: Sequence[Entry], own: Sequence[Entry]) -> str:
+    if own:
+        return "Your experiments and published tables" if entries else "Your experiments"
+    return "Published tables and our results"
 
 
 def paper(entry: Entry) -> str:
@@ -79,6 +85,7 @@ def index_line(entry: Entry) -> dict[str, Any]:
         "title": page.table.title,
         "link": f"{entry.name}.html",
         "source": page.table.source,
+        "verdict": entry.verdict,
         "settings": " ".join(page.deviations),
         "paper": paper(entry),
         "states": " ".join(states),
@@ -115,10 +122,10 @@ def summary(rows: int, measured: int, off: int) -> tuple[str, str, int]:
     if not rows:
         return "no numbers", "", 4
     if off:
-        return f"{off} off", "bad", 0
+        return f"{off} {'differs' if off == 1 else 'differ'} from the paper", "bad", 0
     if measured == rows:
-        return "complete", "good", 1
-    return ("partial", "good", 2) if measured else ("not measured", "", 3)
+        return "all rows measured", "good", 1
+    return ("some rows measured", "good", 2) if measured else ("not measured", "", 3)
 
 
 def single_runs(results: Path) -> Grid:

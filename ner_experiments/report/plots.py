@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import EngFormatter, LogFormatter, LogLocator, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from ner_experiments.analysis.statistics import Summary, summarize
 from ner_experiments.data.sentence import PRIMARY_METRIC
@@ -18,6 +17,7 @@ from ner_experiments.report.svg_charts import (
     BOTTOM,
     COLORS,
     RIGHT,
+    SMALL,
     TOP,
     LegendEntry,
     Panel,
@@ -28,10 +28,11 @@ from ner_experiments.report.svg_charts import (
     line_style,
     marker,
     sample,
+    ticks,
     y_axis_width,
 )
 from ner_experiments.runs.run import Run
-from ner_experiments.tables.plots import LOG_RATIO, MAX_LABEL, error_bars, unit_of
+from ner_experiments.tables.plots import LOG_RATIO, unit_of
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.svg import (
@@ -39,11 +40,7 @@ from ner_experiments.tables.svg import (
     ROW_HEIGHT,
     Plot,
     cut,
-    drawing,
-    inline,
     label_width,
-    legends_above,
-    series_style,
 )
 
 MAX_BAR_LABEL = 30
@@ -60,6 +57,9 @@ MIN_DISTANCE = 14
 """Pixels between a number and any point or other number, if there is room."""
 NUMBER_SIZE = 14
 """Height and width of a number in pixels."""
+MIN_LOG_TICKS = 4
+COST_WIDTH, COST_HEIGHT = 640, 220
+"""Width of the picture of costs, and height of its axes, in pixels."""
 COST_DESCRIPTION = (
     "One numbered point per row: mean over seeds with standard deviation, "
     "on the left against trained parameters, on the right against seconds of a run."
@@ -67,13 +67,6 @@ COST_DESCRIPTION = (
 MAX_SEEDS, MAX_EPOCHS = 12, 60
 """Limits of a picture's lines, and of the lines of its table."""
 Limits = tuple[float, float]
-
-
-class PlainLogFormatter(LogFormatter):
-    """Writes 0.01 instead of a power of ten."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 class Bar(NamedTuple):
@@ -175,31 +168,58 @@ def reliability(rows: Sequence[Bar], mean: Sequence[float], name: str, title: st
 
 
 def line_plot(rows: Sequence[Mapping[str, float]], name: str, unit: str, title: str) -> Plot:
-    """One line per column; the first column is the axis."""
+    """One line per column; the first column is the axis. Norms have a logarithmic scale."""
     axis, *columns = dict.fromkeys(key for row in rows for key in row)
-    with drawing(520, 270) as figure:
-        axes = figure.subplots()
-        for number, column in enumerate(columns):
-            points = [row for row in rows if column in row]
-            axes.plot(
-                [row[axis] for row in points], [row[column] for row in points], label=column, markersize=3.5,
-                **series_style(number),
-            )  # fmt: skip
-        axes.set_xlabel(axis)
-        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.set_ylabel(unit)
-        if unit == "norm" and all(row.get(column, 1) > 0 for row in rows for column in columns):
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter(PlainLogFormatter())
-            axes.yaxis.set_minor_formatter(PlainLogFormatter())
-        axes.grid(axis="y")
-        legends_above(figure)
-        svg = inline(figure, name, title, f"One line each: {', '.join(columns)}.")
+    values = [row[column] for column in columns for row in rows if column in row]
+    log = unit == "norm" and all(value > 0 for value in values)
+    y = limits_of([scaled(value, logarithmic=log) for value in values])
+    entries = [
+        LegendEntry(sample(line_style(number)) + marker(number), column)
+        for number, column in enumerate(columns)
+    ]
+    picture, left = Picture(520, 250), y_axis_width((0.001, 0.002) if log else y, 200)
+    top = TOP + legend_height(entries, picture.width - left - RIGHT)
+    picture.height += top - TOP
+    panel = picture.panel(
+        Panel(
+            left,
+            picture.width - RIGHT,
+            top,
+            picture.height - BOTTOM,
+            limits_of([row[axis] for row in rows]),
+            y,
+        )
+    )
+    panel.x_axis(axis, 6, integer=True, grid=False)
+    panel.y_axis(unit, log_ticks(y) if log else None)
+    panel.legend(entries)
+    for number, column in enumerate(columns):
+        points = [(row[axis], scaled(row[column], logarithmic=log)) for row in rows if column in row]
+        panel.curve([x for x, _ in points], [y for _, y in points], line_style(number))
+        for x, height in points:
+            panel.point(x, height, marker(number))
+    svg = picture.svg(name, title, f"One line each: {', '.join(columns)}.")
     cells = [
         [f"{row[axis]:.0f}", *(f"{row[column]:.3g}" if column in row else "" for column in columns)]
         for row in rows
     ]
     return Plot(svg, title, Grid((axis, *columns), cells))
+
+
+def log_ticks(limits: Limits) -> list[tuple[float, str]]:
+    """Ticks of a logarithmic axis, at least three: powers of ten, or with finer steps where these are too few."""
+    powers = range(math.floor(limits[0]), math.ceil(limits[1]) + 1)
+    found: list[float] = []
+    for digits in ((1,), (1, 2, 5), range(1, 10), [1 + step / 20 for step in range(180)]):
+        found = [
+            value
+            for power in powers
+            for digit in digits
+            if limits[0] <= math.log10(value := digit * 10.0**power) <= limits[1]
+        ]
+        if len(found) >= MIN_LOG_TICKS:
+            break
+    return [(math.log10(value), f"{value:.4g}") for value in found]
 
 
 def cost_plots(page: Page) -> list[Plot]:
@@ -213,18 +233,26 @@ def cost_plots(page: Page) -> list[Plot]:
 
 def cost_plot(results: Sequence[Result], name: str, unit: str, data: str) -> Plot:
     labels = [f"{number}. {result.row.label}" for number, result in enumerate(results, start=1)]
-    with drawing(600 + label_width(labels, MAX_LABEL), max(280, 40 + ROW_HEIGHT * len(labels))) as figure:
-        sides = dict(zip(COSTS, figure.subplots(1, len(COSTS), sharey=True), strict=True))
-        for key, axes in sides.items():
-            draw_costs(axes, results, key, labels)
-        sides["parameters"].set_ylabel(unit)
-        figure.legend(*sides["parameters"].get_legend_handles_labels(), loc="outside right upper")
-        figure.draw_without_rendering()  # places the points
-        for key, axes in sides.items():
-            number_points(axes, [(cost(result, key).mean, score(result).mean) for result in results])
-        title = f"{unit} against parameters and seconds: {data}"
-        svg = inline(figure, name, title, COST_DESCRIPTION)
-    return Plot(svg, title, cost_grid(results, labels, unit))
+    entries = [LegendEntry(marker(number), label) for number, label in enumerate(labels)]
+    y = limits_of([end for result in results for end in ends(score(result))])
+    left, width = y_axis_width(y, COST_HEIGHT), COST_WIDTH / len(COSTS)
+    legend_width = COST_WIDTH - left - RIGHT
+    top = TOP + NUMBER_SIZE + legend_height(entries, legend_width)
+    bottom = top + COST_HEIGHT
+    picture = Picture(COST_WIDTH, bottom + BOTTOM)
+    for number, key in enumerate(COSTS):
+        panel = picture.panel(
+            Panel(number * width + left, (number + 1) * width - RIGHT, top, bottom, x=(0, 1), y=y)
+        )
+        draw_costs(panel, results, key)
+        panel.y_axis(unit if number == 0 else "")
+        centers = [(panel.px(x), panel.py(y)) for x, y in centers_of(results, key)]
+        within = (number * width, top - NUMBER_SIZE, (number + 1) * width, bottom)
+        for place, (x_text, y_text) in enumerate(number_places(centers, within), start=1):
+            panel.text(x_text, y_text + 4, f"{place}", SMALL, "middle")
+    picture.panels[0].legend(entries, width=legend_width, above=NUMBER_SIZE)
+    title = f"{unit} against parameters and seconds: {data}"
+    return Plot(picture.svg(name, title, COST_DESCRIPTION), title, cost_grid(results, labels, unit))
 
 
 def score(result: Result) -> Summary:
@@ -235,49 +263,83 @@ def cost(result: Result, key: str) -> Summary:
     return summarize(run.metrics[key] for run in result.runs.values())
 
 
-def draw_costs(axes: Axes, results: Sequence[Result], key: str, labels: Sequence[str]) -> None:
-    for number, (result, label) in enumerate(zip(results, labels, strict=True)):
-        x, y = cost(result, key), score(result)
-        axes.errorbar(
-            [x.mean], [y.mean], xerr=error_bars([x.sd or 0.0]), yerr=error_bars([y.sd or 0.0]), linestyle="",
-            capsize=3, elinewidth=1.2, label=cut(label, MAX_LABEL), **series_style(number),
-        )  # fmt: skip
-    set_scale(axes, [cost(result, key).mean for result in results])
-    axes.margins(0.1)
-    axes.set_xlabel(COSTS[key])
-    axes.grid()
+def ends(summary: Summary) -> tuple[float, float]:
+    """Mean minus and plus the standard deviation."""
+    return summary.mean - (summary.sd or 0.0), summary.mean + (summary.sd or 0.0)
 
 
-def set_scale(axes: Axes, values: Sequence[float]) -> None:
-    """Use a logarithmic axis for values that differ much, and engineering notation (1.2 M)."""
-    if max(values) >= LOG_RATIO * min(values) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axes.minorticks_off()
-    else:
-        axes.xaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(EngFormatter())
+def is_logarithmic(values: Sequence[float]) -> bool:
+    return max(values) >= LOG_RATIO * min(values) > 0
 
 
-def number_points(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
-    """Number the points from 1, each at the first offset within the picture that is free."""
-    pixel = 72 / axes.figure.dpi
-    centers = axes.transData.transform(points) * pixel
-    picture = axes.figure.bbox.padded(-NUMBER_SIZE / 2 / pixel)
+def scaled(value: float, *, logarithmic: bool) -> float:
+    """The value's place on an axis; the end of an interval that reaches 0 or below is at the left of any other."""
+    if not logarithmic:
+        return value
+    return math.log10(value) if value > 0 else -99.0
+
+
+def centers_of(results: Sequence[Result], key: str) -> list[tuple[float, float]]:
+    """The points of the rows, on the scale of the cost's axis."""
+    means = [cost(result, key).mean for result in results]
+    log = is_logarithmic(means)
+    return [
+        (scaled(mean, logarithmic=log), score(result).mean)
+        for mean, result in zip(means, results, strict=True)
+    ]
+
+
+def draw_costs(panel: Panel, results: Sequence[Result], key: str) -> None:
+    """One point per row with its standard deviations; sets the limits of the x axis."""
+    means = [cost(result, key).mean for result in results]
+    log = is_logarithmic(means)
+    low, high = limits_of([scaled(mean, logarithmic=log) for mean in means])
+    margin = 0.05 * (high - low)
+    panel.x = (low - margin, high + margin)
+    panel.x_axis_at(COSTS[key], cost_ticks(panel.x, logarithmic=log))
+    for number, (result, (x, y)) in enumerate(zip(results, centers_of(results, key), strict=True)):
+        color = COLORS[number % len(COLORS)]
+        if cost(result, key).sd:
+            left, right = (scaled(end, logarithmic=log) for end in ends(cost(result, key)))
+            panel.interval(x, y, left, right, upright=False, color=color)
+        if score(result).sd:
+            panel.interval(x, y, *ends(score(result)), upright=True, color=color)
+        panel.point(x, y, marker(number))
+
+
+def cost_ticks(limits: Limits, *, logarithmic: bool) -> list[tuple[float, str]]:
+    """Round costs with their texts, such as 1.2 M."""
+    if not logarithmic:
+        return [(value, engineering(value)) for value, _ in ticks(*limits, MaxNLocator(4))]
+    powers = range(math.floor(limits[0]), math.ceil(limits[1]) + 1)
+    values = [digit * 10.0**power for power in powers for digit in (1, 2, 5)]
+    return [(math.log10(it), engineering(it)) for it in values if limits[0] <= math.log10(it) <= limits[1]]
+
+
+def engineering(value: float) -> str:
+    """1.2 M for 1200000."""
+    for power, prefix in ((9, "G"), (6, "M"), (3, "k")):
+        if abs(value) >= 10**power:
+            return f"{value / 10**power:g} {prefix}"
+    return f"{value:g}".replace("-", "\N{MINUS SIGN}")
+
+
+def number_places(
+    centers: Sequence[tuple[float, float]], within: tuple[float, float, float, float]
+) -> list[tuple[float, float]]:
+    """Where the number of each point stands: at the first offset from it that is free, and within the four sides."""
+    left, top, right, bottom = within
+    half = NUMBER_SIZE / 2
     taken = list(centers)
-    for number, (point, center) in enumerate(zip(points, centers, strict=True), start=1):
-        within = [side for side in SIDES if picture.contains(*((center + side) / pixel))]
-        free = (
-            side
-            for side in within
-            if all(np.hypot(*(center + side - other)) >= MIN_DISTANCE for other in taken)
-        )
-        side = next(free, within[0])
-        taken.append(center + side)
-        text = axes.annotate(
-            f"{number}", point, xytext=side, textcoords="offset points", ha="center", va="center"
-        )
-        text.set_in_layout(False)
+    for x, y in centers:
+        sides = [
+            (x + dx, y - dy)
+            for dx, dy in SIDES
+            if left + half <= x + dx <= right - half and top + half <= y - dy <= bottom - half
+        ]
+        free = (it for it in sides if all(math.hypot(it[0] - a, it[1] - b) >= MIN_DISTANCE for a, b in taken))
+        taken.append(next(free, (sides or [(x, y)])[0]))
+    return taken[len(centers) :]
 
 
 def cost_grid(results: Sequence[Result], labels: Sequence[str], unit: str) -> Grid:
@@ -356,7 +418,12 @@ def draw_curves(picture: Picture, curves: Sequence[tuple[Curves, Limits]], *, se
     for number, ((curve, limits), left) in enumerate(zip(curves, lefts, strict=True)):
         epochs = [epoch for xs, _ in curve.lines.values() for epoch in xs]
         sides = number * width + left, (number + 1) * width - RIGHT, TOP + extra, bottom + extra
-        panel = picture.panel(Panel(*sides, x=limits_of(epochs), y=limits))
+        x = (
+            limits_of(epochs)
+            if len({*epochs}) > 1
+            else (min(epochs, default=1) - 1, max(epochs, default=1) + 1)
+        )
+        panel = picture.panel(Panel(*sides, x=x, y=limits))
         panel.x_axis("epoch", 5, integer=True, grid=False, color=AXIS)
         panel.y_axis(curve.label)
         for place, (seed, (xs, ys)) in enumerate(curve.lines.items()):

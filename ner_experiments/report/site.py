@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ner_experiments.report.pair_page import Segments
+from ner_experiments.runs.provenance import code
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.svg import Plot
+from ner_experiments.utils.files import atomic_write
 
+HEAD = 2000
+"""Characters of a page that hold all it records of itself."""
 INVISIBLE = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 """Unicode categories of invisible characters and of those that change the direction of text."""
 
@@ -74,11 +78,16 @@ class Section:
 
 
 class Site:
-    """Writes pages to a folder. Pages depend on nothing but the results and `commit`."""
+    """Pages of a folder. Pages depend on nothing but the results, `commit` and the code.
 
-    def __init__(self, folder: Path, commit: str | None):
-        self.folder, self.commit = folder, commit and commit[:12]
-        self.written: list[Path] = []
+    Each page records in its head a digest of the inputs it was made from; while they are the same, it stays as it is.
+    start: the page to open first.
+    """
+
+    def __init__(self, folder: Path, commit: str | None, start: str = "index.html"):
+        self.folder, self.commit, self.start = folder, commit and commit[:12], start
+        self.pages: dict[str, str | None] = {}
+        self.digests: dict[str, str] = {}
         self.style, self.script = (Markup(asset(f"report.{kind}")) for kind in ("css", "js"))
 
     @property
@@ -100,15 +109,61 @@ class Site:
         environment.globals["site"] = self
         environment.filters["visible"] = visible
         environment.filters["brief"] = brief
-        environment.filters["code"] = code
+        environment.filters["code"] = as_code
         return environment
 
+    def are_current(self, names: Sequence[str], inputs: Any) -> bool:
+        """Whether the pages in the folder were made from these inputs by this code; they stay, if so.
+
+        inputs: anything whose repr is the same in every process.
+        """
+        digest = inputs_digest(self.commit, inputs)
+        self.digests |= dict.fromkeys(names, digest)
+        if any(recorded(self.folder / name, "inputs") != digest for name in names):
+            return False
+        self.pages |= dict.fromkeys(names)
+        return True
+
     def write(self, name: str, template: str, context: Mapping[str, Any]) -> None:
-        text = self.environment.get_template(template).render(context)
-        path = self.folder / name
+        """Make a page; `finish` writes it."""
+        known = {"inputs": self.digests.get(name, ""), "start": self.start}
+        self.pages[name] = self.environment.get_template(template).render({**known, **context})
+
+    def finish(self) -> list[Path]:
+        """Write the pages that changed, and delete those of an earlier report that are gone; returns all pages."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
-        self.written.append(path)
+        for name, text in self.pages.items():
+            path = self.folder / name
+            if text is None or (path.exists() and path.read_text(encoding="utf-8") == text):
+                continue
+            with atomic_write(path) as part:
+                part.write_text(text, encoding="utf-8", newline="\n")
+        for path in self.folder.glob("*.html"):
+            if path.name not in self.pages:
+                path.unlink()
+        return [self.folder / name for name in self.pages]
+
+
+def inputs_digest(commit: str | None, inputs: Any) -> str:
+    """Digest of what a page is made from, and of the code and templates that make it."""
+    return hashlib.sha256(repr((commit, code(), template_texts(), inputs)).encode()).hexdigest()
+
+
+@cache
+def template_texts() -> tuple[tuple[str, str], ...]:
+    folder = files("ner_experiments.report").joinpath("templates")
+    return tuple(sorted((path.name, path.read_text(encoding="utf-8")) for path in folder.iterdir()))
+
+
+def recorded(path: Path, name: str) -> str:
+    """What the head of a page records under that name; empty without the page."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            head = file.read(HEAD)
+    except OSError:
+        return ""
+    found = re.search(rf'<meta name="{name}" content="([^"]*)">', head)
+    return found[1] if found else ""
 
 
 def asset(name: str) -> str:
@@ -128,6 +183,6 @@ def brief(text: str) -> str:
     return re.sub(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b", r"\1", text)
 
 
-def code(text: str) -> Markup:
+def as_code(text: str) -> Markup:
     """The text escaped, with `...` as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))

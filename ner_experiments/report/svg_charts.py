@@ -23,7 +23,7 @@ CAPITAL_WIDTH = 8.0
 """Mean width of a capital letter at ticks; `LETTER_WIDTH` is that of other letters."""
 LEGEND_LINE = 16.0
 """Height of a line of a legend."""
-TOP, RIGHT, BOTTOM, Y_LABEL = 6.0, 14.0, 37.0, 21.0
+TOP, RIGHT, BOTTOM, Y_LABEL = 9.0, 14.0, 37.0, 21.0
 """Room around the axes: above and on the right, for the numbers and label below, and for the label on the left."""
 TICK_ROOM = 22
 """Smallest mean distance of two ticks of a y axis."""
@@ -105,7 +105,13 @@ class Panel:
         self, label: str, steps: int, *, integer: bool = False, grid: bool = True, color: str = INK
     ) -> None:
         """The axis with ticks, numbers and its label."""
-        for value, text in ticks(*self.x, MaxNLocator(steps, integer=integer)):
+        self.x_axis_at(label, ticks(*self.x, MaxNLocator(steps, integer=integer)), grid=grid, color=color)
+
+    def x_axis_at(
+        self, label: str, ticks: Sequence[tuple[float, str]], *, grid: bool = True, color: str = INK
+    ) -> None:
+        """The axis with ticks at the given values, each with its text."""
+        for value, text in ticks:
             x = self.px(value)
             if grid:
                 self.clipped.append(line(x, self.bottom, x, self.top, GRID, 0.8))
@@ -115,8 +121,9 @@ class Panel:
         x, y = (self.left + self.right) / 2, self.bottom + 31
         self.text(x, y, label, NORMAL, "middle", fill="" if color == INK else f"; fill: {color}")
 
-    def y_axis(self, label: str) -> None:
-        for value, text in y_ticks(self.y, self.bottom - self.top):
+    def y_axis(self, label: str, ticks: Sequence[tuple[float, str]] | None = None) -> None:
+        """The axis with its label, and ticks at round values or, if given, at others with their texts."""
+        for value, text in y_ticks(self.y, self.bottom - self.top) if ticks is None else ticks:
             y = self.py(value)
             self.clipped.append(line(self.left, y, self.right, y, GRID, 0.8))
             self.unclipped.append(line(self.left - TICK, y, self.left, y, AXIS, 0.8))
@@ -124,13 +131,20 @@ class Panel:
         self.unclipped.append(line(self.left, self.top, self.left, self.bottom, AXIS, 0.8))
         x = self.left - y_axis_width(self.y, self.bottom - self.top) + NORMAL
         y = (self.top + self.bottom) / 2
-        self.text(x, y, label, NORMAL, "middle", turn=f' transform="rotate(-90 {x:g} {y:g})"')
+        if label:
+            self.text(x, y, label, NORMAL, "middle", turn=f' transform="rotate(-90 {x:g} {y:g})"')
 
     def rows(self, labels: Sequence[str]) -> None:
         """Labels of rows at 0, 1, ... instead of numbers."""
         self.unclipped.append(line(self.left, self.top, self.left, self.bottom, AXIS, 0.8))
         for number, label in enumerate(labels):
             self.text(self.left - TICK, self.py(number) + 4, label, SMALL, "end")
+
+    def row_lines(self, count: int) -> None:
+        """A line through the middle of each row."""
+        for number in range(count):
+            y = self.py(number)
+            self.clipped.append(line(self.left, y, self.right, y, GRID, 0.8))
 
     def row_borders(self, count: int) -> None:
         for number in range(1, count):
@@ -180,11 +194,21 @@ class Panel:
         if path:
             self.clipped.append(f'<path d="{"".join(path)}" style="fill: none; {style}"/>')
 
-    def legend(self, entries: Sequence[LegendEntry], title: str = "") -> None:
-        """The entries above the axes, as `legend_lines` divides them; a title stands before the first."""
-        lines = legend_lines(entries, self.right - self.left, title)
+    def legend(
+        self,
+        entries: Sequence[LegendEntry],
+        title: str = "",
+        *,
+        width: float | None = None,
+        above: float = 0.0,
+    ) -> None:
+        """The entries above the axes, as `legend_lines` divides them; a title stands before the first.
+
+        width: of the legend, by default that of the axes. above: distance from the axes.
+        """
+        lines = legend_lines(entries, width or self.right - self.left, title)
         for number, of_line in enumerate(reversed(lines)):
-            y = self.top - 4 - LEGEND_LINE * number
+            y = self.top - above - 4 - LEGEND_LINE * number
             for x, entry in of_line:
                 if entry.mark:
                     self.unclipped.append(moved(entry.mark, self.left + x + 12, y - 4))
@@ -221,13 +245,17 @@ def legend_height(entries: Sequence[LegendEntry], width: float, title: str = "")
 def marker(number: int, shape: str = "") -> str:
     """The marker of a series, as `svg.series_style` has it; the second seven are open."""
     turn, place = divmod(number, len(COLORS))
-    fill = "none" if turn % 2 else COLORS[place]
-    style = f"fill: {fill}; stroke: {COLORS[place]}; stroke-width: 1.6"
-    return f'<path d="{SHAPES[shape or MARKERS[place]]}" style="{style}"/>'
+    return shaped(shape or MARKERS[place], COLORS[place], filled=not turn % 2)
+
+
+def shaped(shape: str, color: str, *, filled: bool = True) -> str:
+    """A marker of that shape and color."""
+    style = f"fill: {color if filled else 'none'}; stroke: {color}; stroke-width: 1.6"
+    return f'<path d="{SHAPES[shape]}" style="{style}"/>'
 
 
 def moved(mark: str, x: float, y: float) -> str:
-    return mark.replace("<path ", f'<path transform="translate({x:.2f} {y:.2f})" ', 1)
+    return mark.replace("<path ", f'<path transform="translate({x:.2f} {y:.2f})" ')
 
 
 def line_style(number: int) -> str:

@@ -8,12 +8,11 @@ from statistics import fmean
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import cost_plots, curve_limits, dev_curves
+from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
 from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.looks import decide
-from ner_experiments.tables.pairs import answer
-from ner_experiments.tables.plots import score_plots, seed_plots
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
     comma_separated,
@@ -30,6 +29,7 @@ from ner_experiments.xor.certificate import cases, certificates
 from ner_experiments.xor.picture import xor_figure
 from ner_experiments.xor.results import HEADINGS, XorResults, table_lines
 
+MEANS = "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
 Links = Mapping[str, str]
 """Address of a row's page, by its label."""
 COST_HEADINGS = (
@@ -89,7 +89,7 @@ def answer_section(entry: Entry) -> Section | None:
     page = entry.page
     if not page.runs:
         return None
-    verdict = answer(render.pairs(page))
+    verdict = entry.verdict
     points = decide(page, page.table.looks, page.table.seeds[0]).history if page.table.looks else []
     return Section(
         "answer", "The answer", [verdict] if verdict else [], plots=seed_plots(page), points=points
@@ -98,17 +98,25 @@ def answer_section(entry: Entry) -> Section | None:
 
 def pairs_section(entry: Entry) -> Section | None:
     """All pairs of the rows of a sweep; None for fewer than two rows with runs on one corpus."""
-    tested = render.pairs(entry.page)
-    if not tested:
+    if not entry.pairs:
         return None
-    table = PageTable(render.pair_grid(tested), "Each row minus each other, with intervals over seeds")
+    grid = render.pair_grid(entry.pairs)
+    grid = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
+    table = PageTable(grid, "Each row minus each other, with intervals over seeds", text=1)
     return Section("differences", "Differences between rows", grids=[table], notes=[render.PAIRS])
+
+
+def verdict_first(line: Sequence[str]) -> list[str]:
+    """A line with its last cell, the verdict, after its first, where it is seen on a phone."""
+    return [line[0], line[-1], *line[1:-1]]
 
 
 def results_section(entry: Entry, links: Links) -> Section:
     """The table itself, with rows in the paper's order."""
     page = entry.page
     grid = render.results(page)
+    if not page.table.is_published:
+        grid = Grid(["mean" if it == "ours" else it for it in grid.headings], grid.lines)
     row_links = {
         line[0]: links[result.row.label]
         for line, result in zip(grid.lines, page.results, strict=True)
@@ -118,11 +126,18 @@ def results_section(entry: Entry, links: Links) -> Section:
     table = PageTable(
         without_empty_columns(grid), page.table.title, row_links, cited, text=int(publishes_text(entry))
     )
-    texts = [render.legend(page)] if any(result.scores for result in page.results) else []
+    legend = render.legend(page) if page.table.is_published else MEANS
+    texts = [legend] if any(result.scores for result in page.results) else []
     texts += [render.ORACLE_EPOCH] if render.RESULT_HEADINGS[-1] in grid.headings else []
     title = " and ".join(name for name in ("published", "ours") if name in table.grid.headings)
     points = render.notes(page)
-    return Section("results", title.capitalize() or "Rows", grids=[table], notes=texts, points=points)
+    return Section(
+        "results",
+        title.capitalize() or ("Rows" if page.table.is_published else "Scores"),
+        grids=[table],
+        notes=texts,
+        points=points,
+    )
 
 
 def without_empty_columns(grid: Grid) -> Grid:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -20,8 +18,8 @@ from ner_experiments.report import (
     table_page,
 )
 from ner_experiments.report.announce import tracked
-from ner_experiments.report.entries import Entry
-from ner_experiments.report.site import Section, Site
+from ner_experiments.report.entries import Entry, run_inputs
+from ner_experiments.report.site import Section, Site, inputs_digest, recorded
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
 
@@ -31,26 +29,35 @@ MARK = "ner-experiments report"
 
 def write_report(
     entries: Sequence[Entry],
-    results: Path,
+    results: Path | None,
     output: Path,
     commit: str | None,
     own: Sequence[Entry] = (),
     searches: Sequence[search_page.FoundSearch] = (),
-) -> list[Path]:
-    """Write the report and return its pages. ValueError if the folder holds something else.
+    stamp: str = "",
+) -> Path:
+    """Write the report and return the page to open first. ValueError if the folder holds something else.
 
-    `own` are entries of runs that belong to no published table. An earlier report in the folder is replaced as a
-    whole, since its tables or runs may no longer exist.
+    results: where single runs are archived; None leaves them out. own: entries of runs that belong to no published
+    table. stamp: what `is_up_to_date` compares. Pages of an earlier report stay if they are made from the same, and are
+    deleted if they no longer belong to the report; after an error it is as it was.
     """
     check_replaceable(output)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as folder:
-        site = Site(Path(folder) / output.name, commit)
-        write_pages(site, entries, results, own, searches)
-        if output.exists():
-            shutil.rmtree(output)
-        site.folder.rename(output)
-    return [output / path.name for path in site.written]
+    check_replaceable(output)
+    everything = [*own, *entries]
+    start = f"{everything[0].name}.html" if len(everything) == 1 else "index.html"
+    site = Site(output, commit, start)
+    write_pages(site, entries, results, own, searches, stamp)
+    site.finish()
+    return output / start
+
+
+def is_up_to_date(output: Path, commit: str | None, stamp: str) -> Path | None:
+    """The page to open first, if the folder holds the report of this stamp, as it was written; else None."""
+    index, names = output / "index.html", sorted(path.name for path in output.glob("*.html"))
+    if recorded(index, "inputs") != inputs_digest(commit and commit[:12], (stamp, names)):
+        return None
+    return output / recorded(index, "start")
 
 
 def check_replaceable(output: Path) -> None:
@@ -65,21 +72,23 @@ def check_replaceable(output: Path) -> None:
 def write_pages(
     site: Site,
     entries: Sequence[Entry],
-    results: Path,
+    results: Path | None,
     own: Sequence[Entry],
     searches: Sequence[search_page.FoundSearch] = (),
+    stamp: str = "",
 ) -> None:
-    rows = row_pages([*entries, *own])
-    index_page.write(site, entries, results, own, search_page.index_lines(searches))
+    rows = row_pages([*own, *entries])
     search_page.write_all(site, searches)
     maps = {
         name: page for name, row in rows.items() if (page := write_attention(site, name, *row)) is not None
     }
     errors_by_row = {name: RowErrors(uses[0].label, runs) for name, (runs, uses) in rows.items()}
-    for entry in tracked([*entries, *own], "writing table", attrgetter("name")):
+    for entry in tracked([*own, *entries], "writing table", attrgetter("name")):
         write_table(site, entry, maps, errors_by_row)
     for name in tracked([*rows], "writing row", lambda name: rows[name][1][0].label):
         write_row(site, name, *rows[name], maps, errors_by_row[name])
+    site.are_current(["index.html"], (stamp, sorted({*site.pages, "index.html"})))
+    index_page.write(site, entries, results, own, search_page.index_lines(searches))
 
 
 class RowUse(NamedTuple):
@@ -120,7 +129,11 @@ def row_name(result: Result) -> str:
 
 
 def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str, RowErrors]) -> None:
+    """Write the pages of a table, unless they were made from the same."""
     page = entry.page
+    names = [f"{entry.name}.html", *pair_pages(entry).values()]
+    if site.are_current(names, (entry.inputs, attention_section(entry, maps))):
+        return
     links = {result.row.label: f"{row_name(result)}.html" for result in page.results if result.runs}
     sections = [
         *table_page.sections(entry, links),
@@ -156,14 +169,24 @@ def error_sections(entry: Entry, errors_by_row: Mapping[str, RowErrors]) -> list
     return sections
 
 
+def pair_pages(entry: Entry) -> dict[int, str]:
+    """Names of the pages of disagreements, by the number of the group of rows on one corpus."""
+    return {
+        number: f"{entry.name}-pairs-{number}.html"
+        for number, group in enumerate(groups(entry.page.results))
+        if len(group) > 1
+    }
+
+
 def pairs_section(site: Site, entry: Entry) -> Section | None:
     """Write a page of disagreements for the rows on each corpus; return the links to them."""
     links = []
+    names = pair_pages(entry)
     for number, group in enumerate(groups(entry.page.results)):
-        if len(group) < 2:
+        if number not in names:
             continue
+        name = names[number]
         data = group[0].data["name"]
-        name = f"{entry.name}-pairs-{number}.html"
         context = pair_page.context(group)
         head = {
             "heading": f"Correct in one row, wrong in another: {entry.page.table.title}",
@@ -186,7 +209,10 @@ def write_attention(
         return None
     first = uses[0]
     trail = [(first.source, first.page)]
-    return attention_page.write(site, name.replace("runs-", "attention-"), run, first.label, trail)
+    page = name.replace("runs-", "attention-")
+    if site.are_current([f"{page}.html"], (run_inputs(run), first.label, trail)):
+        return attention_page.AttentionPage(f"{page}.html", attention_page.title(run, first.label))
+    return attention_page.write(site, page, run, first.label, trail)
 
 
 def attention_section(entry: Entry, maps: Maps) -> Section | None:
@@ -207,6 +233,10 @@ def write_row(
 ) -> None:
     """Write the page of a row's runs. Deviations are shown only if it deviates from the paper in all tables."""
     first = uses[0]
+    if site.are_current(
+        [f"{name}.html"], ({seed: run_inputs(run) for seed, run in runs.items()}, uses, maps.get(name))
+    ):
+        return
     data = next(iter(runs.values())).metrics["data"]["name"]
     sections = [
         *row_page.sections(runs),

@@ -16,6 +16,9 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
+from ner_experiments.tables.pairs import answer
+from ner_experiments.tables.render import PAIRS, as_markdown, pair_grid, pairs
+from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
 
 COSTS = ("parameters", "seconds")
@@ -25,10 +28,13 @@ COLUMNS = "columns"
 """Settings that locate the columns of a corpus' files; they follow from the corpus."""
 
 
-def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project: str) -> workspaces.Workspace:
+def workspace(
+    table: Table, rows: Sequence[Experiment], *, entity: str, project: str, page: Page | None = None
+) -> workspaces.Workspace:
     """A workspace of all runs of the table's rows, found by the tag of their experiment, grouped by row.
 
-    `rows` are the experiments of the table, composed with any extra overrides.
+    `rows` are the experiments of the table, composed with any extra overrides. page: their finished runs, for the
+    verdict and the types of mentions.
     """
     by_score = group_by_score(rows)
     pinned = [f"summary:best/{split}_{score}" for score in by_score for split in ("dev", "test")]
@@ -36,7 +42,7 @@ def workspace(table: Table, rows: Sequence[Experiment], *, entity: str, project:
         entity=entity,
         project=project,
         name=without_symbols(f"{table.name}: {table.title}"),
-        sections=sections(by_score),
+        sections=[*(answer_sections(page) if page else []), *sections(by_score)],
         runset_settings=workspaces.RunsetSettings(
             filters=[workspaces.Tags().isin(sorted({experiment(row.cfg) for row in rows}))],
             groupby=[workspaces.Metric("Group")],
@@ -76,6 +82,25 @@ def sections(by_score: Mapping[str, Sequence[Experiment]]) -> list[workspaces.Se
         *(attention if has_attention else []),
         workspaces.Section(name="Settings", panels=[panels.RunComparer(diff_only=True)]),
     ]
+
+
+def answer_sections(page: Page) -> list[workspaces.Section]:
+    """The verdict with all pairs of rows as text, and F1 of each type of mention; without runs, nothing."""
+    names = sorted({name for run in page.runs for name in run.metrics["test"].get("types", {})})
+    types = [
+        bar_plot(f"test F1 of {name}, mean and deviation of the seeds", panels.SummaryMetric(type_key(name)))
+        for name in names
+    ]
+    tested = pairs(page)
+    text = "\n\n".join([answer(tested), as_markdown(pair_grid(tested)), PAIRS]) if tested else ""
+    verdict = [panels.MarkdownPanel(markdown=text)] if text else []
+    found = [("What the scores say", verdict), ("F1 by type", types)]
+    return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in found if each]
+
+
+def type_key(name: str) -> str:
+    """The key of a type's F1 in a run's summary, as `loggers.final` logs it."""
+    return f"best/test_types_{name}"
 
 
 def setting_panels(rows: Sequence[Experiment], score: str) -> list[Any]:

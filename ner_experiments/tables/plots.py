@@ -43,10 +43,6 @@ BARS = (
     "Filled: our mean over seeds with its 95 % t-interval. Open: the published number, with the paper's standard "
     "deviation if it states one."
 )
-SEED_DESCRIPTION = (
-    "Small points: the seeds. Large points: their means, with 95 % t-intervals, which may go beyond the axis. The "
-    "numbers are in the table below the picture."
-)
 DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
 
 
@@ -263,40 +259,6 @@ def row_plot(panel: Panel, name: str, unit: str) -> Plot:
         legends_above(figure)
         title = f"{unit}, row by row" + (f": {panel.title}" if panel.title else "")
         svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, score_grid(panel.results))
-
-
-def seed_plots(page: Page) -> list[Plot]:
-    """For a sweep: the rows on each corpus with every seed as a point."""
-    return [
-        seed_plot(panel, f"seeds-{number}", unit_of(page.table, panel.results))
-        for number, panel in enumerate(panels(page))
-    ]
-
-
-def seed_plot(panel: Panel, name: str, unit: str) -> Plot:
-    """Every seed as a small point, with the mean and its interval, one line per row.
-
-    The axis spans the points: the interval of two seeds, which is many times as wide, may go beyond it.
-    """
-    labels = [result.row.label for result in panel.results]
-    scores = [score for result in panel.results for score in result.scores.values()]
-    margin = 0.08 * (max(scores) - min(scores)) or 0.5
-    with drawing(500 + label_width(labels, MAX_LABEL), 66 + ROW_HEIGHT * len(labels)) as figure:
-        axes = figure.subplots()
-        draw_rows(axes, OURS, panel.results, -0.14)
-        for number, result in enumerate(panel.results):
-            points = list(result.scores.values())
-            axes.plot(points, [number + 0.18] * len(points), "o", color=SERIES[1], markersize=4, alpha=0.8,
-                      label="one seed" if number == 0 else None)  # fmt: skip
-        axes.set_xlim(min(scores) - margin, max(scores) + margin)
-        label_rows(axes, labels, MAX_LABEL)
-        axes.grid(axis="both")
-        axes.xaxis.set_major_locator(MaxNLocator(6))
-        axes.set_xlabel(unit)
-        legends_above(figure)
-        title = f"{unit} of each seed" + (f": {panel.title}" if panel.title else "")
-        svg = inline(figure, name, title, SEED_DESCRIPTION)
     return Plot(svg, title, score_grid(panel.results))
 
 

@@ -46,5 +46,7 @@ def three_rows() -> list[Result]:
 
 def page(folder: Path) -> Path:
     about = {"heading": "Pairs", "lead": "of three rows", "trail": [("Table", "")]}
-    Site(folder, None).write("close.html", "pair.html", {**about, **pair_page.context(three_rows())})
+    site = Site(folder, None)
+    site.write("close.html", "pair.html", {**about, **pair_page.context(three_rows())})
+    site.finish()
     return folder / "close.html"

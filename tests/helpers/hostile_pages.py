@@ -78,5 +78,7 @@ def page_of_pairs(folder: Path) -> Path:
     first = {1: Tagged(folder, {"task": "mentions", "right": {0, 1, 5}})}
     context = pair_page.context([Result(row, runs=first), Result(other, runs=runs)])
     about = {"heading": "<i>Pairs</i>", "lead": "of two rows", "trail": [("Table", "")]}
-    Site(folder, None).write("pairs.html", "pair.html", {**about, **context})
+    site = Site(folder, None)
+    site.write("pairs.html", "pair.html", {**about, **context})
+    site.finish()
     return folder / "pairs.html"

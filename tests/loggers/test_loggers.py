@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from logged import SMALL, scalars
 from omegaconf import OmegaConf
 from places import ROOT
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
-from ner_experiments.loggers import final
+from ner_experiments.loggers import final, wandb
 
 KEY = "0" * 40
 Records = list[dict[str, Any]]
@@ -144,6 +146,37 @@ def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
         pictures
     )
     assert len([name for name in pictures if name.startswith("attention/test-")]) == final.ATTENTION_MAPS
+
+
+def test_an_offline_run_keeps_the_staged_files_that_its_record_names_and_no_other(offline: Path) -> None:
+    for folder in offline.glob("*/seed-*"):
+        (stored,) = folder.glob("wandb/offline-run-*")
+        named = set(re.findall(r"artifacts/staging/(\w+)", inspected(stored)))
+        found = {path.name for path in (folder / "wandb/data").rglob("*") if path.is_file()}
+        assert len(named) > 3
+        assert found == named
+
+
+def test_if_a_record_cannot_be_read_all_staged_files_stay(tmp_path: Path) -> None:
+    staging = tmp_path / "data"
+    staging.mkdir()
+    (staging / "tmpabc").write_text("a table")
+    (tmp_path / "offline-run-1").mkdir()
+    (tmp_path / "offline-run-1" / "run-1.wandb").write_bytes(b"no record")
+    wandb.remove_unneeded(staging)
+    assert (staging / "tmpabc").exists()
+
+
+def test_tensorboard_names_the_runs_of_a_sweep_by_what_varies_and_the_seed(tmp_path: Path) -> None:
+    """By TensorBoard's own listing of a log directory, which follows links."""
+    output = run("tensorboard", tmp_path, "model=residual", "layers=1,2", "trainer.max_epochs=1")
+    (folder,) = output.glob("sweeps/*/tensorboard")
+    multiplexer = EventMultiplexer().AddRunsFromDirectory(str(folder))
+    multiplexer.Reload()
+    names = {f"layers={layers} seed={seed}" for layers in (1, 2) for seed in (1, 2)}
+    assert multiplexer.Runs().keys() == names
+    for name in names:
+        assert multiplexer.Tensors(name, "dev/f1")
 
 
 def media(stored: Path, kind: str, suffix: str) -> dict[str, Path]:

@@ -118,8 +118,9 @@ def test_after_an_error_the_older_report_is_as_it_was(
 
     folder = tmp_path / "mine"
     shutil.copytree(report, folder)
-    monkeypatch.setattr(write, "write_row", broken)
-    assert cli(["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(folder)]) == 1
+    monkeypatch.setattr(write.index_page, "write", broken)
+    arguments = ["yang2020_table12", "data=weibo", "--results", str(RESULTS), "--output", str(folder)]
+    assert cli(["report", *arguments]) == 1
     assert [*tmp_path.iterdir()] == [folder]
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
         path.name: path.read_bytes() for path in report.iterdir()

@@ -118,6 +118,32 @@ def test_a_corpus_is_text_and_nothing_of_it_runs(hostile: Path, pairs: Path, bro
     assert "<b>X</b>" in text_of(browser, row)
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_plots_fit_the_screen_and_tables_show_that_they_scroll(
+    width: int, report: Path, browser: Browser
+) -> None:
+    for name in ("huang2015_table2.html", WEIBO, "index.html"):
+        with browser.page(report / name, width=width) as (page, _):
+            plots = page.evaluate(PLOTS)
+            assert all(plot["width"] <= plot["room"] + 1 for plot in plots)
+            assert not any(plot["scrolls"] for plot in plots)
+            if width > 1000 and plots:
+                assert max(plot["width"] / plot["own"] for plot in plots) > 1.2
+            tables = page.evaluate(TABLES)
+            assert all("local" in table["attachment"] for table in tables)
+            if width == 390:
+                assert any(table["scrolls"] for table in tables)
+
+
+PLOTS = """() => [...document.querySelectorAll('.some .plot')].map((plot) => ({
+  width: plot.getBoundingClientRect().width, room: document.documentElement.clientWidth,
+  own: plot.viewBox.baseVal.width, scrolls: plot.parentElement.scrollWidth > plot.parentElement.clientWidth + 1,
+}))"""
+TABLES = """() => [...document.querySelectorAll('.scroll:has(> table)')].map((it) => ({
+  scrolls: it.scrollWidth > it.clientWidth, attachment: getComputedStyle(it).backgroundAttachment,
+}))"""
+
+
 def text_of(browser: Browser, path: Path) -> str:
     with browser.page(path) as (page, _):
         return page.locator("body").text_content() or ""

@@ -1,6 +1,7 @@
 """The report's plots of score against cost: which points they have, and where."""
 
 import itertools
+import re
 from pathlib import Path
 from statistics import stdev
 from xml.etree import ElementTree as Tree
@@ -10,10 +11,11 @@ import pytest
 
 from ner_experiments.report import plots, table_page
 from ner_experiments.report.entries import Entry
+from ner_experiments.report.svg_charts import Panel
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, Result
-from ner_experiments.tables.svg import Plot, drawing
+from ner_experiments.tables.svg import Plot
 
 TABLE = spec.load("huang2015_table2")
 ROWS = {row.label: row for row in TABLE.rows}
@@ -79,54 +81,54 @@ def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
 
 
 def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
-    with drawing(400, 300) as figure:
-        axes = figure.subplots()
-        plots.draw_costs(axes, page.results[:1], "seconds", ["a row"])
-        ((points, _, (x, y)),) = (container.lines for container in axes.containers)
-    assert points.get_xydata().tolist() == [[20, 80.5]]
-    assert x.get_segments()[0][:, 0] == pytest.approx([20 - stdev([10, 30]), 20 + stdev([10, 30])])
-    assert y.get_segments()[0][:, 1] == pytest.approx([80.5 - stdev([80, 81]), 80.5 + stdev([80, 81])])
+    panel = Panel(0, 100, 0, 100, x=(0, 1), y=(78, 83))
+    plots.draw_costs(panel, page.results[:1], "seconds")
+    (mark,) = (piece for piece in panel.clipped if piece.startswith("<path"))
+    assert f"translate({panel.px(20):.2f} {panel.py(80.5):.2f})" in mark
+    seconds, scores = stdev([10, 30]), stdev([80, 81])
+    bars = [
+        [float(re.search(rf' {key}="([-\d.]+)"', piece)[1]) for key in ("x1", "y1", "x2", "y2")]
+        for piece in panel.clipped
+        if piece.startswith("<line") and "stroke-width: 1.4" in piece
+    ]
+    across = [panel.px(20 - seconds), panel.py(80.5), panel.px(20 + seconds), panel.py(80.5)]
+    upwards = [panel.px(20), panel.py(80.5 - scores), panel.px(20), panel.py(80.5 + scores)]
+    assert bars[0] == pytest.approx(across, abs=0.01)
+    assert bars[1] == pytest.approx(upwards, abs=0.01)
 
 
-@pytest.mark.parametrize(("parameters", "scale"), [((100, 1500), "linear"), ((100, 1600), "log")])
+@pytest.mark.parametrize(("parameters", "logarithmic"), [((100, 1500), False), ((100, 1600), True)])
 def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
-    parameters: tuple[int, int], scale: str
+    parameters: tuple[int, int], logarithmic: bool
 ) -> None:
     rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
-    with drawing(400, 300) as figure:
-        axes = figure.subplots()
-        plots.draw_costs(axes, rows, "parameters", ["a", "b"])
-        assert axes.get_xscale() == scale
+    panel = Panel(0, 100, 0, 100, x=(0, 1), y=(78, 83))
+    plots.draw_costs(panel, rows, "parameters")
+    assert (panel.x[1] < 10) == logarithmic
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", "".join(panel.unclipped))
+    assert ("200" in texts and "500" in texts and "1 k" in texts) == logarithmic
 
 
-@pytest.mark.parametrize("spread", [0.0, 0.02, 1.0])
+def overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether two numbers of one letter, some 8 by 11 pixels, stand on each other."""
+    return abs(one[0] - other[0]) < 8 and abs(one[1] - other[1]) < 11
+
+
+@pytest.mark.parametrize("spread", [0.0, 5.0, 200.0])
 def test_numbers_do_not_stand_on_each_other(spread: float) -> None:
-    points = spread * np.random.default_rng(5).random((6, 2))
-    with drawing(300, 280) as figure:
-        axes = figure.subplots()
-        axes.plot(*points.T, "o")
-        axes.set(xlim=(-0.1, 1.1), ylim=(-0.1, 1.1))
-        figure.draw_without_rendering()
-        plots.number_points(axes, [tuple(point) for point in points])
-        boxes = [text.get_window_extent() for text in axes.texts]
-    assert len(boxes) == len(points)
-    for one, other in itertools.combinations(boxes, 2):
-        assert not one.overlaps(other)
+    points = 100 + spread * np.random.default_rng(5).random((6, 2))
+    places = plots.number_places([tuple(point) for point in points.tolist()], (0, 0, 400, 400))
+    assert len(places) == len(points)
+    assert not any(overlap(*both) for both in itertools.combinations(places, 2))
 
 
 @pytest.mark.parametrize("corner", [*itertools.product((0.0, 1.0), repeat=2)])
 def test_no_number_leaves_the_picture(corner: tuple[float, float]) -> None:
-    """A plot with many points crowded at its edge."""
-    with drawing(300, 280) as figure:
-        axes = figure.subplots()
-        axes.set(xlim=(0, 1), ylim=(0, 1))
-        axes.set_axis_off()
-        figure.draw_without_rendering()
-        plots.number_points(axes, [corner] * 5)
-        boxes = [text.get_window_extent() for text in axes.texts]
-    assert len(boxes) == 5
-    for box in boxes:
-        assert box.x0 >= 0
-        assert box.y0 >= 0
-        assert box.x1 <= figure.bbox.x1
-        assert box.y1 <= figure.bbox.y1
+    """Many points crowded at the edge of a plot."""
+    left, top, right, bottom = 10, 20, 310, 220
+    center = (left + corner[0] * (right - left), top + corner[1] * (bottom - top))
+    places = plots.number_places([center] * 5, (left, top, right, bottom))
+    assert len(places) == 5
+    for x, y in places:
+        assert left + 4 <= x <= right - 4
+        assert top + 5 <= y <= bottom - 5

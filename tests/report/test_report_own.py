@@ -37,7 +37,7 @@ def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_pa
         assert [*result.runs] == [1, 2]
     assert {run.folder for run in entry.runs} == set(folders)
     (table,) = table_page.results_section(entry, {}).grids
-    assert table.grid.headings == ["", "ours", "95 %", "parameters", "s per epoch"]
+    assert table.grid.headings == ["", "mean", "95 %", "parameters", "s per epoch"]
     assert [line[0] for line in table.grid.lines] == labels(entry)
     assert (entry.missing, entry.off, entry.places, entry.commands) == (0, 0, ("outputs/demo",), ())
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from ner_experiments.analysis.row_errors import Mean, MeanBucket
-from ner_experiments.report import errors, table_page
+from ner_experiments.report import errors, score_plots, table_page
 from ner_experiments.report import plots as report_plots
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.plots import Bar
@@ -17,6 +17,7 @@ from ner_experiments.runs.run import Run
 from ner_experiments.tables import plots, spec, svg
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row, Table
 from ner_experiments.tables.svg import Plot
 
 TYPES = ("ADJP", "NP", "VP")
@@ -128,3 +129,36 @@ def test_a_picture_is_named_after_the_corpus_that_was_scored() -> None:
     (panel,) = plots.panels(Page(table, own, ("data=conll",)))
     assert (panel.title, len(panel.results)) == ("my files", len(table.rows))
     assert plots.row_plot(panel, "rows", "test F1").title == "test F1, row by row: my files"
+
+
+def test_rows_of_the_report_are_drawn_at_their_scores_and_those_of_papers_beside_them() -> None:
+    table = spec.load("yang2020_table13")
+    results = tuple(Result(row, {1: 90.0, 2: 91.0}) for row in table.rows[:2])
+    (rows,) = plots.panels(Page(table, results))
+    plot = score_plots.row_plot(rows, "rows", "test F1")
+    places = [tuple(map(float, it)) for it in re.findall(r"translate\(([\d.]+) ([\d.]+)\)", str(plot.svg))]
+    inside = [it for it in places if it[1] > 30]
+    published, ours = inside[:2], inside[2:]
+    assert len(published) == len(ours) == 2
+    assert ours[0][0] == ours[1][0] < min(x for x, _ in published)
+    assert all(above[1] < below[1] for above, below in zip(published, ours, strict=True))
+    assert plot.grid.headings == ("row", "published", "ours", "95 %")
+
+
+def test_seeds_are_points_and_the_axis_spans_them_though_their_interval_is_wider() -> None:
+    table = Table(name="mine", title="t", source="s", rows=(Row(label="layers=1", run=("layers=1",)),))
+    page = Page(table, (Result(table.rows[0], {1: 50.0, 2: 51.0}, trained("weibo", 0.5)),))
+    (plot,) = score_plots.seed_plots(page)
+    texts = [node.text for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
+    assert {"mean", "one seed", "layers=1", "test F1"} <= set(texts)
+    assert "ours" not in texts
+    assert [*plot.grid.headings] == ["row", "mean", "95 %"]
+    ticks = [float(text) for text in texts if re.fullmatch(r"[\d.]+", text or "")]
+    assert 49 < min(ticks) <= max(ticks) < 52
+
+
+def test_the_axis_of_a_single_epoch_has_whole_numbers() -> None:
+    runs = trained("weibo", 0.5)
+    plot = report_plots.dev_curves(runs, "curve", "one epoch", (40.0, 60.0))
+    texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
+    assert {"0", "1", "2"} <= set(texts)

@@ -17,12 +17,15 @@ from omegaconf import OmegaConf
 from ner_experiments.commands import dashboard
 from ner_experiments.config.identity import experiment, flat
 from ner_experiments.main import cli, run_command
+from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.tables import experiments, spec
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row, Table
 from ner_experiments.train import train
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it is written for an older pydantic
-    from ner_experiments.tables.dashboard import workspace
+    from ner_experiments.tables.dashboard import type_key, workspace
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 TRAINED = [name for name in spec.names() if not spec.load(name).command]
@@ -205,6 +208,42 @@ def test_where_a_row_is_of_att_its_attention_is_shown() -> None:
         models = {row.cfg.model._target_ for row in experiments.experiments(spec.load(name))}
         shown = any(key.startswith("attention/") for key in keys(model_of(name))["media"])
         assert shown == any(model.endswith(".AttBiLSTM") for model in models)
+
+
+def scored(layers: int, *f1: float) -> Result:
+    """A row with seeds 1, 2, ... on four test sentences, and F1 of two types."""
+    counts = " ".join(["1,1,1"] * 4)
+    runs = {}
+    for seed, score in enumerate(f1, start=1):
+        types = {name: {"f1": score, "gold": 2} for name in ("PER", "LOC")}
+        test = {"f1": score, "types": types}
+        metrics = {"task": "mentions", "seed": seed, "test": test, "identity": f"{layers}"}
+        metrics["data"] = {"name": "toy_en", "checksum": "a"}
+        runs[seed] = ArchivedRun(Path(f"{layers}"), metrics, {"counts": counts})
+    row = Row(label=f"layers={layers}", run=(f"layers={layers}",))
+    return Result(row, {seed: run.score for seed, run in runs.items()}, runs)
+
+
+def test_a_sweep_shows_its_verdict_its_pairs_and_f1_by_type(logged: dict[str, set[str]]) -> None:
+    results = (scored(1, 0.80, 0.81, 0.805), scored(2, 0.90, 0.91, 0.905))
+    table = Table(
+        name="layers",
+        title="layers=1,2",
+        source="mine",
+        base=("model=residual", "data=toy_en"),
+        rows=tuple(result.row for result in results),
+        overrides=("model=residual", "layers=1,2", "data=toy_en"),
+    )
+    page = Page(table, results)
+    made = workspace(table, experiments.experiments(table), entity="me", project="mine", page=page)
+    model = made._to_model().model_dump(mode="json", by_alias=True, exclude_none=True)
+    (text,) = [config["value"] for kind, config in panels(model) if kind == "Markdown Panel"]
+    assert text.startswith("layers=2 is ahead of layers=1 (+10.00, ")
+    assert "| layers=1 - layers=2 | -10.00 |" in text
+    asked = keys(model)["summary"]
+    assert {"best/test_types_PER", "best/test_types_LOC"} <= asked
+    named = {name for name in logged["summary"] if name.startswith("best/test_types_")}
+    assert {type_key(name.removeprefix("best/test_types_")) for name in named} == named != set()
 
 
 def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
