@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import textwrap
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,7 +162,8 @@ def group(name: str) -> str:
     """The section of a group: its choices, its settings, and the groups below it."""
     first = FIRST.get(name, ())
     choices = [*first, *(each for each in options(name) if each not in first)]
-    title = f"## `{name}`\n\n{GROUPS[name]}\n\n"
+    purpose = textwrap.fill(GROUPS[name], 120, break_long_words=False, break_on_hyphens=False)
+    title = f"## `{name}`\n\n{purpose}\n\n"
     listed = choice_table(name, choices)
     if name in WITHOUT_SETTINGS:
         return title + listed
