@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import textwrap
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,26 +24,31 @@ from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, hydra_context, options
 from ner_experiments.launch.local import LocalLauncherConfig
+from ner_experiments.launch.search import OptunaSweeperConfig, RandomSamplerConfig, TPESamplerConfig
 from ner_experiments.launch.slurm import SlurmLauncherConfig
 
 PAGE = Path(__file__).with_name("configuration.md")
 GROUPS = {
-    "data": "The corpus. `conll` and `conllu` read files of your own, the toys make their text, and the others are "
-    "corpora of the literature, whose files you bring or download ([corpora.md](corpora.md)). The defaults below are "
-    "those of `conll`, `conllu` and the toys; the file of each corpus has its own.",
+    "data": "The corpus. `conll` and `conllu` read files of your own, the toys are generated, and the others are "
+    "corpora from the literature, whose files you bring or download ([corpora.md](corpora.md)). The defaults below are "
+    "those of `conll`, `conllu` and the toy corpora; the file of each corpus has its own.",
     "words": "The word vectors.",
-    "chars": "What a word's characters add to its vector.",
-    "features": "What else is joined to the vector.",
-    "direct": "Sparse features whose scores go straight to the tags, past the encoder.",
+    "chars": "The character vector of a word, concatenated with its word vector.",
+    "features": "Further features, concatenated with the vector.",
+    "direct": "Sparse features that are connected directly to the tag scores, bypassing the encoder.",
     "model": "The encoder, which is the architecture. [architectures.md](architectures.md) has the equations.",
-    "decoder": "What turns the scores of tags into a sequence of tags, and into a loss.",
-    "penalty": "What is added to the loss.",
+    "decoder": "Turns tag scores into a tag sequence and a loss.",
+    "penalty": "A term added to the loss.",
     "batches": "How training sentences are grouped into batches.",
     "optimizer": "The optimizer.",
     "trainer": "Epochs, early stopping, clipping, precision and devices.",
-    "logger": "Where scores and curves go besides the run's folder ([dashboards.md](dashboards.md)).",
-    "paper": "The whole setting of a paper: a choice for each group above. Overrides on the same line win.",
+    "logger": "Where scores and curves are logged besides the run's folder ([dashboards.md](dashboards.md)).",
+    "paper": "The complete setting of a paper: a choice for each group above. Overrides on the same line win.",
+    "search": "The ranges of a hyperparameter search ([search.md](search.md#ranges)). A choice selects the "
+    "model and `hydra/sweeper=optuna`; a value or range on the command line replaces the one in the file.",
 }
+WITHOUT_SETTINGS = ("paper", "search")
+"""Groups whose files override other groups."""
 FIRST = {"data": ("conll", "conllu", "toy_en", "toy_zh")}
 """Choices that come first, and whose defaults stand for their group's."""
 WHOLE = {"files", "columns", "sentences", "sha256", "sizes"}
@@ -68,18 +74,18 @@ An experiment is one choice from each group, such as `model=residual`, and the s
 python run.py model=residual layers=3 model.hidden_size=200 --cfg job
 ```
 
-`--cfg job` prints the composed configuration and trains nothing. A misspelled name, an unknown choice or a value of the
+`--cfg job` prints the composed configuration without training. A misspelled name, an unknown choice or a value of the
 wrong type is refused before anything starts. With `-m`, a comma separates alternatives (`layers=2,3`), and every
 combination is a run ([experiments.md](experiments.md)).
 
 - Write a list as `chars.module.widths=[2,3]` and a mapping in quotes, `'data.columns={word: 0, tag: 3}'`.
-- Where a number is expected, an integer will do. `null` means that nothing is set.
+- Where a number is expected, an integer is accepted. `null` means that nothing is set.
 - A default such as `${layers}` follows another setting. *Required* means that there is no default.
 - Names in parentheses are the choices that have this default. Without names all choices of the group have it.
 - The name of each choice links to its file in `conf/`.
 
 Changing a setting makes another experiment, with a folder of its own. The exceptions are `seed`, `runtime`, `audit`,
-`logger` and the folders (`data_dir`, `output_dir`, `cache_dir`), which are no part of an experiment.
+`sweep`, `logger` and the folders (`data_dir`, `output_dir`, `cache_dir`), which are not part of an experiment.
 """
 
 
@@ -94,6 +100,26 @@ class Setting:
     note: str = ""
 
 
+LOOKS = Setting(
+    "sweep.looks",
+    "list",
+    "`[]`",
+    "with `-m`: numbers of seeds at which the pairs are tested; seeds are added until the best row is decided",
+)
+"""A setting of the sweeper, which conf/ does not have."""
+SWEEPER = {
+    "n_trials": "complete trials at the end of the search, including those of earlier commands",
+    "n_jobs": "trials proposed at a time; `hydra/launcher=local` or `slurm` runs them side by side",
+    "study_name": "name of the study; null: the settings that vary, and a hash of all settings",
+    "storage": "another database of Optuna, such as `postgresql://...`; null: a file below `output_dir`",
+}
+SAMPLER = {
+    "seed": "determines the proposals",
+    "n_startup_trials": "random trials before the sampler starts to use their scores",
+    "constant_liar": "true: count running trials as bad ones, so that trials proposed together differ",
+}
+
+
 def main() -> None:
     PAGE.write_text(page(), encoding="utf-8")
     print(PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE)
@@ -102,7 +128,7 @@ def main() -> None:
 def page() -> str:
     """The text of the page. ValueError for settings whose meaning no comment says."""
     with hydra_context():
-        parts = [HEAD, root(), *map(group, GROUPS), launchers()]
+        parts = [HEAD, root(), *map(group, GROUPS), launchers(), sweepers()]
     return "\n".join(parts)
 
 
@@ -111,7 +137,7 @@ def root() -> str:
     config = compose([])
     own = {name: value for name, value in plain(config).items() if name not in (*GROUPS, "hydra")}
     meanings = {key: (comment, "") for key, comment in comments_of(CONF / "config.yaml").items()}
-    found = [*settings(own, resolved(config), "", meanings)]
+    found = [*settings(own, resolved(config), "", meanings), LOOKS]
     return "## Settings of every experiment\n" + table({"": found}, [""])
 
 
@@ -119,9 +145,10 @@ def group(name: str) -> str:
     """The section of a group: its choices, its settings, and the groups below it."""
     first = FIRST.get(name, ())
     choices = [*first, *(each for each in options(name) if each not in first)]
-    title = f"## `{name}`\n\n{GROUPS[name]}\n\n"
+    purpose = textwrap.fill(GROUPS[name], 120, break_long_words=False, break_on_hyphens=False)
+    title = f"## `{name}`\n\n{purpose}\n\n"
     listed = choice_table(name, choices)
-    if name == "paper":
+    if name in WITHOUT_SETTINGS:
         return title + listed
     found = {choice: settings_of(name, choice) for choice in choices}
     if name == "data":
@@ -302,9 +329,9 @@ def default_cell(users: Mapping[str, Setting], number: int) -> str:
 def launchers() -> str:
     """The section on launchers, whose settings are dataclasses."""
     text = (
-        "## `hydra/launcher`\n\nWhat starts the runs of a sweep (`-m`). By default they run in turn.\n\n"
+        "## `hydra/launcher`\n\nStarts the runs of a sweep (`-m`). By default they run one after another.\n\n"
         "| choice | |\n|---|---|\n"
-        "| `local` | Side by side, each in a process of its own ([sweeps.md](sweeps.md)). |\n"
+        "| `local` | Side by side, each in its own process ([sweeps.md](sweeps.md)). |\n"
         "| `slurm` | As one array job of SLURM ([slurm.md](slurm.md)). |\n"
     )
     for choice, config in (("local", LocalLauncherConfig), ("slurm", SlurmLauncherConfig)):
@@ -313,6 +340,43 @@ def launchers() -> str:
         found = [*settings(default, default, "hydra.launcher.", meanings)]
         text += f"\n### `hydra/launcher={choice}`\n{table({choice: found}, [choice])}"
     return text
+
+
+def sweepers() -> str:
+    """The section on sweepers and samplers, whose settings are dataclasses."""
+    text = (
+        "## `hydra/sweeper`\n\nChooses the runs of a command with `-m`.\n\n"
+        "| choice | |\n|---|---|\n"
+        "| `table` (default) | All combinations, or the rows of a table ([sweeps.md](sweeps.md)). |\n"
+        "| `optuna` | A search by dev score ([search.md](search.md)). |\n"
+        "\n### `hydra/sweeper=optuna`\n"
+    )
+    text += dataclass_table({"optuna": OptunaSweeperConfig}, "hydra.sweeper", SWEEPER)
+    text += (
+        "\n### `hydra/sweeper/sampler`\n\nA part of `hydra/sweeper=optuna`.\n\n"
+        "| choice | |\n|---|---|\n"
+        "| `tpe` (default) | Tree-structured Parzen estimator: after random trials, points like the best so far. |\n"
+        "| `random` | Independent random points. |\n"
+    )
+    samplers = {"tpe": TPESamplerConfig, "random": RandomSamplerConfig}
+    return text + dataclass_table(samplers, "hydra.sweeper.sampler", SAMPLER)
+
+
+def dataclass_table(configs: Mapping[str, type], prefix: str, meanings: Mapping[str, str]) -> str:
+    """The settings of dataclasses that `meanings` explains, in its order."""
+    found: dict[str, list[Setting]] = {}
+    for choice, config in configs.items():
+        fields = {each.name: each for each in dataclasses.fields(config)}
+        found[choice] = [
+            Setting(f"{prefix}.{name}", type_of(fields[name].default), shown(fields[name].default), meaning)
+            for name, meaning in meanings.items()
+            if name in fields
+        ]
+    return table(found, [*configs])
+
+
+def type_of(default: object) -> str:
+    return f"{TYPES[str]}, or null" if default is None else TYPES[type(default)]
 
 
 def docstring(config: type) -> dict[str, str]:

@@ -27,22 +27,20 @@ PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
 SECTIONS = {
     "Start": [
-        *("README.md", "docs/service.md", "docs/predict.md", "docs/export.md", "docs/python.md"),
+        *("README.md", "docs/predict.md", "docs/service.md", "docs/export.md", "docs/python.md"),
         *("docs/troubleshooting.md", "docs/glossary.md"),
     ],
     "Data": ["docs/corpora.md", "docs/own_corpus.md"],
     "Experiments": [
-        *(
-            "docs/experiments.md",
-            "docs/configuration.md",
-            "docs/architectures.md",
-            "docs/own_architecture.md",
-        ),
-        *("docs/own_sweep.md", "docs/sweeps.md", "docs/search.md", "sweeps/README.md", "docs/reliability.md"),
+        *("docs/experiments.md", "docs/own_sweep.md", "docs/search.md", "sweeps/README.md"),
+        *("docs/configuration.md", "docs/architectures.md", "docs/own_architecture.md"),
     ],
-    "Clusters": ["docs/slurm.md", "docs/dashboards.md", "docs/ci.md"],
-    "Results": ["docs/statistics.md", "docs/report.md", "docs/errors.md", "results/", "benchmarks/README.md"],
-    "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/kernels.md", "docs/contributing/"],
+    "Clusters": ["docs/sweeps.md", "docs/slurm.md", "docs/dashboards.md", "docs/ci.md"],
+    "Results": [
+        *("docs/statistics.md", "docs/report.md", "docs/errors.md", "docs/reliability.md", "results/"),
+        "benchmarks/README.md",
+    ],
+    "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/kernels.md", "docs/contributing/", "CHANGELOG.md"],
 }
 """The navigation: a page, or all pages of a folder. Pages that are not named come last."""
 

@@ -4,7 +4,8 @@ The folder is outputs/transcripts/PAGE, and stays there for screenshots.
 
 `python docs/transcript.py docs/search.md` runs each `sh` block whose next block is a `text` block, and replaces that
 one. Left out are the lines that Hydra's launchers and single runs print: date, folder and size of each run, and the
-compilation of kernels.
+compilation of kernels. A comment `<!-- omit: PATTERN -->` between the two blocks shortens the output: consecutive lines
+that the regular expression matches are replaced by one line `...`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BLOCKS = re.compile(
-    r"^```sh\n(?P<command>(?:(?!^```).)*)^```\n\n```text\n(?:(?!^```).)*^```$", re.MULTILINE | re.DOTALL
+    r"^```sh\n(?P<command>(?:(?!^```).)*)^```\n\n(?P<marker><!-- omit: (?P<omitted>[^\n]+) -->\n\n)?"
+    r"```text\n(?:(?!^```).)*^```$",
+    re.MULTILINE | re.DOTALL,
 )
 OF_RUNS = re.compile(r"^(\[\d{4}-|compiling |outputs/\S+: [\d,]+ parameters|outputs/\S+ is finished)")
 
@@ -30,7 +33,8 @@ def main(page: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for match in list(BLOCKS.finditer(text)):
-        block = f"```sh\n{match['command']}```\n\n```text\n{printed(match['command'], folder)}\n```"
+        output = shortened(printed(match["command"], folder), match["omitted"])
+        block = f"```sh\n{match['command']}```\n\n{match['marker'] or ''}```text\n{output}\n```"
         text = text.replace(match[0], block)
     page.write_text(text, encoding="utf-8")
 
@@ -49,6 +53,17 @@ def printed(command: str, folder: Path) -> str:
     )  # fmt: skip
     lines = [line.rstrip() for line in result.stdout.splitlines() if not OF_RUNS.match(line)]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def shortened(text: str, omitted: str | None) -> str:
+    """The text with each run of lines that match `omitted` replaced by `...`."""
+    lines: list[str] = []
+    for line in text.splitlines():
+        if not (omitted and re.search(omitted, line)):
+            lines.append(line)
+        elif not lines or lines[-1] != "...":
+            lines.append("...")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """docs/configuration.md is what its script makes of conf/ now, and the suite refuses what lies outside its ranges."""
 
+import dataclasses
 import importlib.util
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +15,8 @@ from places import ROOT
 from ner_experiments.config import values
 from ner_experiments.config.compose import compose
 from ner_experiments.launch.local import LocalLauncher
+from ner_experiments.launch.search import OptunaSweeperConfig, TPESamplerConfig
+from ner_experiments.main import cli
 from ner_experiments.train import train
 
 OUTSIDE = {
@@ -81,6 +85,29 @@ def script() -> ModuleType:
 
 def test_the_page_is_what_the_script_makes_now(script: ModuleType) -> None:
     assert script.PAGE.read_text(encoding="utf-8") == script.page(), "make configuration"
+
+
+def test_the_page_has_every_group_of_the_help(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli(["train", "--help"])
+    listed = capsys.readouterr().out.split("== Configuration groups ==")[1].split("== Config ==")[0]
+    groups = re.findall(r"^([\w/]+): ", listed, re.MULTILINE)
+    headings = re.findall(r"^###? `([\w/]+)`$", script.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(groups) > 15
+    assert {*groups, "hydra/launcher", "hydra/sweeper", "hydra/sweeper/sampler"} == {*headings}
+
+
+def test_the_settings_of_a_search_are_all_on_the_page(script: ModuleType) -> None:
+    page = script.PAGE.read_text(encoding="utf-8")
+    for prefix, config in (("sweeper", OptunaSweeperConfig), ("sweeper.sampler", TPESamplerConfig)):
+        names = {each.name for each in dataclasses.fields(config)} - {
+            "_target_",
+            "_partial_",
+            "defaults",
+            "sampler",
+        }
+        assert all(f"| `hydra.{prefix}.{name}` |" in page for name in names)
+    assert "| `sweep.looks` |" in page
 
 
 def test_a_comment_inside_a_value_is_none(script: ModuleType, tmp_path: Path) -> None:
