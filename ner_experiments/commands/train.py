@@ -13,11 +13,10 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from ner_experiments import __version__
-from ner_experiments.commands import completion
 from ner_experiments.config import launch_settings, overrides, values
 from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.config.processes import is_first_process, num_processes
-from ner_experiments.launch import search, sweeper
+from ner_experiments.launch import search, shell_scripts, sweeper
 from ner_experiments.launch.worker import hide_statistics_of_torch
 
 NOT_OF_HYDRA = (*overrides.SWEEP_SETTINGS, search.SPACE)
@@ -36,7 +35,7 @@ def main(arguments: list[str]) -> int:
             usage = 'eval "$(python run.py -sc install=bash)"'
             print(f"-sc takes install=bash, install=zsh or install=fish: {usage}", file=sys.stderr)
             return 2
-        print(completion.of_run_py(shell), end="")
+        print(shell_scripts.of_run_py(shell), end="")
         return 0
     try:
         if options.config_name not in (None, CONFIG_NAME):

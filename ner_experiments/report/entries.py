@@ -27,6 +27,7 @@ from ner_experiments.tables import experiments, render, results_folder, spec
 from ner_experiments.tables.pairs import Pair, answer
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
+from ner_experiments.utils.files import json_digest
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ class Entry:
             )
             for row in (*page.results, *self.analyzed)
         ]
-        trials = page.trials and artifacts.digest(page.trials.content)
+        trials = page.trials and json_digest(page.trials.content)
         return type(self).__name__, page.table, rows, page.deviations, trials, self.places
 
     @cached_property
@@ -120,7 +121,7 @@ class Entry:
 def run_inputs(run: Run) -> str:
     """Checksum of a run's metrics, which hold those of its files; for an archived run, of all that is archived."""
     content = run.content if isinstance(run, ArchivedRun) else run.metrics
-    return str(content.get(artifacts.CHECKSUM) or artifacts.digest(content))
+    return str(content.get(artifacts.CHECKSUM) or json_digest(content))
 
 
 def file_name(override: str) -> str:
