@@ -34,7 +34,7 @@ def main() -> None:
 def layers() -> list[list[str]]:
     """The rooms of each layer, from the top."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    (contract,) = project["tool"]["importlinter"]["contracts"]
+    (contract,) = [it for it in project["tool"]["importlinter"]["contracts"] if it["type"] == "layers"]
     found = [layer.split(" | ") for layer in contract["layers"]]
     return [layer for layer in found if layer[0] not in LEFT_OUT]
 

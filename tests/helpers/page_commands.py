@@ -69,6 +69,8 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
         assert arguments == [".venv/bin/activate"], line
     elif program in ("make", "pip"):
         look_up(program, arguments)
+    elif program in ("wandb", "tensorboard"):  # they show runs until they are ended
+        assert shutil.which(program, path=Path(sys.executable).parent)
     elif "hydra/launcher=slurm" in arguments and not shutil.which("sbatch"):
         overrides.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
     elif program == "python":
