@@ -109,7 +109,10 @@ PARTS = (
 TARGET, GET_CLASS = "_target_", "hydra.utils.get_class"
 MODELS, INITIALIZERS = "ner_experiments.models", "torch.nn.init"
 OF_TORCH = ("torch.nn", "torch.optim", INITIALIZERS)
-MOVED = ("ner_experiments.loggers.base.tensorboard", "ner_experiments.loggers.base.wandb")
+MOVED = (
+    *(f"ner_experiments.loggers.{name}" for name in ("csv", "tensorboard", "wandb")),
+    *(f"ner_experiments.loggers.base.{name}" for name in ("tensorboard", "wandb")),
+)
 """Loggers in the config.yaml of finished runs, by names that they had before. A finished run opens no logger."""
 
 

@@ -168,9 +168,11 @@ class TableSweeper(Sweeper):
             print(f"\n{render.markdown(page)}")
         elif page.runs:
             print(f"\n{render.answer(page)}\n")
+            place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
+            name = f"{table.name} {place}".strip()
             print(
-                f"Recorded as {table.name}: `ner-experiments table {table.name}` shows this and where the runs are, "
-                f"`ner-experiments report {table.name}` builds a report"
+                f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
+                f"`ner-experiments report {name}` builds a report"
             )
 
 

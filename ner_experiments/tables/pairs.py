@@ -29,7 +29,8 @@ class PairTest:
 
     over_seeds: Welch's test, for new seeds on the same test sentences.
     p_adjusted: its p, or with one seed in a row that over sentences, corrected by Holm for the number of pairs.
-    p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed.
+    p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed,
+        or if no run of either row has learned anything.
     alpha: the level at which the verdict is given.
     """
 
@@ -136,7 +137,9 @@ def compare_seeds(
     differences = [statistics.welch_difference(a, b) for a, b in scores]
     instead = over_sentences or [1.0] * len(scores)
     p_values = [p if it.p is None else it.p for it, p in zip(differences, instead, strict=True)]
-    equal = [statistics.p_of_equivalence(a, b, SMALLEST_EFFECT) for a, b in scores]
+    equal = [
+        statistics.p_of_equivalence(a, b, SMALLEST_EFFECT) if any((*a, *b)) else None for a, b in scores
+    ]  # rows that score 0 with every seed have learned nothing, so nothing is known of their difference
     adjusted = statistics.holm(p_values)
     equal_adjusted = statistics.holm([1.0 if p is None else p for p in equal])
     return [

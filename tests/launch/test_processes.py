@@ -247,7 +247,7 @@ def test_ctrl_c_under_the_local_launcher_says_how_to_go_on(tmp_path: Path) -> No
     process.send_signal(signal.SIGINT)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert printed.count("repeat the command to go on") == 1
+    assert printed.count("rerun the command to resume") == 1
     for noise in ("Traceback", "FakeTensor", "HYDRA_FULL_ERROR"):
         assert noise not in printed
     assert not any(map(is_running, jobs))

@@ -332,8 +332,8 @@ def test_the_tables_are_those_of_the_trials(tmp_path: Path, capsys: pytest.Captu
     for rank, trial in enumerate(found.ranked[:10], 1):
         values = [item.partition("=")[2] for item in trial.overrides]
         (line,) = [line for line in lines if line[:2] == [str(rank), str(trial.number)]]
-        assert [f"{rank}:", f"{trial.folders[0]},", trial.folders[1]] in lines
         assert line[2:] == [f"{100 * (trial.score or 0):.2f}", "±", "0.07", *values]
+    assert ["The", "best:", f"{found.ranked[0].folders[0]},", found.ranked[0].folders[1]] in lines
     best = search_trials.expected_best(found.scores)
     numbers = (1, 2, 3, 5, 10, 12)
     assert ["trials", *map(str, numbers)] in lines

@@ -65,6 +65,12 @@ def test_rows_that_differ_by_little_are_equal() -> None:
     assert {test.verdict for test in compare_seeds(rows)} == {"equal"}
 
 
+def test_rows_that_have_learned_nothing_are_not_called_equal() -> None:
+    nothing = {1: 0.0, 2: 0.0, 3: 0.0}
+    (test,) = compare_seeds([nothing, nothing])
+    assert test.verdict == "open"
+
+
 def test_the_level_decides() -> None:
     (test,) = compare_seeds([LOW, MIDDLE], alpha=1e-9)
     assert test.verdict == "open"
@@ -128,9 +134,9 @@ def test_an_impractical_number_of_seeds_is_not_stated() -> None:
     assert pair.seeds_needed is None
     assert pair.record()["seeds_needed"] is None
     assert pair.seeds_text == "> 1,000"
-    assert "with 2 seeds: more than 1,000 each would be needed" in answer([pair])
+    assert "with 2 seeds: more than 1,000 per row would be needed" in answer([pair])
     mixed = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0}, c={1: 79.0, 2: 81.5})
-    assert " to more than 1,000 each would be needed" in answer(mixed)
+    assert " to more than 1,000 per row would be needed" in answer(mixed)
     (equal,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 81.0, 2: 80.0})
     assert equal.seeds_text == ""
 

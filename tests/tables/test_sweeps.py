@@ -242,7 +242,7 @@ def test_a_search_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> No
     assert cli(["table", "rates", "output_dir=elsewhere"]) == 0
     text = capsys.readouterr().out
     assert "The best: outputs/a/seed-1" in text
-    assert "All trials have a dev F1 of 0, as taggers have" in text
+    assert "All trials have a dev F1 of 0, which usually means too few training steps" in text
     assert cli(["table", "--output", "elsewhere"]) == 0
     assert "search over optimizer.lr; 1 of 2 trials, best dev F1 0.00" in capsys.readouterr().out
     assert cli(["report", "rates", "output_dir=elsewhere"]) == 0
