@@ -138,12 +138,13 @@ def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
-    """One of them has an impossible size."""
+    """One of them has a penalty on parallel units, and the model has none."""
     process = start(
         "-m",
         "hydra/launcher=local",
         "hydra.launcher.jobs=3",
-        "model.hidden_size=8,-1",
+        "model.hidden_size=8",
+        "penalty=none,orthogonality",
         "seed=1",
         "trainer.max_epochs=1",
         f"output_dir={tmp_path}",
