@@ -246,7 +246,7 @@ def test_a_search_is_found_by_its_name(capsys: pytest.CaptureFixture[str]) -> No
     assert cli(["table", "--output", "elsewhere"]) == 0
     assert "search over optimizer.lr; 1 of 2 trials, best dev F1 0.00" in capsys.readouterr().out
     assert cli(["report", "rates", "output_dir=elsewhere"]) == 0
-    assert "rates" in Path("report/index.html").read_text(encoding="utf-8")
+    assert "rates" in Path("elsewhere/report/index.html").read_text(encoding="utf-8")
 
 
 def test_the_list_names_the_leader_of_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
