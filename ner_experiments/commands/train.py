@@ -42,6 +42,8 @@ def main(arguments: list[str]) -> int:
             raise ValueError(f"--config-name={options.config_name}: there is one config, {CONFIG_NAME}")
         if not (options.help or options.hydra_help):
             own = [item for item in options.overrides if item.partition("=")[0] not in NOT_OF_HYDRA]
+            if any(item.startswith(f"{search.SPACE}=") for item in options.overrides):
+                own.insert(0, search.SWEEPER)
             launch_settings.check(own, sweep=options.multirun)
         expanded = search.search_overrides(options.overrides, sweep=options.multirun)
         expanded = expanded or sweeper.sweeper_overrides(options.overrides, sweep=options.multirun)

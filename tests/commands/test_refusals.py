@@ -126,3 +126,11 @@ def test_every_input_that_names_a_place_is_checked() -> None:
             for reader in inputs(resolved((f"{group}={path.stem}",))):
                 if {"path", "folder"} & reader.keys():
                     assert INPUTS[reader["_target_"].rpartition(".")[2]][0] in reader
+
+
+def test_a_search_of_shipped_ranges_takes_the_settings_of_its_sweeper(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    items = ["search=residual", "hydra.sweeper.n_trials=3", "audit.test_every_epoch=true,false"]
+    assert cli(["train", "-m", *items]) == 1
+    assert "audit.test_every_epoch cannot change a result" in capsys.readouterr().err
