@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
 
 
 def terminal(runs: Path) -> str:
-    """What the program draws, with escape sequences."""
+    """Output of the program, with escape sequences."""
     tmux = ["tmux", "-L", "leet-screenshot"]
     program = f"COLORTERM=truecolor {sys.executable} -m wandb leet run {runs}"
     size = ["-x", str(COLUMNS), "-y", str(LINES)]

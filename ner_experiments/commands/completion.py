@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def candidates(line: str) -> list[str]:
-    """What the last word of the line can become. Empty for a line of another program."""
+    """Completions of the last word of the line. Empty for a line of another program."""
     program, *words = [*line.split(), *([""] if line[-1:].isspace() else [])] or [""]
     if Path(program).name.startswith("python"):
         if len(words) < 2 or Path(words[0]).name != "run.py":
@@ -113,7 +113,7 @@ def overrides(words: Sequence[str]) -> list[str]:
 
 
 SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "search")
-"""What a command line may have besides the settings of conf/."""
+"""Items of a command line besides the settings of conf/."""
 
 
 def key_of(item: str) -> str:

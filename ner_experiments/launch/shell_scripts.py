@@ -49,7 +49,7 @@ FISH_NAME = "complete -c {name} -n __ner_experiments_has -f -a '(__ner_experimen
 
 
 def script(shell: str, names: Sequence[str]) -> str:
-    """What a shell evaluates to complete the commands of these names. ValueError for another shell."""
+    """Shell code that sets up completion for the commands of these names. ValueError for another shell."""
     if shell not in SHELLS:
         raise ValueError(f"completion: there is no {shell!r}; there are: {', '.join(SHELLS)}")
     program = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "ner_experiments", "completion", QUERY]

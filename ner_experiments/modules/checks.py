@@ -3,7 +3,7 @@
 from ner_experiments.utils.ranges import AT_LEAST_1, RATE
 
 REDUCTIONS = ("sentence", "token", "sum")
-"""What the loss of a softmax is reduced over."""
+"""Allowed reductions of the loss of a softmax."""
 
 
 def check_sizes(**sizes: int) -> None:

@@ -79,7 +79,7 @@ class Entry:
 
     @cached_property
     def verdict(self) -> str:
-        """What the pairs of a sweep's rows say; empty for others."""
+        """Verdict sentence on the pairs of a sweep's rows; empty for other tables."""
         return answer(self.pairs) if self.page.table.is_sweep else ""
 
     @cached_property

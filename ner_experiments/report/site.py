@@ -156,7 +156,7 @@ def template_texts() -> tuple[tuple[str, str], ...]:
 
 
 def recorded(path: Path, name: str) -> str:
-    """What the head of a page records under that name; empty without the page."""
+    """Content of the <meta> of that name in a page; empty without the page."""
     try:
         with path.open(encoding="utf-8") as file:
             head = file.read(HEAD)

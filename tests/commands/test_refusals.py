@@ -1,4 +1,4 @@
-"""What cannot be run is refused before any job: in one line, at once, and without a folder left."""
+"""Invalid settings are refused before any job: in one line, at once, and without a folder left."""
 
 import sys
 from pathlib import Path

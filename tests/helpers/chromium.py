@@ -38,7 +38,7 @@ BODY_AND_PLOT_TEXT = """() => {
   }
   return found;
 }"""
-"""Of every element with text of its own: its name, the text's colour, and that of what it stands on."""
+"""For every element with text of its own: its name, and the colors of the text and of its background."""
 STRUCTURE = """() => {
   const all = (selector) => [...document.querySelectorAll(selector)];
   const says = (svg, tag) => svg.querySelector(`:scope > ${tag}`)?.textContent.trim();

@@ -1,4 +1,4 @@
-"""What the commands on tables import: seconds of start-up that no page of numbers needs."""
+"""Imports of the commands on tables: seconds of start-up that no page of numbers needs."""
 
 import subprocess
 import sys
