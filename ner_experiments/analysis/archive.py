@@ -1,7 +1,7 @@
 """Archived runs: `archive` writes into results/ all that pages need of a run; the readers serve both kinds of run.
 
-An archived run has numbers only, no text of its corpus. `run_errors`, `run_calibration` and `f1_by_mention` read
-them from its file, and compute them for a run in its own folder.
+An archived run has numbers and predicted tags, no text of its corpus. `run_errors`, `run_calibration` and
+`f1_by_mention` read them from its file, and compute them for a run in its own folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ner_experiments.analysis.disagreements import Outcomes, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Sentence, Task
-from ner_experiments.runs.archived_run import ArchivedRun, format_counts
+from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
 from ner_experiments.runs.artifacts import WEIGHTS, add_checksum, read_config
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
@@ -43,6 +43,7 @@ def archive(run: Run, path: Path, label: str) -> None:
         "epochs": run.epochs(),
         "test_every_epoch": run.test_every_epoch(),
         "counts": format_counts(run.counts()),
+        TAGS: pack_tags(run.predicted_tags()),
         "errors": run_errors(run).record(),
         "calibration": calibration and calibration.record(),
     }

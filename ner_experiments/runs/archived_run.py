@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import base64
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,6 +13,9 @@ import numpy as np
 
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
+
+TAGS = "predicted_tags"
+"""Key of the packed tags; early archived runs have none."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,13 @@ class ArchivedRun(Run):
         rows = [row.split(",") for row in self.content["counts"].split(" ")]
         return np.array(rows, dtype=np.int64)
 
+    def predicted_tags(self) -> list[tuple[str, ...]]:
+        if TAGS not in self.content:
+            raise ValueError(
+                f"{self.folder}: archived without predicted tags, so it has to be trained again for them"
+            )
+        return unpack_tags(self.content[TAGS])
+
     def epochs(self) -> list[dict[str, float]]:
         return list(self.content["epochs"])
 
@@ -60,3 +72,17 @@ def open_archived_run(path: Path) -> ArchivedRun:
 def format_counts(counts: np.ndarray) -> str:
     """Counts as one line of text, which `ArchivedRun.counts` reads."""
     return " ".join(",".join(map(str, row)) for row in counts.tolist())
+
+
+def pack_tags(sentences: Iterable[Sequence[str]]) -> str:
+    """Tags of sentences as one line of text, which `unpack_tags` reads: tags separated by spaces, sentences by line
+    feeds, compressed by zlib, in Base64. A tag has no space, and a sentence has a tag.
+    """
+    text = "\n".join(map(" ".join, sentences))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def unpack_tags(packed: str) -> list[tuple[str, ...]]:
+    """The tags of each sentence."""
+    lines = zlib.decompress(base64.b64decode(packed)).decode().split("\n")
+    return [tuple(line.split(" ")) for line in lines]

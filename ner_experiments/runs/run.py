@@ -66,6 +66,10 @@ class Run:
         path = self.verified(artifacts.TEST_LOG)
         return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)] if path.exists() else []
 
+    def predicted_tags(self) -> list[tuple[str, ...]]:
+        """The predicted tags of each test sentence, mentions in IOB2."""
+        return [sentence.predicted for sentence in self.predicted()]
+
     def predicted(self) -> list[Predicted]:
         """The test sentences with their predicted tags."""
         self.verified("predictions/test.conll")

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from ner_experiments.data.tags import encode, spans
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
-from ner_experiments.runs.predictions import write_predictions
+from ner_experiments.runs.predictions import count, write_predictions
 from ner_experiments.runs.run import Run
 
 CONFIG = compose(["data=toy_zh", "data.sentences={train: 60, dev: 5, test: 40}"], "test")
@@ -77,6 +78,23 @@ def test_an_archived_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     # weights there are none: no calibration
     assert (run_calibration(run), run_calibration(again)) == (None, None)
+
+
+def test_an_archived_run_has_its_predicted_tags(tmp_path: Path) -> None:
+    run = opened(finish(tmp_path, "a", 1))
+    archive(run, tmp_path / "archived.json", "a row")
+    (again,) = archived_runs(tmp_path)
+    tags = again.predicted_tags()
+    assert tags == run.predicted_tags() == [sentence.predicted for sentence in run.predicted()]
+    scored = [replace(it, predicted=each) for it, each in zip(run.predicted(), tags, strict=True)]
+    assert (count(scored, "mentions") == again.counts()).all()
+
+
+def test_a_run_archived_without_tags_says_so() -> None:
+    with pytest.raises(
+        ValueError, match=r"old\.json: archived without predicted tags, so it has to be trained"
+    ):
+        ArchivedRun(Path("old.json"), {}, {}).predicted_tags()
 
 
 def test_an_archived_calibration_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
