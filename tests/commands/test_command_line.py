@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from forked import run
 from places import ROOT
 from seqeval.metrics import f1_score
 
@@ -18,11 +19,6 @@ SMALL = [
     "data.max_sentences=80",
     "trainer.max_epochs=2",
 ]
-
-
-def run(*arguments: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "run.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300)
 
 
 def read_conll(path: Path) -> tuple[list[list[str]], list[list[str]]]:

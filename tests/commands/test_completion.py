@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def test_an_empty_word_offers_settings_but_none_of_hydra() -> None:
     assert not [each for each in found if each.startswith("hydra")]
 
 
+@cache
 def install(shell: str) -> str:
     command = [sys.executable, str(ROOT / "run.py"), "-sc", f"install={shell}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,9 +112,9 @@ def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_pat
 
 
 def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None:
-    process = start("-m", "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 1
+    result = forked.run("-m", *TINY, "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
+    assert result.returncode == 1
+    printed = result.stdout + result.stderr
     assert "trainer.devices=2, trainer.num_nodes=1: a sweep whose jobs have several processes" in printed
     assert "RefusedError" not in printed
 
@@ -169,19 +170,23 @@ def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
 
 
 def test_two_commands_share_a_sweep_and_no_run_is_made_twice(tmp_path: Path) -> None:
-    sweep = ["-m", "seed=1,2,3,4", f"output_dir={tmp_path}"]
-    printed = [finish(process) for process in (start(*sweep), start(*sweep))]
+    sweep = ["-m", *TINY, "seed=1,2,3,4", f"output_dir={tmp_path}"]
+    results = [command.finish() for command in (forked.Command(*sweep), forked.Command(*sweep))]
+    assert [result.returncode for result in results] == [0, 0]
+    printed = [result.stdout + result.stderr for result in results]
     for seed in (1, 2, 3, 4):
         assert sum(text.count(f"seed-{seed} | epoch   2/2") for text in printed) == 1
     assert all(text.count("dev F1") for text in printed)
 
 
 def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
-    sweep = ["-m", "hydra/launcher=local", "hydra.launcher.jobs=1", "data.max_sentences=600", "seed=1,2"]
-    process = start(*sweep, "batches.tokens=40", "trainer.max_epochs=500", f"output_dir={tmp_path}")
+    many = {"data.max_sentences": 600, "batches.tokens": 40, "trainer.max_epochs": 500}
+    own = [item for item in TINY if item.partition("=")[0] not in many]
+    sweep = ["-m", "hydra/launcher=local", "hydra.launcher.jobs=1", "seed=1,2", f"output_dir={tmp_path}"]
+    command = forked.Command(*sweep, *own, *(f"{name}={value}" for name, value in many.items()))
     until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    command.send_signal(signal.SIGKILL)
+    assert command.finish().returncode == -signal.SIGKILL
     (folder,) = tmp_path.glob("*/seed-1")
     assert wait_for_one([folder], seconds=0.1) == [folder]
     assert (folder / "last.ckpt").exists()
@@ -241,13 +246,14 @@ def test_more_processes_than_cores_are_announced(monkeypatch: pytest.MonkeyPatch
 
 def test_ctrl_c_under_the_local_launcher_says_how_to_go_on(tmp_path: Path) -> None:
     """The jobs are sent SIGTERM, whether they train already or are still importing."""
-    process = start("-m", "hydra/launcher=local", "seed=1,2", f"output_dir={tmp_path}")
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    command = forked.Command("-m", *TINY, "hydra/launcher=local", "seed=1,2", f"output_dir={tmp_path}")
+    children = Path(f"/proc/{command.pid}/task/{command.pid}/children")
     until(lambda: len(children.read_text().split()) == 2)
     jobs = children.read_text().split()
-    process.send_signal(signal.SIGINT)
-    printed, _ = process.communicate(timeout=120)
-    assert process.returncode == 130
+    command.send_signal(signal.SIGINT)
+    result = command.finish()
+    printed = result.stdout + result.stderr
+    assert result.returncode == 130
     assert printed.count("rerun the command to resume") == 1
     for noise in ("Traceback", "FakeTensor", "HYDRA_FULL_ERROR"):
         assert noise not in printed

@@ -129,20 +129,27 @@ def test_a_trial_is_the_mean_over_the_seeds(tmp_path: Path) -> None:
         assert [folder.split("/")[-2] for folder in trial.folders] == ["seed=1", "seed=2", "seed=6"]
 
 
+@pytest.fixture(scope="module", params=[1, 3])
+def whole(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[int, search_trials.Search]:
+    """Jobs at a time, and the search that nobody killed."""
+    return request.param, run(MadeUp(n_jobs=request.param), tmp_path_factory.mktemp("whole"), WIDE)
+
+
 @pytest.mark.parametrize("kill", [0, 1, 4, 11])
-@pytest.mark.parametrize("n_jobs", [1, 3])
 def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
-    kill: int, n_jobs: int, tmp_path: Path
+    kill: int, whole: tuple[int, search_trials.Search], tmp_path: Path
 ) -> None:
     """An oracle: the same search without the break. The killed job is the only one that is started twice."""
-    whole = run(MadeUp(n_jobs=n_jobs), tmp_path / "whole", WIDE)
+    n_jobs, expected = whole
     killed = MadeUp(n_jobs=n_jobs, kill=kill)
     with pytest.raises(KilledError):
         killed.sweep([*WIDE, f"output_dir={tmp_path}/cut"])
     again = MadeUp(n_jobs=n_jobs)
     found = run(again, tmp_path / "cut", WIDE)
     assert [(trial.number, trial.overrides, trial.score) for trial in found.trials] == [
-        (trial.number, trial.overrides, trial.score) for trial in whole.trials
+        (trial.number, trial.overrides, trial.score) for trial in expected.trials
     ]
     assert not any((tmp_path / "cut").glob("searches/*/commands/*"))
     told = kill - kill % n_jobs  # whole batches; of the others the launcher finds the finished runs

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from places import ROOT
 from waiting import until
@@ -20,16 +21,16 @@ TINY = ["data.max_sentences=60", "chars=none", "trainer.max_epochs=2", "runtime.
 SPACE = ["optimizer.lr=tag(log,interval(0.005,0.1))", "model.hidden_size=choice(8,16)"]
 
 
-def start(output: Path, *arguments: str, n_trials: int = 4) -> subprocess.Popen[str]:
+def start(output: Path, *arguments: str, n_trials: int = 4) -> forked.Command:
     own = {item.partition("=")[0]: item for item in (*TINY, *SPACE, *arguments)}
     sweeper = ["-m", "hydra/sweeper=optuna", f"hydra.sweeper.n_trials={n_trials}"]
-    command = [sys.executable, str(ROOT / "run.py"), *sweeper, *own.values(), f"output_dir={output}"]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return forked.Command(*sweeper, *own.values(), f"output_dir={output}")
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
+def finish(command: forked.Command) -> str:
+    result = command.finish()
+    printed = result.stdout + result.stderr
+    assert result.returncode == 0, printed
     return printed
 
 
@@ -43,7 +44,9 @@ def metrics(output: Path) -> list[dict[str, Any]]:
 
 
 def test_a_search_sees_no_test_score_and_its_last_command_scores_test_once(tmp_path: Path) -> None:
-    printed = finish(start(tmp_path, n_trials=2))
+    result = start(tmp_path, n_trials=2).finish()
+    assert result.returncode == 0, result.stderr
+    printed = result.stderr + result.stdout
     assert all("test" not in each for each in metrics(tmp_path))
     assert not any(tmp_path.rglob("test.conll"))
     assert re.findall(r"^.*(?<!audit\.)\btest\b.*$", printed, re.MULTILINE) == [
@@ -54,10 +57,9 @@ def test_a_search_sees_no_test_score_and_its_last_command_scores_test_once(tmp_p
     assert best == {
         str(path.parent): json.loads(path.read_text())["dev"]["f1"] for path in tmp_path.rglob("metrics.json")
     }
-    _, *command = shlex.split(printed.splitlines()[-1])
-    subprocess.run(
-        [sys.executable, ROOT / command[0], *command[1:]], check=True, capture_output=True, timeout=100
-    )
+    python, script, *arguments = shlex.split(printed.splitlines()[-1])
+    assert (python, script) == ("python", "run.py")
+    assert forked.run(*arguments).returncode == 0
     tested = [each for each in metrics(tmp_path) if "test" in each]
     assert len(tested) == 1
     assert tested[0]["dev"]["f1"] == found.ranked[0].score
@@ -77,7 +79,7 @@ def test_a_search_that_is_killed_in_a_trial_resumes_its_run_and_ends_as_without_
         )
     )
     process.send_signal(signal.SIGKILL)
-    process.communicate()
+    assert process.finish().returncode == -signal.SIGKILL
     assert len(metrics(tmp_path / "cut")) < 4
     printed = finish(start(tmp_path / "cut", *longer))
     assert "2 of 4 trials are done" in printed
@@ -133,8 +135,8 @@ def test_a_run_of_an_earlier_sweep_is_not_trained_again(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_searched_is_refused_in_one_line_before_anything_is_written(tmp_path: Path) -> None:
-    process = start(tmp_path / "outputs", "optimizer.lr=interval(0.1,0.001)")
-    printed, _ = process.communicate(timeout=100)
+    result = start(tmp_path / "outputs", "optimizer.lr=interval(0.1,0.001)").finish()
+    printed = result.stdout + result.stderr
     message = "optimizer.lr=interval(0.1,0.001): an interval must go from a number to a larger one"
-    assert (process.returncode, printed) == (1, f"{message}\nNothing was started.\n")
+    assert (result.returncode, printed) == (1, f"{message}\nNothing was started.\n")
     assert not any(tmp_path.iterdir())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fake_slurm
+import forked
 import pytest
 from hydra.errors import CompactHydraException
 from places import ROOT
@@ -118,8 +119,7 @@ def test_the_files_lie_where_the_runs_do_unless_a_folder_is_given(tmp_path: Path
 
 
 def sweep(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "run.py"), "-m", "hydra/launcher=slurm", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return forked.run("-m", "hydra/launcher=slurm", *arguments)
 
 
 def test_a_sweep_on_slurm_returns_what_its_jobs_did(tmp_path: Path, states: Path) -> None:

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import killed
 import pytest
 from logged import SMALL, scalars
 from omegaconf import OmegaConf
-from places import ROOT
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
 from ner_experiments.loggers import final, wandb
@@ -23,14 +23,8 @@ Records = list[dict[str, Any]]
 
 def run(logger: str, home: Path, *overrides: str, **environment: str) -> Path:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
-    command = [sys.executable, "run.py", "-m", "seed=1,2", *SMALL, f"logger={logger}", f"output_dir={home}/o"]
-    result = subprocess.run(
-        [*command, *overrides],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        env={**clean, "HOME": str(home), **environment},
-    )
+    arguments = ["-m", "seed=1,2", *SMALL, f"logger={logger}", f"output_dir={home}/o", *overrides]
+    result = forked.run(*arguments, environment={**clean, "HOME": str(home), **environment})
     assert result.returncode == 0, result.stdout + result.stderr
     return home / "o"
 

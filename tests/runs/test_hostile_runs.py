@@ -1,15 +1,13 @@
 """Runs on hostile corpora: they train, or are refused in a line, and every gold mention is scored."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from hostile_corpora import GOOD, LONG
 from omegaconf import OmegaConf
-from places import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -36,16 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, dict[
     files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
     places = ",".join(str(folder / name) for name in corpora)
     settings = ["trainer=smoke", "runtime.progress=false", f"output_dir={folder}/outputs"]
-    command = [
-        sys.executable,
-        str(ROOT / "run.py"),
-        "-m",
-        "data=conll",
-        *files,
-        f"data.folder={places}",
-        *settings,
-    ]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=300)
+    result = forked.run("-m", "data=conll", *files, f"data.folder={places}", *settings)
     metrics = {}
     for config in folder.glob("outputs/*/*/config.yaml"):
         if (config.parent / "metrics.json").exists():
