@@ -11,6 +11,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from ner_experiments.config import renamed
+
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep")
 DEPTH = "layers"
 """The setting that `model.num_layers` refers to; models of a fixed depth do not."""
@@ -27,7 +29,7 @@ def identity(cfg: DictConfig, checksum: str) -> str:
 
     checksum: of the content of every file that was read.
     """
-    text = json.dumps([as_numbers(counted(cfg)), checksum], sort_keys=True)
+    text = json.dumps([as_numbers(renamed.hashed(counted(cfg))), checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -40,8 +42,6 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     """The settings that can change a run's result."""
     settings = OmegaConf.to_container(cfg, resolve=True)
     assert isinstance(settings, dict)
-    # init_from was called "first" when the archived runs of results/ were made, and their identities are hashes of that
-    settings = {"first" if name == "init_from" else name: value for name, value in settings.items()}
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
         settings.pop(name, None)
     for reader in (settings["data"], *inputs(settings)):

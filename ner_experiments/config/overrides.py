@@ -17,6 +17,7 @@ from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
+from ner_experiments.config import renamed
 from ner_experiments.config.choices import chosen, is_of_hydra, parse
 from ner_experiments.config.conf import groups, hydra_context, options
 from ner_experiments.config.identity import DEPTH
@@ -88,7 +89,8 @@ def check_choice(item: Override) -> None:
 def check_value(item: Override, defaults: DictConfig) -> None:
     key, known = item.key_or_group, list(keys(defaults))
     if key not in known:
-        hint = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
+        now = renamed.setting(key)
+        hint = f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
     value = item.value()
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):

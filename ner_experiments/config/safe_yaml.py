@@ -20,6 +20,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
+from ner_experiments.config import renamed
 from ner_experiments.config.conf import CONF, PACKAGE
 from ner_experiments.data.columns import read_lines
 from ner_experiments.utils.text import truncated_repr, visible
@@ -109,27 +110,22 @@ PARTS = (
 TARGET, GET_CLASS = "_target_", "hydra.utils.get_class"
 MODELS, INITIALIZERS = "ner_experiments.models", "torch.nn.init"
 OF_TORCH = ("torch.nn", "torch.optim", INITIALIZERS)
-MOVED = (
-    *(f"ner_experiments.loggers.{name}" for name in ("csv", "tensorboard", "wandb")),
-    *(f"ner_experiments.loggers.base.{name}" for name in ("tensorboard", "wandb")),
-)
-"""Loggers in the config.yaml of finished runs, by names that they had before. A finished run opens no logger."""
 
 
 def read_config(path: Path) -> DictConfig:
-    """The settings of a run. ValueError, with key and value, for settings that no run of the suite writes."""
+    """The settings of a run by the names of now. ValueError, with key and value, for any that no run writes."""
     cfg = parse(path)
     if not isinstance(cfg, DictConfig) or (missing := [part for part in PARTS if part not in cfg]):
         lacks = f"it lacks {', '.join(missing)}" if isinstance(cfg, DictConfig) else "got a list"
         raise ValueError(f"{path}: expected the settings of a run, {lacks}")
-    settings = OmegaConf.to_container(cfg, resolve=False)
+    settings = renamed.settings(OmegaConf.to_container(cfg, resolve=False))
     for place, value in leaves(settings):
         if isinstance(value, str) and "${" in value:
             raise ValueError(
                 f"{path}: {place}: a run's settings are values, not interpolations, got {value!r}"
             )
     refuse_foreign(settings, path)
-    return cfg
+    return OmegaConf.create(settings)
 
 
 def refuse_foreign(settings: Any, source: Path | str) -> None:
@@ -147,9 +143,9 @@ def refuse_foreign(settings: Any, source: Path | str) -> None:
 
 @cache
 def known_targets() -> frozenset[str]:
-    """Every `_target_` in conf/, and those that have been moved."""
+    """Every `_target_` in conf/."""
     files = [OmegaConf.to_container(OmegaConf.load(path)) for path in CONF.rglob("*.yaml")]
-    return frozenset([*MOVED, *(name for file in files for _, name in targets(file))])
+    return frozenset(name for file in files for _, name in targets(file))
 
 
 def is_module_or_optimizer(name: str) -> bool:

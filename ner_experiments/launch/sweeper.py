@@ -167,7 +167,8 @@ class TableSweeper(Sweeper):
         if self.table:
             print(f"\n{render.markdown(page)}")
         elif page.runs:
-            print(f"\n{render.answer(page)}\n")
+            if answer := render.answer(page):
+                print(f"\n{answer}\n")
             place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
             name = f"{table.name} {place}".strip()
             print(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ner_experiments.config import renamed
 from ner_experiments.config.identity import counted, identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
@@ -63,8 +64,13 @@ class Run:
 
     def test_every_epoch(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.test_every_epoch=true."""
-        path = self.verified(artifacts.TEST_LOG)
-        return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)] if path.exists() else []
+        paths = [self.verified(name) for name in (artifacts.TEST_LOG, renamed.TEST_LOG)]
+        return [
+            100 * row[f"test_{self.primary_metric}"]
+            for path in paths
+            if path.exists()
+            for row in rows_of(path)
+        ]
 
     def predicted_tags(self) -> list[tuple[str, ...]]:
         """The predicted tags of each test sentence, mentions in IOB2."""

@@ -85,8 +85,8 @@ def markdown(page: Page) -> str:
     if page.deviations:
         parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
     table = results(page)
-    if page.table.is_sweep and page.runs:
-        parts.append(answer(page))
+    if page.table.is_sweep and page.runs and (own := answer(page)):
+        parts.append(own)
     parts += [as_markdown(table), legend(page)]
     if has_both_origins(page):
         parts.append(ORIGIN)
@@ -100,10 +100,14 @@ def markdown(page: Page) -> str:
 
 
 def answer(page: Page) -> str:
-    """Answer of a sweep: its verdict, its rows as a strip plot in text, and all pairs of rows."""
+    """Answer of a sweep: its verdict, its rows as a strip plot in text, and all pairs of rows.
+
+    Nothing for a single score, which was printed with its run.
+    """
     tested = pairs(page)
     parts = [verdict(tested)] if tested else []
-    parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in groups(page.results)]
+    drawn = [group for group in groups(page.results) if sum(len(row.scores) for row in group) > 1]
+    parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
         parts += [as_markdown(pair_grid(tested)), PAIRS]
     if page.table.looks:
@@ -260,7 +264,7 @@ def results(page: Page) -> Grid:
 
 
 def measured(page: Page, result: Result) -> str:
-    """The row's mean, or that it was not run, with what a run needs that no other row has read."""
+    """The row's mean, or that it was not run, with the data that it needs."""
     ours = result.measured
     if ours is not None:
         origin = origin_of(result) if has_both_origins(page) else ""

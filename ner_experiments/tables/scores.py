@@ -46,8 +46,12 @@ class Page:
         return [run for result in self.results for run in result.runs.values()]
 
     def needs(self, result: Result) -> list[str]:
-        """Data that a row without runs would read and that no row with runs has read."""
-        available = {name for other in self.results if other.runs for name in other.reads}
+        """Data that a row without runs would read, except what a run in its own folder has read.
+
+        Archived runs read their data elsewhere.
+        """
+        here = [other for other in self.results if any(not run.archived for run in other.runs.values())]
+        available = {name for other in here for name in other.reads}
         return [name for name in dict.fromkeys(result.reads) if name not in available]
 
 

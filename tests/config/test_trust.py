@@ -53,12 +53,6 @@ def rewrite(run: Path, place: str, value: Any) -> None:
     OmegaConf.save(cfg, run / "config.yaml")
 
 
-@pytest.mark.parametrize("logger", safe_yaml.MOVED)
-def test_a_run_whose_logger_has_moved_since_is_read(logger: str, run: Path) -> None:
-    rewrite(run, "logger._target_", logger)
-    assert read_config(run).logger._target_ == logger
-
-
 EVERY_PART = [
     "model",
     "decoder",

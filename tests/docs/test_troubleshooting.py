@@ -141,7 +141,7 @@ def launcher() -> SlurmLauncher:
 
 def test_a_compilation_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     class Kernel:
-        __module__ = "ner_experiments.modules.kernels.crf_numba"
+        __module__, __name__ = "ner_experiments.modules.kernels.crf_numba", "likelihood_chunks"
         overloads: list[int] = []  # noqa: RUF012
         stats = SimpleNamespace(cache_path="__pycache__")
 

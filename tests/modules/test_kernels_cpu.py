@@ -53,7 +53,7 @@ def test_long_compilation_is_logged_with_the_cache_folder(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Kernel:
-        __module__ = "kernels"
+        __module__, __name__ = "kernels", "viterbi"
 
         def __init__(self, cache_path: str | None) -> None:
             self.overloads: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ def test_long_compilation_is_logged_with_the_cache_folder(
         cpu.call(kernel)
         cpu.call(kernel)
     assert [record.getMessage() for record in caplog.records] == [
-        "compiling kernels took 6 seconds; cached in /somewhere",
-        "compiling kernels took 6 seconds; not cached: neither this package's folder nor NUMBA_CACHE_DIR"
+        "compiling kernels.viterbi took 6 seconds; cached in /somewhere",
+        "compiling kernels.viterbi took 6 seconds; not cached: neither this package's folder nor NUMBA_CACHE_DIR"
         " is writable",
     ]

@@ -1,17 +1,19 @@
 """All pairs of rows, corrected for their number, against SciPy, statsmodels' published example and plain loops."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
 from ner_experiments.analysis.statistics import holm, p_of_equivalence, power_of_welch, seeds_needed
-from ner_experiments.tables import pairs
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import pairs, render
 from ner_experiments.tables.pairs import Pair, answer, compare_seeds
 from ner_experiments.tables.render import strip_plot
-from ner_experiments.tables.scores import Result
-from ner_experiments.tables.spec import Row
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row, Table
 
 LOW, MIDDLE, HIGH = {1: 80.0, 2: 80.5, 3: 80.2}, {1: 84.0, 2: 84.4, 3: 84.1}, {1: 84.3, 2: 84.9, 3: 84.0}
 
@@ -146,6 +148,19 @@ def test_no_seed_is_hidden_behind_the_mean_or_the_end_of_an_interval() -> None:
     first, second, *_ = strip_plot(rows, width=11)
     assert first[2:].startswith("<o----O----o>")
     assert second[2:].strip().startswith("O")
+
+
+def test_a_single_score_is_not_drawn() -> None:
+    def page(*seeds: int) -> Page:
+        runs = {seed: Run(Path("anywhere"), {"data": {"checksum": "a"}}) for seed in seeds}
+        row = Row(label="a", run=("layers=2",))
+        return Page(
+            Table(name="one", title="", source="", rows=(row,)),
+            (Result(row, dict.fromkeys(seeds, 80.0), runs),),
+        )
+
+    assert render.answer(page(1)) == ""
+    assert "|" in render.answer(page(1, 2))
 
 
 def test_a_pair_can_be_read_in_either_order() -> None:

@@ -15,6 +15,7 @@ from toy_rows import TABLE, TEST, TOY, page_of
 
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.main import cli
+from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import render, spec
@@ -123,7 +124,7 @@ def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:
     assert "| not run |" in row  # all it reads was there for the others
 
 
-def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
+def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
     table = spec.load("huang2015_table2")
     page = collect(table, source=lambda experiment: {})
     of = {result.row.label: result for result in page.results}
@@ -143,6 +144,9 @@ def test_what_a_row_needs_is_what_no_row_with_runs_has_read() -> None:
         replace(it, runs={1: run}) if it.row.label.startswith("random") and "NER" in it.row.label else it
         for it in page.results
     ]
+    elsewhere = ArchivedRun(run.folder, run.metrics, {})
+    archived = tuple(replace(it, runs=dict.fromkeys(it.runs, elsewhere)) for it in ran)
+    assert replace(page, results=archived).needs(of["Senna, BI-LSTM-CRF, NER"]) == ["conll2003", "senna.txt"]
     page = replace(page, results=tuple(ran))
     assert page.needs(of["Senna, BI-LSTM-CRF, NER"]) == ["senna.txt"]
     assert page.needs(of["random, LSTM, chunks"]) == ["conll2000"]

@@ -371,7 +371,8 @@ def call(kernel: Any, *args: Any) -> Any:
         path = kernel.stats.cache_path
         reason = "not cached: neither this package's folder nor NUMBA_CACHE_DIR is writable"
         cache = f"cached in {path}" if path else reason
-        log.info("compiling %s took %.0f seconds; %s", kernel.__module__, seconds, cache)
+        name = f"{kernel.__module__}.{kernel.__name__}"
+        log.info("compiling %s took %.0f seconds; %s", name, seconds, cache)
     return result
 
 
