@@ -5,29 +5,46 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import combinations
+from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
-import hydra
+from hydra.errors import HydraException
 from hydra.utils import instantiate
+from omegaconf import OmegaConf
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
-from ner_experiments.config import overrides
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.data.corpus import Source, count_illegal, count_mentions, count_shared, scheme_of
+from ner_experiments.config.compose import compose
+from ner_experiments.data.columns import parse_columns
+from ner_experiments.data.corpus import (
+    Source,
+    count_illegal,
+    count_mentions,
+    count_shared,
+    printed,
+    schemes_of,
+)
 from ner_experiments.data.download import download
-from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files
+from ner_experiments.data.files import Files
+from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme
 
 Report = dict[str, Any]
 
-_DEFAULT_TAG = {"conll": "-1", "conllu": "xpos"}
+FORMATS = {"conll": "columns, one token per line", "conllu": "CoNLL-U"}
+"""Formats of files, each with its settings in conf/data/FORMAT.yaml."""
+_OPTIONS = ("columns", "tag", "scheme", "empty_tag", "empty_word", "comments", "encoding")
+_SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
 _MAX_COLUMNS = 4
 _ROWS = {
     "sentences": "sentences",
@@ -38,21 +55,29 @@ _ROWS = {
 _ROWS_OF_MENTIONS = {"mentions": "mentions", "illegal_tags": "illegal tags"}
 
 
-def open_source(name: str) -> Source:
-    """The corpus of conf/data/NAME.yaml. Raises ValueError for an unknown name."""
-    overrides.check([f"data={name}"])
-    with hydra_context():
-        source: Source = instantiate(hydra.compose(CONFIG_NAME, overrides=[f"data={name}"]).data)
+def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] = {}) -> Source:
+    """The corpus of conf/data/NAME.yaml with these overrides, then settings. Raises ValueError for what is unknown."""
+    data = OmegaConf.to_container(compose([f"data={name}", *overrides]).data, resolve=True)
+    assert isinstance(data, dict)
+    try:
+        source: Source = instantiate({**data, **settings})
+    except HydraException as error:  # around a ValueError of ours
+        raise ValueError(str(error.__cause__ or error)) from error
     return source
 
 
-def run(arguments: argparse.Namespace, open_source: Callable[[str], Source] = open_source) -> int:
+of_files = open_source
+"""`open_source` by a name that the parameter of `run` does not hide."""
+
+
+def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open_source) -> int:
     """Run `check` or `get` and return the exit status: 1 for invalid files, with one line on stderr."""
     try:
         if arguments.action == "get":
             _get(open_source(arguments.name))
             return 0
-        report = corpus_report(_source(arguments, open_source))
+        with standard_input_as_file(arguments.names) as names:
+            report = corpus_report(_source(arguments, names, open_source))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -70,14 +95,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True)
     check = actions.add_parser("check", help="print statistics of a corpus or of files")
     check.add_argument(
-        "names", nargs="+", metavar="NAME|FILE", help="a corpus of conf/data; with --format, files"
+        "names",
+        nargs="+",
+        metavar="NAME|FILE|OVERRIDE",
+        help="a corpus of conf/data; with --format, files (- for standard input); and settings, as of train, such as "
+        "data.encoding=latin-1",
+    )
+    check.add_argument("--format", choices=FORMATS, help="; ".join(f"{n}: {t}" for n, t in FORMATS.items()))
+    check.add_argument(
+        "--columns",
+        type=columns_argument,
+        metavar="word=0,tag=-1",
+        help="conll: columns by number, from 0, or from -1 at the end, or by their names in the first line",
     )
     check.add_argument(
-        "--format", choices=_DEFAULT_TAG, help="conll: columns, one token per line; conllu: CoNLL-U"
-    )
-    check.add_argument(
-        "--tag",
-        help="conll: index of the tag column, from 0, or from -1 at the end; conllu: xpos or upos",
+        "--tag", help="conll: the tag column, as in --columns; conllu: xpos or upos (conll: -1; conllu: xpos)"
     )
     check.add_argument(
         "--scheme", choices=get_args(Scheme), help="conll: the tags' scheme (default: detected from the tags)"
@@ -85,32 +117,71 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--empty-tag", metavar="TAG", help="conll: the tag that an empty one stands for (default: an error)"
     )
+    check.add_argument(
+        "--empty-word",
+        metavar="WORD",
+        help="conll: the word that an empty one stands for (default: an error)",
+    )
+    check.add_argument(
+        "--comments",
+        metavar="START",
+        help="conll: what comment lines start with (default: found out where sure)",
+    )
+    check.add_argument("--encoding", help="conll: such as utf-16, latin-1 or gb18030 (utf-8)")
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")
     get = actions.add_parser("get", help="download a corpus with an open license")
     get.add_argument("name", metavar="NAME", help="a corpus of conf/data")
 
 
-def _source(arguments: argparse.Namespace, open_source: Callable[[str], Source]) -> Source:
-    """The corpus to check: NAME in conf/data, or the FILEs with the options."""
-    options = {name for name in ("tag", "scheme", "empty_tag") if getattr(arguments, name) is not None}
-    if arguments.format is None:
-        if len(arguments.names) > 1 or options:
-            arguments.usage_error("check takes one NAME; to check files, and for their options, add --format")
-        return open_source(arguments.names[0])
-    if arguments.format == "conllu" and options - {"tag"}:
-        arguments.usage_error("--scheme and --empty-tag require --format conll")
-    files = _keys(arguments.names)
-    tag: Any = arguments.tag or _DEFAULT_TAG[arguments.format]
-    if arguments.format == "conllu":
-        return ConlluFiles(name="conllu", folder="", files=files, tag=tag)
+def columns_argument(text: str) -> dict[str, int | str]:
     try:
-        columns = {"word": 0, "tag": int(tag)}
-    except ValueError:
-        arguments.usage_error(f"--tag: expected a column index, got {tag!r}")
-    scheme: Any = arguments.scheme or "auto"
-    return ColumnFiles(
-        name="conll", folder="", files=files, columns=columns, scheme=scheme, empty_tag=arguments.empty_tag
-    )
+        return parse_columns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _source(
+    arguments: argparse.Namespace, names: Sequence[str], open_source: Callable[..., Source]
+) -> Source:
+    """The corpus to check: NAME in conf/data, or the FILEs in a format, with the settings."""
+    settings = [name for name in names if _SETTING.match(name)]
+    names = [name for name in names if name not in settings]
+    names += [setting.removeprefix("data=") for setting in settings if setting.startswith("data=")]
+    settings = [setting for setting in settings if not setting.startswith("data=")]
+    options = {name for name in _OPTIONS if getattr(arguments, name) is not None}
+    if arguments.format is None:
+        if len(names) != 1 or options:
+            arguments.usage_error("check takes one NAME; to check files, and for their options, add --format")
+        return open_source(names[0], settings) if settings else open_source(names[0])
+    if not names:
+        arguments.usage_error("--format takes files")
+    if arguments.format != "conll" and (wrong := sorted(options - {"tag"})):
+        arguments.usage_error(f"--{wrong[0].replace('_', '-')} requires --format conll")
+    given = {name: getattr(arguments, name) for name in options - {"tag", "columns"}}
+    if arguments.format == "conll":
+        columns = {"word": 0, "tag": -1} | (arguments.columns or {})
+        if arguments.tag is not None:
+            columns["tag"] = columns_argument(f"tag={arguments.tag}")["tag"]
+        given["columns"] = columns
+    elif arguments.tag is not None:
+        given["tag"] = arguments.tag
+    return of_files(arguments.format, settings, {**given, "files": _keys(names)})
+
+
+@contextmanager
+def standard_input_as_file(names: Sequence[str]) -> Iterator[list[str]]:
+    """The names, with `-` replaced by a temporary file of standard input; errors call it <stdin>."""
+    if "-" not in names:
+        yield list(names)
+        return
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "<stdin>"
+        with path.open("wb") as file:
+            copyfileobj(sys.stdin.buffer, file)
+        try:
+            yield [str(path) if name == "-" else name for name in names]
+        except ValueError as error:
+            raise ValueError(str(error).replace(f"{folder}/", "")) from error
 
 
 def _keys(paths: Sequence[str]) -> dict[str, str]:
@@ -144,26 +215,31 @@ def corpus_report(source: Source) -> Report:
     duplicates: "train/test" -> number of test sentences whose words are those of a train sentence.
     checksum: SHA-256 over all files. official: whether they are the published ones; null if unknown.
     unofficial: splits whose files differ from the published ones.
+    remarks: what was skipped, filled in or guessed.
+    scheme: that of all splits, or split -> scheme where they differ; null for the task "tags".
     """
-    splits = source.read()
-    mentions = source.task == "mentions"
-    scheme = scheme_of(source, splits) if mentions else None
+    remarks = Remarks()
+    splits = source.read(remarks)
+    schemes = schemes_of(source, splits) if source.task == "mentions" else {}
     counts = {
-        split: _count(sentences) | (_count_mentions(sentences, scheme) if scheme else _count_tags(sentences))
+        split: _count(sentences)
+        | (_count_mentions(sentences, schemes[split]) if schemes else _count_tags(sentences))
         for split, sentences in splits.items()
     }
-    for split, lines in source.docstarts().items():
-        counts[split]["sentences_with_docstart"] = counts[split]["sentences"] + lines
+    for split, number in source.sentences_with_docstart().items():
+        counts[split]["sentences_with_docstart"] = number
+    differ = len(set(schemes.values())) > 1
     unofficial = source.unofficial()
     return {
         "name": source.name,
         "task": source.task,
-        "scheme": scheme,
+        "scheme": schemes if differ else next(iter(schemes.values()), None),
         "splits": counts,
         "duplicates": {"/".join(pair): count for pair, count in count_shared(splits).items()},
         "checksum": source.checksum(),
         "official": None if unofficial is None else not unofficial,
         "unofficial": unofficial or [],
+        "remarks": remarks.with_places(),
     }
 
 
@@ -189,8 +265,13 @@ def _count_tags(sentences: Sequence[Sentence]) -> Report:
 def print_report(report: Report, console: Console) -> None:
     """Print the report as tables of counts, with at most four files side by side."""
     splits = list(report["splits"])
-    what = "part-of-speech tags" if report["task"] == "tags" else f"mentions, {report['scheme']}"
+    scheme = report["scheme"]
+    if isinstance(scheme, dict):
+        scheme = printed(scheme)
+    what = "part-of-speech tags" if report["task"] == "tags" else f"mentions, {scheme}"
     console.print(f"{report['name']} ({what})")
+    for remark in report["remarks"]:
+        console.print(remark)
     for start in range(0, len(splits), _MAX_COLUMNS):
         console.print(_table(report, splits[start : start + _MAX_COLUMNS]))
     for (one, other), count in zip(combinations(splits, 2), report["duplicates"].values(), strict=True):

@@ -8,14 +8,14 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+from ner_experiments.data.columns import parse_columns
+
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
-_COLUMN = re.compile(r"([^=,]+)=(-?\d{1,4})", re.ASCII)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,17 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--columns",
         type=_columns,
         metavar="word=0,...",
-        help="column indices, if not those of the run's corpus",
+        help="columns by number or by name in the first line, if not those of the run's corpus",
     )
     parser.add_argument("--device", default="cpu", help="such as cuda (cpu)")
 
 
-def _columns(text: str) -> dict[str, int]:
-    matches = [_COLUMN.fullmatch(part) for part in text.split(",")]
-    named = {match[1]: int(match[2]) for match in matches if match}
-    if len(named) != len(matches) or "word" not in named or "tag" in named:
-        raise argparse.ArgumentTypeError(f"expected word=NUMBER, then more such as pos=1, got {text!r}")
-    return named
+def _columns(text: str) -> dict[str, int | str]:
+    try:
+        named = parse_columns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if "word" not in named:
+        raise argparse.ArgumentTypeError(f"expected word=COLUMN among others, got {text!r}")
+    return {name: column for name, column in named.items() if name != "tag"}
 
 
 def _predict(arguments: argparse.Namespace) -> None:

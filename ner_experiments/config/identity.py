@@ -23,6 +23,15 @@ PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha25
 PREDICT_ONLY = "tokens"
 """The setting of data for the tokenizer of `predict`, which training does not use."""
 
+NEWER: Mapping[str, Any] = {
+    "tag_style": "auto",
+    "multi_label": "refuse",
+    "empty_word": None,
+    "comments": "auto",
+    "encoding": "utf-8",
+}
+"""Settings of data that older runs do not have. They count only where they differ from these defaults."""
+
 
 def identity(cfg: DictConfig, checksum: str) -> str:
     """64 hexadecimal digits, equal if and only if two runs differ only in their seed and where they ran.
@@ -48,6 +57,9 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
         for name in PLACES:
             reader.pop(name, None)
     settings["data"].pop(PREDICT_ONLY, None)
+    for name, default in NEWER.items():
+        if settings["data"].get(name, default) == default:
+            settings["data"].pop(name, None)
     return settings
 
 

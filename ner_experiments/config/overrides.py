@@ -7,9 +7,9 @@ must exist, and its value must have the default's type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
-from typing import get_args, get_type_hints
+from typing import get_args, get_origin, get_type_hints
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.types import Override
@@ -93,6 +93,8 @@ def check_value(item: Override, defaults: DictConfig) -> None:
         hint = f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
     value = item.value()
+    if isinstance(value, dict) and takes_mapping(defaults, key):
+        return
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
         return
     allowed = allowed_types(defaults, key)
@@ -118,6 +120,16 @@ def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
         return ()
     hints = get_type_hints(get_object(node._target_).__init__)
     return tuple(kind for kind in get_args(hints[name]) if kind in (*TYPES, NoneType))
+
+
+def takes_mapping(defaults: DictConfig, key: str) -> bool:
+    """Whether the parameter that a setting is passed to may be a mapping, whatever its default is."""
+    parent, _, name = key.rpartition(".")
+    node = OmegaConf.select(defaults, parent) if parent else defaults
+    if "_target_" not in node:
+        return False
+    hint = get_type_hints(get_object(node._target_).__init__).get(name)
+    return any(get_origin(kind) is Mapping for kind in get_args(hint))
 
 
 def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:

@@ -6,13 +6,19 @@ holds the line handling that all readers share: decoding, line ends, fields, and
 
 from __future__ import annotations
 
+import codecs
+import gzip
 import os
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import BinaryIO
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from io import StringIO
+from itertools import chain
+from typing import Any, BinaryIO
 
+from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.utils.text import truncated_repr
 
@@ -21,72 +27,219 @@ PathOrFile = str | os.PathLike[str] | BinaryIO
 Line = tuple[int, str]
 """1-based line number and the text without its line end."""
 
+UTF_8 = "utf-8"
+GZIP = b"\x1f\x8b\x08"
+"""The first bytes of a gzip file, which UTF-8 text cannot start with."""
+IF_COMMENT = "if this is a comment line, set comments to what such lines start with, such as '#'"
+
 _DOCSTART = "-DOCSTART-"
-_MENTION = re.compile("[BIMES]-.")
+_MENTION = re.compile("[BIMESLU]-.")
+_COMMENT = ("# ", "#\t")
+"""How a line starts that is taken for a comment if it cannot be a token."""
+AUTO = "auto"
+_NUMBER = re.compile(r"-?\d{1,4}", re.ASCII)
+
+Columns = Mapping[str, int | str]
+"""Name of a layer, such as "word" and "tag" -> the number of its column from 0, from -1 at the end, or its name in
+the file's first line."""
 
 
 def read_columns(
     path: PathOrFile,
     *,
-    columns: Mapping[str, int],
+    columns: Columns,
     first_character: bool = False,
     empty_tag: str | None = None,
+    empty_word: str | None = None,
+    comments: str | None = AUTO,
+    encoding: str = UTF_8,
+    remarks: Remarks | None = None,
 ) -> Iterator[Sentence]:
     """Yield the sentences of a column file lazily.
 
     Fields are separated by single tabs in a line that has one, else by runs of spaces. No other character
-    separates (U+00A0, U+200B, U+3000 belong to tokens), and none starts a comment. A line of only spaces and
-    tabs ends a sentence, and so does a `-DOCSTART-` line (`is_docstart`), which is no token.
+    separates (U+00A0, U+200B, U+3000 belong to tokens). A line of only spaces and tabs ends a sentence, and so
+    does a `-DOCSTART-` line (`is_docstart`), which is no token.
 
-    columns: the index of "word" and "tag", and of further layers for `Sentence.columns`; -1 is the last.
+    columns: the column of "word" and "tag", and of further layers for `Sentence.columns`. If one is given by
+        name, the first line is a header and no token.
     first_character: the word column holds a character and its position in its word, of one or two digits
         (Weibo, second version: `中0`, `国1`). The first code point is the token: a few are doubled there.
     empty_tag: the tag that an empty field stands for (MSRA: "O").
+    empty_word: the word that an empty field stands for.
+    comments: what a comment line starts with; None if there are none. "auto": a line before a sentence's first token
+        that starts with `#` and a space or tab, and has another number of fields than the file's tokens.
+    remarks: collects the numbers of comment lines and of fields that were filled.
 
     Tags may be of any scheme. Raises ValueError, with file and line, for lines of unequal width, an empty
-    word, an empty tag without `empty_tag`, a tag that `check_tags` refuses, a column outside the file, and
-    bytes that are not UTF-8.
+    word or tag that is not to be filled, a file in which every tag is empty, a tag that `check_tags` refuses, a
+    column outside the file, a comment line that has a mention, and bytes that are not in the encoding.
     """
-    for block, layers in _layers(path, columns, first_character=first_character):
-        words, tags = layers.pop("word"), _fill_empty_tags(layers.pop("tag"), empty_tag, path, block)
+    remarks = remarks or Remarks()
+    tokens = filled = 0
+    first: Line | None = None
+    for block, layers in _layers(
+        path,
+        columns,
+        first_character=first_character,
+        empty_word=empty_word,
+        comments=comments,
+        encoding=encoding,
+        remarks=remarks,
+    ):
+        words, tags = layers.pop("word"), layers.pop("tag")
+        tokens += len(tags)
+        if "" in tags:
+            filled += tags.count("")
+            tags = _fill(tags, empty_tag, "tag", path, block, remarks)
         check_tags(tags, path, block)
+        first = first or block[0]
         yield Sentence(
             intern_all(words),
             intern_all(tags),
             {name: intern_all(layer) for name, layer in layers.items()},
             line=block[0][0],
         )
+    if first and tokens == filled:
+        rule = f"every tag of the file is empty: the tags are not in column {columns['tag']}"
+        raise malformed(path, first, rule)
 
 
 def read_untagged(
-    path: PathOrFile, *, columns: Mapping[str, int], first_character: bool = False
+    path: PathOrFile,
+    *,
+    columns: Columns,
+    first_character: bool = False,
+    empty_word: str | None = None,
+    comments: str | None = AUTO,
+    encoding: str = UTF_8,
 ) -> Iterator[Sentence]:
     """Read as `read_columns` does, but without a tag column: every tag is O."""
     if "word" not in columns:
         raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
-    for block, layers in _layers(path, columns, first_character=first_character):
+    for block, layers in _layers(
+        path,
+        columns,
+        first_character=first_character,
+        empty_word=empty_word,
+        comments=comments,
+        encoding=encoding,
+        remarks=Remarks(),
+    ):
         words = tuple(layers.pop("word"))
         others = {name: tuple(layer) for name, layer in layers.items()}
         yield Sentence(words, ("O",) * len(words), others, line=block[0][0])
 
 
 def _layers(
-    path: PathOrFile, columns: Mapping[str, int], *, first_character: bool
+    path: PathOrFile,
+    named_columns: Columns,
+    *,
+    first_character: bool,
+    empty_word: str | None,
+    comments: str | None,
+    encoding: str,
+    remarks: Remarks,
 ) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
     """The lines of each sentence and, for each column, the values of its tokens."""
-    columns = dict(columns)  # lookups in an OmegaConf mapping would dominate the run time
+    lines = read_lines(path, encoding)
+    columns = column_numbers(path, named_columns, lines)
+    blocks = blocks_of(lines, lambda line: is_blank(line) or is_docstart(line, columns))
+    if comments not in (None, AUTO):
+        blocks = _without_comments(blocks, comments, columns, path, remarks)
     width: int | None = None
-    for block in read_blocks(path, lambda line: is_blank(line) or is_docstart(line, columns)):
-        rows = [split_fields(line) for _, line in block]
+    for first, block in _with_first_token(blocks):
         if width is None:
-            width = _width_for(columns, rows[0], path, block[0])
+            width = _width_for(columns, split_fields(first[1]), path, first)
+        if comments == AUTO:
+            block = _after_comments(block, width, path, remarks)
+        if not block:
+            continue
+        rows = [split_fields(line) for _, line in block]
         check_width(rows, width, path, block)
         layers = {name: [row[index] for row in rows] for name, index in columns.items()}
-        check_words(layers["word"], path, block)
+        if "" in layers["word"]:
+            layers["word"] = _fill(layers["word"], empty_word, "word", path, block, remarks)
         if first_character:
             words = zip(layers["word"], block, strict=True)
             layers["word"] = [_first_character(word, path, line) for word, line in words]
         yield block, layers
+
+
+def parse_columns(text: str) -> dict[str, int | str]:
+    """Columns by number or name from a text such as `word=0,tag=NER`. ValueError for any other text."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    named = {name: int(value) if _NUMBER.fullmatch(value) else value for name, _, value in pairs}
+    if len(named) != len(pairs) or not all(name and value != "" for name, value in named.items()):
+        raise ValueError(f"expected word=COLUMN, then more such as tag=COLUMN, got {truncated_repr(text)}")
+    return named
+
+
+def column_numbers(path: PathOrFile, columns: Columns, lines: Iterator[Line]) -> dict[str, int]:
+    """The number of each column. If one is given by its name, the header is taken off the lines."""
+    numbers = {name: column for name, column in columns.items() if not isinstance(column, str)}
+    if len(numbers) == len(columns):
+        return numbers
+    header = next((line for line in lines if not is_blank(line[1])), (1, ""))
+    names = split_fields(header[1])
+    for name, column in columns.items():
+        if isinstance(column, str):
+            if column not in names:
+                raise malformed(
+                    path, header, f"the first line, the header, has no column {column!r} for {name}"
+                )
+            numbers[name] = names.index(column)
+    return numbers
+
+
+def _with_first_token(blocks: Iterable[list[Line]]) -> Iterator[tuple[Line, list[Line]]]:
+    """Each block with the first line of the file that does not start with `#`.
+
+    If all lines do, it is the first that does not look like a comment, or else the first line.
+    """
+    first: Line | None = None
+    before: list[list[Line]] = []
+    for block in blocks:
+        before.append(block)
+        first = first or next((line for line in block if not line[1].startswith("#")), None)
+        if first is not None:
+            yield from ((first, block) for block in before)
+            before = []
+    lines = list(chain.from_iterable(before))
+    first = next((line for line in lines if not line[1].startswith(_COMMENT)), None)
+    yield from ((first or lines[0], block) for block in before)
+
+
+def _after_comments(block: list[Line], width: int, path: PathOrFile, remarks: Remarks) -> list[Line]:
+    """The block without the lines at its start that can only be comments."""
+    for place, (number, text) in enumerate(block):
+        if not text.startswith(_COMMENT) or len(split_fields(text)) == width:
+            return block[place:]
+        remarks.add("lines skipped as comments", place_of(name_of(path), number), text)
+    return []
+
+
+def _without_comments(
+    blocks: Iterable[list[Line]],
+    start: str,
+    columns: Mapping[str, int],
+    path: PathOrFile,
+    remarks: Remarks,
+) -> Iterator[list[Line]]:
+    """The blocks without the lines that start so. ValueError for one that has a mention."""
+    for block in blocks:
+        kept = []
+        for line in block:
+            if not line[1].startswith(start):
+                kept.append(line)
+                continue
+            fields = split_fields(line[1])
+            tag = columns.get("tag", len(fields))
+            if -len(fields) <= tag < len(fields) and _MENTION.match(fields[tag]):
+                raise malformed(path, line, f"a line that starts with comments={start!r} has a mention")
+            remarks.add("lines skipped as comments", place_of(name_of(path), line[0]), line[1])
+        if kept:
+            yield kept
 
 
 def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
@@ -112,16 +265,22 @@ def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: PathOrFi
     return width
 
 
-def _fill_empty_tags(
-    tags: list[str], empty_tag: str | None, path: PathOrFile, block: Sequence[Line]
+def _fill(
+    values: list[str],
+    filler: str | None,
+    what: str,
+    path: PathOrFile,
+    block: Sequence[Line],
+    remarks: Remarks,
 ) -> list[str]:
-    if "" not in tags:
-        return tags
-    if empty_tag is None:
-        raise malformed(
-            path, block[tags.index("")], "empty tag (set empty_tag to the tag that it stands for)"
-        )
-    return [tag or empty_tag for tag in tags]
+    """The values with `filler` for empty ones. ValueError without one."""
+    if filler is None:
+        line = block[values.index("")]
+        raise malformed(path, line, f"empty {what} (set empty_{what} to the {what} that it stands for)")
+    for value, (number, text) in zip(values, block, strict=True):
+        if not value:
+            remarks.add(f"empty {what}s read as {filler}", place_of(name_of(path), number), text)
+    return [value or filler for value in values]
 
 
 def _first_character(word: str, path: PathOrFile, line: Line) -> str:
@@ -131,9 +290,14 @@ def _first_character(word: str, path: PathOrFile, line: Line) -> str:
 
 
 def read_blocks(path: PathOrFile, ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
+    """Non-empty runs of lines of a UTF-8 file between the lines that end a sentence."""
+    return blocks_of(read_lines(path), ends_sentence)
+
+
+def blocks_of(lines: Iterable[Line], ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
     """Non-empty runs of lines between the lines that end a sentence."""
     block: list[Line] = []
-    for number, line in read_lines(path):
+    for number, line in lines:
         if not ends_sentence(line):
             block.append((number, line))
         elif block:
@@ -143,13 +307,13 @@ def read_blocks(path: PathOrFile, ends_sentence: Callable[[str], bool]) -> Itera
         yield block
 
 
-def read_lines(path: PathOrFile) -> Iterator[Line]:
+def read_lines(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
     """Lines of a file with LF or CRLF line ends, without a byte order mark at its start.
 
     Raises ValueError as `read_text` does, and for a carriage return elsewhere: a file whose lines end in CR
     would pass as a single line.
     """
-    for number, line in read_text(path):
+    for number, line in read_text(path, encoding):
         line = line.removesuffix("\n").removesuffix("\r")
         if "\r" in line:
             rule = "carriage return inside a line (lines end in LF or CRLF)"
@@ -157,28 +321,77 @@ def read_lines(path: PathOrFile) -> Iterator[Line]:
         yield number, line
 
 
-def read_text(path: PathOrFile) -> Iterator[Line]:
-    """Lines with their line ends, without a byte order mark at the file's start.
+def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
+    """Lines with their line ends, without a byte order mark at the file's start. A file of gzip is unpacked.
 
-    Raises ValueError for bytes that are not UTF-8, and for a NUL.
+    Raises ValueError for bytes that are not in the encoding, a damaged gzip file, and a NUL.
     """
     with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
-        for number, content in enumerate(file, 1):
-            try:
-                line = content.decode()
-            except UnicodeDecodeError as error:
-                reason = f"not UTF-8 ({error.reason} at byte {error.start + 1} of the line)"
-                raise malformed(path, (number, content.decode(errors="replace").rstrip()), reason) from None
-            if number == 1:
-                line = line.removeprefix("\ufeff")
-            if "\0" in line:
-                raise malformed(path, (number, line.removesuffix("\n").removesuffix("\r")), "NUL byte")
-            yield number, line
+        try:
+            for number, line in _decoded(file, path, encoding):
+                if number == 1:
+                    line = line.removeprefix("\ufeff")
+                if "\0" in line:
+                    raise malformed(path, (number, line.removesuffix("\n").removesuffix("\r")), "NUL byte")
+                yield number, line
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{name_of(path)}: not a whole gzip file ({error})") from None
+
+
+def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[Line]:
+    codec = codec_of(encoding)
+    if codec not in (UTF_8, "utf-8-sig"):
+        yield from _decoded_whole(file.read(), path, codec)
+        return
+    for number, content in enumerate(file, 1):
+        try:
+            yield number, content.decode()
+        except UnicodeDecodeError as error:
+            reason = f"not UTF-8 ({error.reason} at byte {error.start + 1} of the line)"
+            if number == 1 and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                reason += ", but UTF-16 by its byte order mark (encoding utf-16 reads it)"
+            raise malformed(path, (number, content.decode(errors="replace").rstrip()), reason) from None
+
+
+def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> Iterator[Line]:
+    """Lines of a file in which a byte 10 need not be a line end, such as one in UTF-16."""
+    try:
+        text = content.decode(codec)
+    except UnicodeDecodeError as error:
+        lines = content[: error.start].decode(codec, errors="replace").split("\n")
+        rule = f"not {codec} ({error.reason} at byte {error.start + 1} of the file)"
+        raise malformed(path, (len(lines), lines[-1]), rule) from None
+    except UnicodeError as error:  # UTF-16 without its byte order mark, in some versions of Python
+        raise ValueError(f"{name_of(path)}: not {codec} ({error})") from None
+    yield from enumerate(StringIO(text, newline="\n"), 1)
+
+
+def codec_of(encoding: str) -> str:
+    """Python's name of an encoding of text. ValueError for an unknown one."""
+    try:
+        codec = codecs.lookup(encoding)
+        "".encode(encoding)  # LookupError for codecs of bytes, such as base64
+    except (LookupError, ValueError):
+        known = "such as utf-8, utf-16, latin-1, cp1252, gb18030"
+        raise ValueError(f"there is no encoding {truncated_repr(encoding)} ({known})") from None
+    return codec.name
 
 
 def open_binary(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
-    """Context manager of the file. A file that was passed open stays open afterwards."""
-    return open(path, "rb") if isinstance(path, str | os.PathLike) else nullcontext(path)
+    """Context manager of the file, unpacked if it is gzip's. A file that was passed open stays open afterwards."""
+    if isinstance(path, str | os.PathLike):
+        file: BinaryIO = open(path, "rb")  # noqa: SIM115
+        if file.peek(3)[:3] == GZIP:  # type: ignore[attr-defined]
+            return _closing(gzip.GzipFile(fileobj=file), file)
+        return file
+    peek = getattr(path, "peek", None)
+    return nullcontext(gzip.GzipFile(fileobj=path) if peek and peek(3)[:3] == GZIP else path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _closing(packed: gzip.GzipFile, file: BinaryIO) -> Iterator[Any]:
+    with file, packed:
+        yield packed
 
 
 def split_fields(line: str) -> list[str]:
@@ -193,7 +406,8 @@ def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, blo
     """Raise ValueError at the first row without exactly `width` fields. Rows and lines correspond."""
     for row, line in zip(rows, block, strict=True):
         if len(row) != width:
-            raise malformed(path, line, f"expected {width} columns, got {len(row)}")
+            comment = f" ({IF_COMMENT})" if line[1].startswith("#") else ""
+            raise malformed(path, line, f"expected {width} columns, got {len(row)}{comment}")
 
 
 def check_words(words: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
@@ -225,5 +439,8 @@ def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
 def malformed(path: PathOrFile, line: Line, rule: str) -> ValueError:
     """ValueError with the file, the line number, the broken rule, and the line itself."""
     number, text = line
-    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path.name
-    return ValueError(f"{name}:{number}: {rule}: {truncated_repr(text)}")
+    return ValueError(f"{name_of(path)}:{number}: {rule}: {truncated_repr(text)}")
+
+
+def name_of(path: PathOrFile) -> str:
+    return os.fspath(path) if isinstance(path, str | os.PathLike) else path.name

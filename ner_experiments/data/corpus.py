@@ -10,18 +10,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
 from ner_experiments.data.columns import PathOrFile, read_untagged
+from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
-from ner_experiments.data.tags import Scheme, convert, illegal_positions, spans
+from ner_experiments.data.tags import DECISIVE, Scheme, convert, illegal_positions, spans
 from ner_experiments.utils.ranges import AT_LEAST_1
 
 Splits = dict[str, list[Sentence]]
 """Split -> sentences, in the order train, dev, test. Absent splits have no entry."""
 
 SchemeOrAuto = Scheme | Literal["auto"]
+Schemes = dict[str, Scheme]
+"""Split -> the scheme of its tags."""
 
 
 class Source(Protocol):
@@ -34,8 +37,11 @@ class Source(Protocol):
     def task(self) -> Task: ...
 
     @property
-    def scheme(self) -> SchemeOrAuto:
-        """Scheme of the tags that `read` returns; "auto" to detect it. Unused if `task` is "tags"."""
+    def scheme(self) -> SchemeOrAuto | Mapping[str, SchemeOrAuto]:
+        """Scheme of the tags that `read` returns, or that of each split where they differ; "auto" to detect it.
+
+        Unused if `task` is "tags".
+        """
         ...
 
     @property
@@ -57,8 +63,11 @@ class Source(Protocol):
         """The splits that `read` returns. Raises ValueError for a missing file, without reading any."""
         ...
 
-    def read(self) -> Splits:
-        """All sentences with their original tags. Raises ValueError for missing or malformed files and empty splits."""
+    def read(self, remarks: Remarks | None = None) -> Splits:
+        """All sentences with their original tags, with what was skipped, filled in or guessed added to `remarks`.
+
+        Raises ValueError for missing or malformed files and empty splits.
+        """
         ...
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -73,8 +82,8 @@ class Source(Protocol):
         """Splits whose files differ from the published ones; None if no published checksum is known."""
         ...
 
-    def docstarts(self) -> dict[str, int]:
-        """Number of `-DOCSTART-` lines per split, if any: no sentences, but some papers count them."""
+    def sentences_with_docstart(self) -> dict[str, int]:
+        """Number of stretches between blank lines in each split with `-DOCSTART-` lines; some papers count those."""
         ...
 
 
@@ -99,7 +108,7 @@ class ToyCorpus:
             AT_LEAST_1.check(f"{self.name}: sentences.{split}", count)
         return [*self.sentences]
 
-    def read(self) -> Splits:
+    def read(self, remarks: Remarks | None = None) -> Splits:
         self.present()
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
 
@@ -116,7 +125,7 @@ class ToyCorpus:
     def unofficial(self) -> None:
         return None
 
-    def docstarts(self) -> dict[str, int]:
+    def sentences_with_docstart(self) -> dict[str, int]:
         return {}
 
 
@@ -142,21 +151,24 @@ def load(source: Source) -> Corpus:
     lost or added.
     """
     check(source)
-    splits, notes = source.read(), []
+    remarks = Remarks()
+    splits, notes = source.read(remarks), []
+    notes += remarks.counts()
     if unofficial := source.unofficial():
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
-    scheme = scheme_of(source, splits) if source.task == "mentions" else None
-    if scheme and source.scheme == "auto":
-        notes.append(f"tags read as {scheme}, detected from their letters")
+    schemes = schemes_of(source, splits) if source.task == "mentions" else {}
+    if schemes and _detected_together(source, splits):
+        notes.append(f"tags read as {printed(schemes)}, detected from their letters")
     corpus = splits
     if "dev" not in splits:
         corpus, note = _hold_out(source, splits)
         notes.append(note)
-    if scheme:
-        broken = {split: count_illegal(sentences, scheme) for split, sentences in splits.items()}
+    if schemes:
+        broken = {split: count_illegal(sentences, schemes[split]) for split, sentences in splits.items()}
         if any(broken.values()):
             counts = ", ".join(f"{number:,} in {split}" for split, number in broken.items() if number)
-            notes.append(f"tags that break {scheme}: {counts}; the mentions are read as conlleval reads them")
+            read_as = "the mentions are read as conlleval reads them"
+            notes.append(f"tags that break {printed(schemes)}: {counts}; {read_as}")
         corpus = {
             split: [replace(sentence, tags=convert(sentence.tags, "bioes")) for sentence in sentences]
             for split, sentences in corpus.items()
@@ -168,16 +180,32 @@ def load(source: Source) -> Corpus:
     return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes))
 
 
-def scheme_of(source: Source, splits: Splits) -> Scheme:
-    """The scheme that `source` states, or else the one detected from the tags.
+def schemes_of(source: Source, splits: Splits) -> Schemes:
+    """The scheme of each split that `source` states, or else the one detected from the tags.
 
-    With M, bmes; with E or S, bioes; otherwise iob2 or iob1, whichever fewer tags break.
+    With M, bmes; with L or U, bilou; with E or S, bioes; otherwise iob2 or iob1, whichever fewer tags break. If one
+    scheme is stated for all, all are detected together.
     """
-    scheme = scheme_by_letters(source, splits)
-    if source.scheme == "auto" and scheme == "iob2":
-        sentences = list(chain.from_iterable(splits.values()))
-        return "iob1" if count_illegal(sentences, "iob1") < count_illegal(sentences, "iob2") else "iob2"
-    return scheme
+    schemes = schemes_by_letters(source, splits)
+    for group in _detected_together(source, splits):
+        if schemes[group[0]] == "iob2":
+            sentences = list(chain.from_iterable(splits[split] for split in group))
+            if count_illegal(sentences, "iob1") < count_illegal(sentences, "iob2"):
+                schemes |= dict.fromkeys(group, "iob1")
+    return schemes
+
+
+def _detected_together(source: Source, splits: Splits) -> list[list[str]]:
+    if isinstance(source.scheme, str):
+        return [[*splits]] if source.scheme == "auto" else []
+    return [[split] for split in splits if source.scheme.get(split, "auto") == "auto"]
+
+
+def printed(schemes: Schemes) -> str:
+    """The scheme, or that of each split where they differ."""
+    if len(set(schemes.values())) == 1:
+        return next(iter(schemes.values()))
+    return ", ".join(f"{scheme} in {split}" for split, scheme in schemes.items())
 
 
 def count_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> int:
@@ -185,13 +213,18 @@ def count_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> int:
     return sum(len(illegal_positions(sentence.tags, scheme)) for sentence in sentences)
 
 
-def scheme_by_letters(source: Source, splits: Splits) -> Scheme:
-    """As `scheme_of`, but by letters alone, with iob2 also for iob1. Strings that are no tags are ignored."""
-    if source.scheme != "auto":
-        return source.scheme
-    tags = {tag for sentences in splits.values() for sentence in sentences for tag in sentence.tags}
-    letters = {tag[0] for tag in tags if tag[1:2] == "-"}
-    return "bmes" if "M" in letters else "bioes" if letters & {"E", "S"} else "iob2"
+def schemes_by_letters(source: Source, splits: Splits) -> Schemes:
+    """As `schemes_of`, but by letters alone, with iob2 also for iob1. Strings that are no tags are ignored."""
+    stated = source.scheme
+    schemes: dict[str, Any] = {
+        split: stated if isinstance(stated, str) else stated.get(split, "auto") for split in splits
+    }
+    for group in _detected_together(source, splits):
+        tags = {tag for split in group for sentence in splits[split] for tag in sentence.tags}
+        letters = {tag[0] for tag in tags if tag[1:2] == "-"}
+        detected = next((scheme for scheme, own in DECISIVE.items() if letters & set(own)), "iob2")
+        schemes |= dict.fromkeys(group, detected)
+    return schemes
 
 
 def count_mentions(sentences: Iterable[Sentence]) -> Counter[str]:

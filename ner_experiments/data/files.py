@@ -5,18 +5,38 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, get_args
+from typing import ClassVar, Literal, get_args
 
-from ner_experiments.data.columns import PathOrFile, is_docstart, read_columns, read_lines, read_untagged
+from ner_experiments.data.columns import (
+    AUTO,
+    IF_COMMENT,
+    UTF_8,
+    Columns,
+    PathOrFile,
+    blocks_of,
+    codec_of,
+    column_numbers,
+    is_blank,
+    is_docstart,
+    read_columns,
+    read_lines,
+    read_untagged,
+)
 from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
-from ner_experiments.data.corpus import SchemeOrAuto, Splits, scheme_by_letters
+from ner_experiments.data.corpus import SchemeOrAuto, Splits, schemes_by_letters
 from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
+from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence, Task, Tokens
-from ner_experiments.data.tags import Scheme, illegal_positions
+from ner_experiments.data.tag_styles import MultiLabel, TagStyle, detect_style, labels, to_standard
+from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
 from ner_experiments.utils.files import sha256
+from ner_experiments.utils.text import truncated_repr
+
+Parts = dict[str, list[tuple[Path, list[Sentence]]]]
+"""Split -> its files and their sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +75,11 @@ class Files(ABC):
 
     @property
     @abstractmethod
-    def scheme(self) -> SchemeOrAuto: ...
+    def scheme(self) -> SchemeOrAuto | Mapping[str, SchemeOrAuto]: ...
 
     @abstractmethod
-    def sentences(self, path: Path) -> Iterator[Sentence]:
-        """Sentences of one file."""
+    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
+        """Sentences of one file, with what was skipped or filled in added to `remarks`."""
 
     @abstractmethod
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -102,11 +122,14 @@ class Files(ABC):
     def present(self) -> list[str]:
         return [*self.paths()]
 
-    def read(self) -> Splits:
-        files = {
-            split: [(path, list(self.sentences(path))) for path in paths]
+    def read(self, remarks: Remarks | None = None) -> Splits:
+        remarks = remarks or Remarks()
+        files: Parts = {
+            split: [(path, list(self.sentences(path, remarks))) for path in paths]
             for split, paths in self.paths().items()
         }
+        if self.task == "mentions":
+            files = self.standard_tags(files, remarks)
         splits = {
             split: list(chain.from_iterable(read for _, read in parts)) for split, parts in files.items()
         }
@@ -114,12 +137,17 @@ class Files(ABC):
             if not sentences:
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
         if self.task == "mentions":
-            scheme = scheme_by_letters(self, splits)
-            for path, sentences in chain.from_iterable(files.values()):
-                self._check_tags(path, sentences, scheme)
+            schemes = schemes_by_letters(self, splits)
+            for split, parts in files.items():
+                for path, sentences in parts:
+                    self._check_tags(path, sentences, schemes[split], files)
         return splits
 
-    def _check_tags(self, path: Path, sentences: Sequence[Sentence], scheme: Scheme) -> None:
+    def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
+        """The sentences with every tag written as `B-ORG`."""
+        return files
+
+    def _check_tags(self, path: Path, sentences: Sequence[Sentence], scheme: Scheme, files: Parts) -> None:
         """Raise ValueError at the first tag that the scheme does not have, in any context."""
         faults = {}
         for tag in {tag for sentence in sentences for tag in sentence.tags}:
@@ -133,7 +161,21 @@ class Files(ABC):
             for token, tag in enumerate(sentence.tags):
                 if tag in faults:
                     line = self.line_of(sentence, token)
-                    raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}")
+                    hint = f"; {IF_COMMENT}" if sentence.words[token].startswith("#") else ""
+                    hint += self._decided_by(scheme, files)
+                    raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}{hint}")
+
+    def _decided_by(self, scheme: Scheme, files: Parts) -> str:
+        """The end of an error message: the tag by which the scheme was detected, if it was by one."""
+        stated = self.scheme if isinstance(self.scheme, str) else "auto"
+        for path, sentences in chain.from_iterable(files.values()) if stated == "auto" else ():
+            for sentence in sentences:
+                for token, tag in enumerate(sentence.tags):
+                    if tag[1:2] == "-" and tag[0] in DECISIVE.get(scheme, ""):
+                        place = place_of(str(path), self.line_of(sentence, token))
+                        each = "where files differ, state the scheme of each split"
+                        return f" ({scheme} was detected from {truncated_repr(tag)} in {place}; {each})"
+        return ""
 
     def checksum(self) -> str:
         """SHA-256 over the split, name and content of each file, independent of its folder."""
@@ -152,43 +194,133 @@ class Files(ABC):
             if any(sha256(path) != self.sha256.get(split) for path in paths)
         ]
 
-    def docstarts(self) -> dict[str, int]:
+    def sentences_with_docstart(self) -> dict[str, int]:
         return {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFiles(Files):
-    """Column files. `columns`, `first_character` and `empty_tag` are those of `read_columns`."""
+    """Column files. The settings from `columns` to `encoding` are those of `read_columns`.
 
-    columns: Mapping[str, int]
+    scheme: of all splits, or split -> scheme where they differ.
+    tag_style: how tags are written, such as `B_ORG`; "auto" to detect it.
+    multi_label: what becomes of a tag with several labels, such as `B-ORG,B-GPE`: refuse, or keep the first.
+    """
+
+    columns: Columns
     task: Task = "mentions"
-    scheme: SchemeOrAuto = "auto"
+    scheme: SchemeOrAuto | Mapping[str, SchemeOrAuto] = "auto"
     first_character: bool = False
     empty_tag: str | None = None
+    empty_word: str | None = None
+    comments: str | None = AUTO
+    encoding: str = UTF_8
+    tag_style: TagStyle | Literal["auto"] = "auto"
+    multi_label: MultiLabel = "refuse"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_choice("scheme", self.scheme, ("auto", *get_args(Scheme)))
+        schemes = {"": self.scheme} if isinstance(self.scheme, str) else self.scheme
+        for split, scheme in schemes.items():
+            self._check_choice(f"scheme.{split}" if split else "scheme", scheme, ("auto", *get_args(Scheme)))
         self._check_choice("task", self.task, get_args(Task))
+        self._check_choice("tag_style", self.tag_style, ("auto", *get_args(TagStyle)))
+        self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
+        codec_of(self.encoding)
         if not {"word", "tag"} <= self.columns.keys():
             named = ", ".join(self.columns) or "none"
             raise ValueError(f"{self.name}: columns must name at least word and tag, got {named}")
 
-    def sentences(self, path: Path) -> Iterator[Sentence]:
+    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         return read_columns(
-            path, columns=self.columns, first_character=self.first_character, empty_tag=self.empty_tag
+            path,
+            columns=self.columns,
+            first_character=self.first_character,
+            empty_tag=self.empty_tag,
+            empty_word=self.empty_word,
+            comments=self.comments,
+            encoding=self.encoding,
+            remarks=remarks,
         )
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         others = {name: index for name, index in self.columns.items() if name != "tag"}
-        return read_untagged(path, columns=others, first_character=self.first_character)
+        return read_untagged(
+            path,
+            columns=others,
+            first_character=self.first_character,
+            empty_word=self.empty_word,
+            comments=self.comments,
+            encoding=self.encoding,
+        )
 
-    def docstarts(self) -> dict[str, int]:
-        counts = {split: sum(map(self._count_docstarts, paths)) for split, paths in self.paths().items()}
-        return {split: count for split, count in counts.items() if count}
+    def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
+        """The sentences with every tag written as `B-ORG`, in the style that is stated or detected.
 
-    def _count_docstarts(self, path: Path) -> int:
-        return sum(is_docstart(line, self.columns) for _, line in read_lines(path))
+        Tags stay as they are, to be refused, if no style explains all of them. Raises ValueError for a tag with several
+        labels, unless the first is to be kept.
+        """
+        files = self._one_label(files, remarks)
+        tags = {
+            tag
+            for _, sentences in chain.from_iterable(files.values())
+            for sentence in sentences
+            for tag in sentence.tags
+        }
+        style = detect_style(tags) if self.tag_style == "auto" else self.tag_style
+        if style == "ORG" and self.tag_style == "auto" and self.scheme != "auto":
+            style = None  # the scheme that is stated has letters
+        standard = {tag: to_standard(tag, style) for tag in tags} if style else {}
+        if changed := sorted(tag for tag in standard if standard[tag] != tag):
+            guess = f"tags are written in another style, detected as {style}"
+            if self.tag_style == "auto":
+                remarks.add(
+                    f"{guess}: {changed[0]} is read as {standard[changed[0]]}; different tags", self.name
+                )
+            files = self._with_tags(files, standard)
+        return files
+
+    def _one_label(self, files: Parts, remarks: Remarks) -> Parts:
+        several: dict[str, str] = {}
+        for path, sentences in chain.from_iterable(files.values()):
+            for sentence in sentences:
+                for token, tag in enumerate(sentence.tags):
+                    if len(of_tag := labels(tag)) == 1:
+                        continue
+                    line = self.line_of(sentence, token)
+                    if self.multi_label == "refuse":
+                        rule = "a tag with several labels (multi_label: first keeps the first)"
+                        raise ValueError(f"{path}:{line}: {rule}: {truncated_repr(tag)}")
+                    several[tag] = of_tag[0]
+                    remarks.add("tags of which the first label was kept", place_of(str(path), line), tag)
+        return self._with_tags(files, several) if several else files
+
+    @staticmethod
+    def _with_tags(files: Parts, new: Mapping[str, str]) -> Parts:
+        return {
+            split: [
+                (path, [replace(it, tags=tuple(new.get(tag, tag) for tag in it.tags)) for it in sentences])
+                for path, sentences in parts
+            ]
+            for split, parts in files.items()
+        }
+
+    def sentences_with_docstart(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for split, paths in self.paths().items():
+            blocks = list(chain.from_iterable(map(self._blocks, paths)))
+            if any(docstarts for docstarts, _ in blocks):
+                counts[split] = sum(docstarts or tokens for docstarts, tokens in blocks)
+        return counts
+
+    def _blocks(self, path: Path) -> Iterator[tuple[bool, bool]]:
+        """Whether each stretch between blank lines has `-DOCSTART-` lines, and others that are not comments."""
+        lines = read_lines(path, self.encoding)
+        columns = column_numbers(path, self.columns, lines)
+        for block in blocks_of(lines, is_blank):
+            docstarts = [is_docstart(line, columns) for _, line in block]
+            others = [line for (_, line), docstart in zip(block, docstarts, strict=True) if not docstart]
+            yield any(docstarts), any(not line.startswith("# ") for line in others)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,7 +335,7 @@ class ConlluFiles(Files):
         super().__post_init__()
         self._check_choice("tag", self.tag, get_args(Tag))
 
-    def sentences(self, path: Path) -> Iterator[Sentence]:
+    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         return read_conllu(path, tag=self.tag)
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -220,7 +352,7 @@ class GoldConllFiles(Files):
     def find(self, file: str) -> list[Path]:
         return sorted(self.place.glob(file))
 
-    def sentences(self, path: Path) -> Iterator[Sentence]:
+    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         return read_gold_conll(path)
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:

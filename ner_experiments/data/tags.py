@@ -15,7 +15,8 @@ from ner_experiments.utils.text import truncated_repr
 Span = tuple[int, int, str]
 """A mention: its first token, the token after its last one, and its type."""
 
-Scheme = Literal["iob1", "iob2", "bioes", "bmes"]
+Scheme = Literal["iob1", "iob2", "bioes", "bmes", "bilou"]
+"""bilou is also called BIOLU."""
 
 CHUNK_TAGS = ("O", "S", "B", "I", "E")
 """The letters of BIOES tags."""
@@ -30,18 +31,23 @@ _TABLE: dict[Scheme, tuple[str, str, str, str]] = {
     "iob2": ("B", "I", "I", "B"),
     "bioes": ("B", "I", "E", "S"),
     "bmes": ("B", "M", "E", "S"),
+    "bilou": ("B", "I", "L", "U"),
 }
-_LETTERS: dict[Scheme, str] = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bmes": "BMES"}
-_ANY_LETTER = "BIMES"
-_OPENS = frozenset("BS")
-_CLOSES = frozenset("ES")
+_LETTERS: dict[Scheme, str] = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bmes": "BMES", "bilou": "BILU"}
+_ANY_LETTER = "BIMESLU"
+_OPENS = frozenset("BSU")
+_CLOSES = frozenset("ESLU")
+
+DECISIVE: dict[Scheme, str] = {"bmes": "M", "bilou": "LU", "bioes": "ES"}
+"""Letters by which a scheme is detected, in this order; without them it is iob1 or iob2."""
 
 
 def spans(tags: Iterable[str]) -> list[Span]:
     """Mentions of tags in any scheme, in order, as conlleval reads them. Gold tags are read this way.
 
     Every tag but `O` belongs to exactly one mention, whether the tags are legal or not. B and S always start
-    a mention; so does I, M or E after `O`, after E or S, or after another type. E and S always end one.
+    a mention; so does I, M or E after `O`, after E or S, or after another type. E and S always end one. L and U are
+    read as E and S.
 
     Source: conlleval.pl (Tjong Kim Sang), with S and with B after E as its successors read them (seqeval's
     default mode). Raises ValueError for a string that is no tag: an unknown letter, or no type.
@@ -121,9 +127,9 @@ def convert(tags: Sequence[str], to: Scheme) -> tuple[str, ...]:
 def illegal_positions(tags: Sequence[str], scheme: Scheme) -> list[int]:
     """Positions of the tags that break the scheme: those that `convert` to the same scheme would change.
 
-    iob2: I where no mention of its type is open. bioes and bmes: also E there, and B or I (M) whose mention
-    does not continue. iob1: B that does not separate two mentions of one type (CoNLL-2003's train has two);
-    I may start a mention anywhere. Raises ValueError for a letter outside the scheme, or a tag without type.
+    iob2: I where no mention of its type is open. bioes, bmes and bilou: also E (L) there, and B or I (M) whose mention
+    does not continue. iob1: B that does not separate two mentions of one type (CoNLL-2003's train has two); I may
+    start a mention anywhere. Raises ValueError for a letter outside the scheme, or a tag without type.
     """
     for tag in tags:
         _split(tag, _LETTERS[scheme])

@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from ner_experiments.data.columns import Line, PathOrFile, malformed, read_lines, read_text, read_untagged
+from ner_experiments.data.columns import (
+    Columns,
+    Line,
+    PathOrFile,
+    malformed,
+    read_lines,
+    read_text,
+    read_untagged,
+)
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.predict.tokenize import TokenizedSentence, tokenize, tokenize_lines
@@ -22,14 +30,14 @@ class InputReader:
 
     tokens: the unit that raw text is tokenized into. lines: each line of raw text is a sentence.
     required_columns: the columns that the run reads besides the words.
-    columns: column indices, if they differ from the corpus', such as {"word": 0, "pos": 2}.
+    columns: columns, if they differ from the corpus', such as {"word": 0, "pos": 2}.
     """
 
     source: Source
     tokens: Tokens
     required_columns: Sequence[str] = ()
     lines: bool = False
-    columns: Mapping[str, int] | None = None
+    columns: Columns | None = None
 
     def read(self, path: PathOrFile, format: InputFormat) -> Iterator[TokenizedSentence]:
         """Yield sentences lazily. Raises ValueError, with file and line, for malformed input.

@@ -120,7 +120,7 @@ def test_tokens_and_tags_that_recur_are_one_object(file):
         ("a O\n" + "b " * 60 + "\n", f"corpus.txt:2: expected 2 columns, got 60: '{('b ' * 39)[:77]}...'"),
         ("a\n", "corpus.txt:1: word and tag are both column 0 of 1: 'a'"),
         ("a O\n\u3000\nb O\n", "corpus.txt:2: expected 2 columns, got 1: '\\u3000'"),
-        ("a O\n\tO\n", "corpus.txt:2: empty word: '\\tO'"),
+        ("a O\n\tO\n", "corpus.txt:2: empty word (set empty_word to the word that it stands for): '\\tO'"),
         ("a O\nb\t\n", "corpus.txt:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'"),
         ("a O\nb\0 O\n", "corpus.txt:2: NUL byte: 'b\\x00 O'"),
         (
@@ -133,7 +133,8 @@ def test_tokens_and_tags_that_recur_are_one_object(file):
         ),
         (
             "a O\n".encode("utf-16"),
-            "corpus.txt:1: not UTF-8 (invalid start byte at byte 1 of the line): "
+            "corpus.txt:1: not UTF-8 (invalid start byte at byte 1 of the line), "
+            "but UTF-16 by its byte order mark (encoding utf-16 reads it): "
             "'\ufffd\ufffda\\x00 \\x00O\\x00'",
         ),
     ],

@@ -71,10 +71,12 @@ def test_illegal_gold_tags_are_mentions_as_for_conlleval(tmp_path: Path) -> None
         ("auto", "PER", "iob2"),
         ("auto", "MISC", "iob2"),
         ("auto", "B-", "iob2"),
+        ("auto", "B", "iob2"),
+        ("auto", "-PER", "iob2"),
     ],
 )
 def test_what_is_no_tag_is_named_with_its_line(scheme: str, tag: str, read_as: str, tmp_path: Path) -> None:
-    texts = {"train": "a O\n", "dev": f"a O\n\n\nb O\nc {tag}\nd {tag}\n"}
+    texts = {"train": "a O\n", "dev": f"a O\n\n\nb B-LOC\nc {tag}\nd {tag}\n"}
     place = re.escape(str(tmp_path / "dev.txt"))
     with pytest.raises(
         ValueError, match=f"^{place}:5: not a tag of {read_as}: tag '{tag}' is neither O nor "
@@ -92,7 +94,7 @@ class OneLineFiles(ColumnFiles):
 
 def test_a_format_decides_which_line_a_token_is_on(tmp_path: Path) -> None:
     path = tmp_path / "train.txt"
-    path.write_text("a O\nb PER\n", encoding="utf-8")
+    path.write_text("a B-X\nb PER\n", encoding="utf-8")
     source = OneLineFiles(
         name="mine", folder=str(tmp_path), files={"train": path.name}, columns={"word": 0, "tag": 1}
     )

@@ -77,7 +77,7 @@ def test_gold_conll_is_a_tree_in_a_fixed_order(tmp_path: Path) -> None:
 def test_docstart_lines_are_counted_apart(tmp_path: Path) -> None:
     docstart = "-DOCSTART- O\n\n"
     source = columns(tmp_path, {"train": "\ufeff" + docstart + TRAIN + "\n" + docstart + DEV, "dev": DEV})
-    assert source.docstarts() == {"train": 2}
+    assert source.sentences_with_docstart() == {"train": 5}
     assert {split: len(sentences) for split, sentences in source.read().items()} == {"train": 3, "dev": 1}
 
 

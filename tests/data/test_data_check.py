@@ -88,6 +88,7 @@ def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
         "checksum": mine.checksum(),
         "official": False,
         "unofficial": ["test"],
+        "remarks": [],
     }
 
 
@@ -146,7 +147,7 @@ def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.conll").write_text("Ada B-PER x\nLovelace E-PER x\n")
-    (tmp_path / "b.conll").write_text("rain  x\n".replace("  ", "\t\t"))
+    (tmp_path / "b.conll").write_text("rain  x\nsleet O x\n".replace(" ", "\t"))
     paths = [str(tmp_path / name) for name in ("one/a.conll", "two/a.conll", "b.conll")]
     assert (
         data_command(

@@ -73,12 +73,12 @@ def test_what_cannot_be_read_gets_one_line(
             "check takes one NAME; to check files, and for their options, add --format",
         ),
         (
-            ["check", "a", "--format", "conll", "--tag", "ner"],
-            "--tag: expected a column index, got 'ner'",
+            ["check", "a", "--format", "conll", "--columns", "word"],
+            "argument --columns: expected word=COLUMN, then more such as tag=COLUMN, got 'word'",
         ),
         (
             ["check", "a", "--format", "conllu", "--scheme", "iob1"],
-            "--scheme and --empty-tag require --format conll",
+            "--scheme requires --format conll",
         ),
         (["check", "a", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
         ([], "the following arguments are required: action"),

@@ -34,18 +34,23 @@ REFUSED = {
     "no tags at all": ("a\nb\n", "train:1: word and tag are both column 0 of 1: 'a'"),
     "a line of an ideographic space": ("a O\n\u3000\nb O\n", "train:2: expected 2 columns, got 1: '\\u3000'"),
     "a line of a zero-width space": ("a O\n\u200b\nb O\n", "train:2: expected 2 columns, got 1: '\\u200b'"),
-    "an empty word": ("a\tO\n\tO\n", "train:2: empty word: '\\tO'"),
+    "an empty word": (
+        "a\tO\n\tO\n",
+        "train:2: empty word (set empty_word to the word that it stands for): '\\tO'",
+    ),
     "an empty tag": (
         "a\tO\nb\t\n",
         "train:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'",
     ),
-    "BILOU": (
-        "a B-PER\nb L-PER\n",
-        "train:2: not a tag of iob2: tag 'L-PER' is neither O nor one of B-, I- followed by a type",
+    "BILOU and BIOES": (
+        "a B-PER\nb E-PER\nc L-PER\n",
+        "train:2: not a tag of bilou: tag 'E-PER' is neither O nor one of B-, I-, L-, U- followed by a type (bilou was "
+        "detected from 'L-PER' in train:3; where files differ, state the scheme of each split)",
     ),
     "two schemes": (
         "a B-PER\nb M-PER\nc I-PER\n",
-        "train:3: not a tag of bmes: tag 'I-PER' is neither O nor one of B-, M-, E-, S- followed by a type",
+        "train:3: not a tag of bmes: tag 'I-PER' is neither O nor one of B-, M-, E-, S- followed by a type (bmes was "
+        "detected from 'M-PER' in train:2; where files differ, state the scheme of each split)",
     ),
     "a zero-width space in a tag": (
         "a B-PER\nb I-PER\u200b\n",
@@ -64,8 +69,8 @@ REFUSED = {
         "train:1: tag 'O\\xa0' contains an invisible character: 'a O\\xa0'",
     ),
     "a tag of a million characters": (
-        f"a {'x' * LONG}\n",
-        f"train:1: not a tag of iob2: tag '{CUT}' is neither O nor one of B-, I- followed by a type",
+        f"a B-PER\nb {'x' * LONG}\n",
+        f"train:2: not a tag of iob2: tag '{CUT}' is neither O nor one of B-, I- followed by a type",
     ),
     "a line of a million characters": (
         f"a O\n{'x' * LONG}\n",

@@ -132,7 +132,9 @@ def test_a_tag_that_is_not_of_the_scheme_is_named(tag, scheme, letters):
 
 
 def test_readers_of_tags_refuse_what_is_no_tag():
-    with pytest.raises(ValueError, match=r"tag 'X-PER' is neither O nor one of B-, I-, M-, E-, S- followed"):
+    with pytest.raises(
+        ValueError, match=r"tag 'X-PER' is neither O nor one of B-, I-, M-, E-, S-, L-, U- followed"
+    ):
         spans(["O", "X-PER"])
     with pytest.raises(ValueError, match=r"tag 'M-PER' is neither O nor one of B-, I-, E-, S- followed"):
         strict_spans(["M-PER"])

@@ -85,7 +85,11 @@ def test_a_run_or_a_file_that_is_not_there_is_named(
 ) -> None:
     assert "expected the folder of a finished run, but it has no metrics.json" in refusal(capsys, tmp_path)
     assert f"{tmp_path}/missing" in refusal(capsys, toy_run, f"{tmp_path}/missing")
-    for wrong in ("word", "tag=1", "word=0,tag=1", "word=x"):
+    for wrong, rule in (
+        ("word", "expected word=COLUMN, then more such as tag=COLUMN"),
+        ("word=", "expected word=COLUMN, then more such as tag=COLUMN"),
+        ("tag=1", "expected word=COLUMN among others"),
+    ):
         with pytest.raises(SystemExit, match="2"):
             cli(["predict", str(toy_run), f"--columns={wrong}"])
-        assert f"expected word=NUMBER, then more such as pos=1, got '{wrong}'" in capsys.readouterr().err
+        assert f"{rule}, got '{wrong}'" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """Corpora with known mentions, and their files in every format, however these may lawfully be laid out."""
 
+import gzip
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ WORDS = [
 ]
 TYPES = ["PER", "LOC", "ORG", "WORK_OF_ART", "a-b", "B-PER", "O", "人名"]
 TAGS = ["NN", "VBZ", "O", ".", "``", "B-PER", "-LRB-", "$"]
-SCHEMES = ("iob1", "iob2", "bioes", "bmes")
+SCHEMES = ("iob1", "iob2", "bioes", "bmes", "bilou")
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,11 @@ def tags_of(known: Known, scheme: str) -> list[str]:
             elif scheme == "iob2":
                 letter = "B" if first else "I"
             elif first:
-                letter = "S" if last else "B"
+                letter = ("U" if scheme == "bilou" else "S") if last else "B"
+            elif last:
+                letter = "L" if scheme == "bilou" else "E"
             else:
-                letter = "E" if last else "M" if scheme == "bmes" else "I"
+                letter = "M" if scheme == "bmes" else "I"
             tags[place] = f"{letter}-{kind}"
         before = (end, kind)
     return tags
@@ -114,19 +117,28 @@ class Columns(Format):
         scheme = rng.choice(SCHEMES) if self.scheme == "auto" else self.scheme
         tabs = rng.random() < 0.5 or not all(map(self.fits_spaces, corpus))
         blocks = [self.block(rng, known, scheme, width, tabs) for known in corpus]
-        return laid_out(rng, blocks, ["-DOCSTART- -X- O O", "-DOCSTART-", "-DOCSTART-\t-X-\tO"])
+        if self.empty_tag is not None:  # a file whose tags are all empty is refused
+            field = self.columns["tag"]
+            if all(not line.split("\t")[field] for block in blocks for line in block if "\t" in line):
+                blocks = [self.block(rng, known, scheme, width, tabs, fill=True) for known in corpus]
+        comment = ["# of more fields than any of the tokens of this file"]
+        blocks = [comment * rng.choice((0, 0, 0, 1)) + block for block in blocks]
+        content = laid_out(rng, blocks, ["-DOCSTART- -X- O O", "-DOCSTART-", "-DOCSTART-\t-X-\tO"])
+        return gzip.compress(content) if rng.random() < 0.02 else content
 
     def fits_spaces(self, known: Known) -> bool:
         return not any(" " in word for word in known.words)
 
-    def block(self, rng: Random, known: Known, scheme: str, width: int, tabs: bool) -> list[str]:
+    def block(
+        self, rng: Random, known: Known, scheme: str, width: int, tabs: bool, fill: bool = False
+    ) -> list[str]:
         tags = known.found if self.task == "tags" else tags_of(known, scheme)
         lines = []
         for word, tag in zip(known.words, tags, strict=True):
             row = [rng.choice(("X", "NN", "I-NP")) for _ in range(width)]
             row[self.columns["word"]] = word + rng.choice("0127") if self.first_character else word
             row[self.columns["tag"]] = tag
-            if tabs and tag == self.empty_tag and rng.random() < 0.3:
+            if tabs and not fill and tag == self.empty_tag and rng.random() < 0.3:
                 row[self.columns["tag"]] = ""
             if tabs:
                 lines.append("\t".join(row))

@@ -1,9 +1,10 @@
 """Shared parts of the oracles, independent of the package: lines, blocks of lines, and mentions of tags."""
 
+import gzip
 from dataclasses import dataclass, field
 
 DOCSTART = "-DOCSTART-"
-LETTERS = {"iob1": "BI", "iob2": "BI", "bioes": "BIES", "bmes": "BMES"}
+LETTERS = {"iob1": "BI", "iob2": "BI", "bioes": "BIES", "bmes": "BMES", "bilou": "BILU"}
 
 Mention = tuple[int, int, str]
 Lines = dict[int, str]
@@ -29,6 +30,11 @@ class Read:
 
 def decoded(content: bytes) -> tuple[Lines, set[int]]:
     """The text of each line, and the lines that are not text."""
+    if content[:3] == b"\x1f\x8b\x08":
+        try:
+            content = gzip.decompress(content)
+        except Exception:
+            raise Faulty(set()) from None
     pieces = content.split(b"\n")
     if pieces[-1] == b"":
         pieces.pop()
@@ -69,13 +75,30 @@ def blocks(lines: Lines, ends: object) -> list[list[int]]:
     return [block for block in found if block]
 
 
+def tokens_only(found: list[list[int]], lines: Lines) -> tuple[int, list[list[int]]]:
+    """The line that sets the width of a column file, and the blocks without lines that can only be comments."""
+    numbers = [number for block in found for number in block]
+    plain = [number for number in numbers if lines[number][:1] != "#"]
+    others = [number for number in numbers if lines[number][:2] not in ("# ", "#\t")]
+    first = (plain or others or numbers or [0])[0]
+    kept = []
+    for block in found:
+        is_comment = [
+            lines[number][:2] in ("# ", "#\t") and len(cut(lines[number])) != len(cut(lines[first]))
+            for number in block
+        ]
+        start = is_comment.index(False) if False in is_comment else len(block)
+        kept.append(block[start:])
+    return first, [block for block in kept if block]
+
+
 def mentions(tags: list[str]) -> list[Mention]:
     """Mentions as conlleval reads them: token by token, whether one starts and whether one continues."""
     found: list[Mention] = []
     before = "O"
     for place, tag in enumerate(tags):
         begins = tag != "O" and (
-            before == "O" or tag[2:] != before[2:] or tag[0] in "BS" or before[0] in "ES"
+            before == "O" or tag[2:] != before[2:] or tag[0] in "BSU" or before[0] in "ESLU"
         )
         if begins:
             found.append((place, place + 1, tag[2:]))
@@ -98,7 +121,42 @@ def letters_of(scheme: str, tags: list[str]) -> str:
     if scheme != "auto":
         return LETTERS[scheme]
     used = {tag[0] for tag in tags if tag[1:2] == "-"}
-    return LETTERS["bmes" if "M" in used else "bioes" if used & {"E", "S"} else "iob2"]
+    detected = (
+        "bmes" if "M" in used else "bilou" if used & {"L", "U"} else "bioes" if used & {"E", "S"} else "iob2"
+    )
+    return LETTERS[detected]
+
+
+def styles_of(tag: str) -> dict[str, str]:
+    """The ways to read a tag: style and case of its letter -> the tag as `B-ORG`."""
+    ways = {}
+    for letter, joint, kind, style in (
+        (tag[:1], tag[1:2], tag[2:], "first"),
+        (tag[-1:], tag[-2:-1], tag[:-2], "last"),
+    ):
+        if kind and joint in ("-", "_") and letter.upper() in tuple("BIMESLU"):
+            ways[f"{style} {joint} {'upper' if letter.isupper() else 'lower'}"] = f"{letter.upper()}-{kind}"
+    return ways
+
+
+def several_labels(tag: str) -> bool:
+    for separator in ",|;+":
+        tag = tag.replace(separator, "\n")
+    return "\n" in tag and all(part in ("O", "o") or styles_of(part) for part in tag.split("\n"))
+
+
+def restyled(tags: set[str], scheme: str) -> dict[str, str]:
+    """The standard form of each tag, if one style explains all of them."""
+    for joint in ("first -", "first _", "last -", "last _"):
+        for case, outside in (("upper", "O"), ("lower", "o")):
+            ways = {tag: styles_of(tag).get(f"{joint} {case}") for tag in tags if tag != outside}
+            if all(ways.values()):
+                return {**ways, outside: "O"}
+    kinds = tags - {"O"}
+    bare = "O" in tags and "o" not in tags and not any(map(styles_of, kinds))
+    if bare and scheme == "auto" and all(len(kind.strip("-_")) > 1 for kind in kinds):
+        return {**{kind: f"I-{kind}" for kind in kinds}, "O": "O"}
+    return {}
 
 
 def scored(read: list[tuple[list[int], Read]], faults: set[int], task: str, scheme: str) -> list[Read]:

@@ -1,8 +1,21 @@
 """The oracles for corpora: what a file says, or which of its lines are at fault, line by line."""
 
 import re
+from dataclasses import replace
 
-from fuzz.oracle import DOCSTART, Faulty, Read, blocks, cut, decoded, is_blank, scored
+from fuzz.oracle import (
+    DOCSTART,
+    Faulty,
+    Read,
+    blocks,
+    cut,
+    decoded,
+    is_blank,
+    restyled,
+    scored,
+    several_labels,
+    tokens_only,
+)
 
 
 def columns(
@@ -16,14 +29,16 @@ def columns(
 ) -> list[Read]:
     lines, faults = decoded(content)
     rows = {number: cut(line) for number, line in lines.items()}
-    width, read = 0, []
-    for block in blocks(lines, lambda line: ends_a_sentence(line, columns)):
-        if not width:
-            width = len(rows[block[0]])
-            if any(not -width <= index < width for index in columns.values()):
-                raise Faulty(faults | {block[0]})
-            if columns["word"] % width == columns["tag"] % width:
-                raise Faulty(faults | {block[0]})
+    width, empty, read = 0, 0, []
+    found = blocks(lines, lambda line: ends_a_sentence(line, columns))
+    first, found = tokens_only(found, lines)
+    if first:
+        width = len(rows[first])
+        if any(not -width <= index < width for index in columns.values()):
+            raise Faulty(faults | {first})
+        if columns["word"] % width == columns["tag"] % width:
+            raise Faulty(faults | {first})
+    for block in found:
         wrong = {number for number in block if len(rows[number]) != width}
         layers = {
             name: [field_of(rows[number], index) for number in block] for name, index in columns.items()
@@ -36,9 +51,17 @@ def columns(
                 wrong.add(number)
         faults |= wrong
         words = [word[:1] if first_character else word for word in words]
+        empty += tags.count("")
         tags = [tag or empty_tag or "O" for tag in tags]
         if not wrong:
             read.append((block, Read(words, tags, layers, block[0])))
+    if not faults and task == "mentions":
+        for block, sentence in read:
+            faults |= {n for n, tag in zip(block, sentence.found, strict=True) if several_labels(tag)}
+        new = restyled({"O"}.union(*(it.found for _, it in read)), scheme)
+        read = [(block, replace(it, found=[new.get(tag, tag) for tag in it.found])) for block, it in read]
+    if empty_tag is not None and read and not faults and empty == sum(len(block) for block, _ in read):
+        raise Faulty({read[0][0][0]})
     return scored(read, faults, task, scheme)
 
 
@@ -52,7 +75,7 @@ def ends_a_sentence(line: str, columns: dict[str, int]) -> bool:
         return True
     row = cut(line)
     tag = field_of(row, columns["tag"])
-    is_mention = tag[:1] in tuple("BIMES") and tag[1:2] == "-" and tag[2:]
+    is_mention = tag[:1] in tuple("BIMESLU") and tag[1:2] == "-" and tag[2:]
     return DOCSTART in (row[0], field_of(row, columns["word"])) and not is_mention
 
 

@@ -169,8 +169,9 @@ class PredictColumns(PredictInput):
         blocks = oracle.blocks(
             lines, lambda line: oracle.is_blank(line) or oracle.cut(line)[0] == oracle.DOCSTART
         )
+        first, blocks = oracle.tokens_only(blocks, lines)
         for block in blocks:
-            width = len(rows[blocks[0][0]])
+            width = len(rows[first])
             faults |= {number for number in block if len(rows[number]) != width or not rows[number][0]}
             words += [rows[number][0] for number in block]
         if faults:

@@ -1,0 +1,72 @@
+"""How files write tags: `B-ORG`, `B_ORG`, `ORG-B`, in lower case, or the bare type; and several labels in one tag."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+TagStyle = Literal["B-ORG", "B_ORG", "ORG-B", "ORG_B", "ORG"]
+"""The example shows the style: the letter before or after the type, joined by a hyphen or an underscore, or no letter.
+
+Letters may be in lower case, then all of them, and O as well.
+"""
+MultiLabel = Literal["refuse", "first"]
+
+_LETTERS = "BIMESLU"
+_PATTERNS: dict[TagStyle, str] = {
+    "B-ORG": "(?P<letter>[{letters}])-(?P<type>.+)",
+    "B_ORG": "(?P<letter>[{letters}])_(?P<type>.+)",
+    "ORG-B": "(?P<type>.+)-(?P<letter>[{letters}])",
+    "ORG_B": "(?P<type>.+)_(?P<letter>[{letters}])",
+}
+_BARE: TagStyle = "ORG"
+_NO_TYPE = re.compile(r"[-_]*.?[-_]*")
+_SEPARATORS = re.compile(r"[,|;+]")
+_OUTSIDE = ("O", "o")
+
+
+def detect_style(tags: Iterable[str]) -> TagStyle | None:
+    """The style in which every one of the tags is one; None if there is none.
+
+    Tags are read as bare types only if O is among them, none could be of another style, and none is a letter without
+    a type: the tags of another column, such as parts of speech, are not mistaken for types.
+    """
+    tags = set(tags)
+    for style in _PATTERNS:
+        if any(_all_match(tags, style, letters) for letters in (_LETTERS, _LETTERS.lower())):
+            return style
+    mentions = tags - {"O"}
+    bare = not any(_NO_TYPE.fullmatch(tag) or _parts(tag, s) for tag in mentions for s in _PATTERNS)
+    return _BARE if "O" in tags and "o" not in tags and bare else None
+
+
+def _all_match(tags: set[str], style: TagStyle, letters: str) -> bool:
+    outside = "O" if letters.isupper() else "o"
+    pattern = re.compile(_PATTERNS[style].format(letters=letters))
+    return all(tag == outside or pattern.fullmatch(tag) for tag in tags)
+
+
+def to_standard(tag: str, style: TagStyle) -> str:
+    """The tag as `B-ORG`: letter, hyphen, type. A bare type becomes `I-TYPE`: tokens of one type side by side are
+    one mention. A tag that is not of the style is returned as it is.
+    """
+    if tag in _OUTSIDE:
+        return "O"
+    if style == _BARE:
+        return f"I-{tag}"
+    parts = _parts(tag, style)
+    return f"{parts['letter'].upper()}-{parts['type']}" if parts else tag
+
+
+def _parts(tag: str, style: TagStyle) -> re.Match[str] | None:
+    return re.fullmatch(_PATTERNS[style].format(letters=_LETTERS + _LETTERS.lower()), tag)
+
+
+def labels(tag: str) -> list[str]:
+    """The labels of a tag such as `B-ORG,B-GPE`; the tag alone if it is one label."""
+    parts = _SEPARATORS.split(tag)
+    several = len(parts) > 1 and all(
+        part in _OUTSIDE or any(_parts(part, style) for style in _PATTERNS) for part in parts
+    )
+    return parts if several else [tag]

@@ -1,0 +1,309 @@
+"""Column files as other people write them: comments, headers, encodings, empty fields, and other spellings of tags."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from corpus_files import columns, data_command, refuse, tags
+from read_files import WORD_TAG, message_of, pairs, written
+
+from ner_experiments.data.columns import read_columns, read_untagged
+from ner_experiments.data.corpus import load
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.tag_styles import detect_style, labels, to_standard
+from ner_experiments.data.tags import encode, spans
+
+GERMEVAL = (
+    "#\thttp://de.wikipedia.org/wiki/Manfred_Korfmann\t[2009-10-17]\n"
+    "1\tAufgrund\tO\tO\n2\tDeutschen\tB-ORG\tB-LOCderiv\n3\tBank\tI-ORG\tO\n\n"
+    "#\tn-tv.de vom 26.02.2005\t[2005-02-26]\n1\t#\tO\tO\n2\tBonn\tB-LOC\tO\n"
+)
+OUTER = {"word": 1, "tag": 2}
+
+
+def read(path: Path, **settings: Any) -> tuple[Any, list[str]]:
+    """The sentences as pairs, and the remarks with their places."""
+    remarks = Remarks()
+    return pairs(read_columns(path, remarks=remarks, **({"columns": WORD_TAG} | settings))), (
+        remarks.with_places()
+    )
+
+
+# Comments
+
+
+def test_comment_lines_are_found_where_they_can_be_nothing_else(tmp_path: Path) -> None:
+    path = written(tmp_path, GERMEVAL)
+    sentences, remarks = read(path, columns=OUTER)
+    assert sentences == [
+        [("Aufgrund", "O"), ("Deutschen", "B-ORG"), ("Bank", "I-ORG")],
+        [("#", "O"), ("Bonn", "B-LOC")],
+    ]
+    assert remarks == [
+        "lines skipped as comments: 2 (first: corpus.txt:1: "
+        "'#\\thttp://de.wikipedia.org/wiki/Manfred_Korfmann\\t[2009-10-17]')"
+    ]
+    inner, _ = read(path, columns={"word": 1, "tag": 3})
+    assert inner[0][1] == ("Deutschen", "B-LOCderiv")
+    untagged = read_untagged(path, columns={"word": 1})
+    assert [sentence.words for sentence in untagged] == [("Aufgrund", "Deutschen", "Bank"), ("#", "Bonn")]
+
+
+def test_a_comment_before_the_first_sentence_does_not_set_the_width(tmp_path: Path) -> None:
+    path = written(tmp_path, "# made by hand\n\n# id 1\na O\nb B-X\n\n# only this\n")
+    sentences, remarks = read(path)
+    assert sentences == [[("a", "O"), ("b", "B-X")]]
+    assert remarks == ["lines skipped as comments: 3 (first: corpus.txt:1: '# made by hand')"]
+    (sentence,) = read_columns(path, columns=WORD_TAG)
+    assert sentence.line == 4
+
+
+HINT = "if this is a comment line, set comments to what such lines start with, such as '#'"
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "message"),
+    [
+        ("#id=1\na O\n", {}, f"corpus.txt:1: expected 2 columns, got 1 ({HINT}): '#id=1'"),
+        ("a O\n# b c\n", {}, f"corpus.txt:2: expected 2 columns, got 3 ({HINT}): '# b c'"),
+        ("# b c\na O\n", {"comments": None}, f"corpus.txt:1: expected 2 columns, got 3 ({HINT}): '# b c'"),
+        (
+            "a O\n\n#Mia B-PER\n",
+            {"comments": "#"},
+            "corpus.txt:3: a line that starts with comments='#' has a mention: '#Mia B-PER'",
+        ),
+    ],
+)
+def test_the_error_at_a_line_that_may_be_a_comment_says_so(
+    text: str, settings: Any, message: str, tmp_path: Path
+) -> None:
+    assert message_of(read_columns, written(tmp_path, text), columns=WORD_TAG, **settings) == message
+
+
+def test_comments_may_be_stated(tmp_path: Path) -> None:
+    path = written(tmp_path, "%% id 1\na O\n%% in between O\nb B-X\n")
+    sentences, remarks = read(path, comments="%%")
+    assert sentences == [[("a", "O"), ("b", "B-X")]]
+    assert remarks == ["lines skipped as comments: 2 (first: corpus.txt:1: '%% id 1')"]
+
+
+def test_a_tag_that_may_be_of_a_comment_says_so(tmp_path: Path) -> None:
+    source = columns(tmp_path, {"train": "# x\na I-X\n", "dev": "a O\n"})
+    with pytest.raises(
+        ValueError, match=r"train\.txt:1: not a tag of iob1: .*; if this is a comment line, set"
+    ):
+        load(source)
+
+
+# Columns by name, empty fields, encodings
+
+
+def test_columns_by_the_names_of_a_header(tmp_path: Path) -> None:
+    path = written(tmp_path, "ID\tTOKEN\tNER\n\n1\tMia\tB-PER\n2\tsleeps\tO\n")
+    (sentence,) = read_columns(path, columns={"word": "TOKEN", "tag": "NER", "id": 0})
+    assert (sentence.words, sentence.tags) == (("Mia", "sleeps"), ("B-PER", "O"))
+    assert (sentence.columns, sentence.line) == ({"id": ("1", "2")}, 3)
+    assert message_of(read_columns, path, columns={"word": "WORD", "tag": 2}) == (
+        "corpus.txt:1: the first line, the header, has no column 'WORD' for word: 'ID\\tTOKEN\\tNER'"
+    )
+
+
+def test_a_file_whose_tags_are_all_empty_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "Mia\tB-PER\t\nsleeps\tO\t\n")
+    assert message_of(read_columns, path, columns=WORD_TAG, empty_tag="O") == (
+        "corpus.txt:1: every tag of the file is empty: the tags are not in column -1: 'Mia\\tB-PER\\t'"
+    )
+
+
+def test_what_is_filled_is_counted(tmp_path: Path) -> None:
+    path = written(tmp_path, "0\t\n\tB-X\n1\t\n")
+    sentences, remarks = read(path, empty_tag="O", empty_word="_")
+    assert sentences == [[("0", "O"), ("_", "B-X"), ("1", "O")]]
+    assert remarks == [
+        "empty words read as _: 1 (first: corpus.txt:2: '\\tB-X')",
+        "empty tags read as O: 2 (first: corpus.txt:1: '0\\t')",
+    ]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1", "gb18030"])
+def test_encodings(encoding: str, tmp_path: Path) -> None:
+    word = "中国" if encoding == "gb18030" else "Zürich"
+    content = f"{word} B-LOC\r\n\r\nb O\n".encode(encoding)
+    assert pairs(read_columns(written(tmp_path, content), columns=WORD_TAG, encoding=encoding)) == [
+        [(word, "B-LOC")],
+        [("b", "O")],
+    ]
+    packed = written(tmp_path, gzip.compress(content))
+    assert pairs(read_columns(packed, columns=WORD_TAG, encoding=encoding))[0] == [(word, "B-LOC")]
+
+
+def test_bytes_that_are_not_in_the_encoding_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, "中 O\n国 O\n".encode("gb18030") + b"\xff\xff O\n")
+    assert message_of(read_columns, path, columns=WORD_TAG, encoding="gb18030") == (
+        "corpus.txt:3: not gb18030 (illegal multibyte sequence at byte 11 of the file): ''"
+    )
+    assert message_of(read_columns, path, columns=WORD_TAG, encoding="klingon") == (
+        "there is no encoding 'klingon' (such as utf-8, utf-16, latin-1, cp1252, gb18030)"
+    )
+    assert message_of(read_columns, path, columns=WORD_TAG, encoding="base64").startswith(
+        "there is no encoding"
+    )
+
+
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path, gzip.compress(b"a O\n" * 99)[:-9])
+    with pytest.raises(ValueError, match=r"corpus\.txt: not a whole gzip file \("):
+        list(read_columns(path, columns=WORD_TAG))
+
+
+# Tags
+
+
+@pytest.mark.parametrize(
+    ("written_as", "style"),
+    [
+        ("B-PER I-PER O B-LOC", "B-ORG"),
+        ("b-PER i-PER o b-LOC", "B-ORG"),
+        ("B_PER I_PER O B_LOC", "B_ORG"),
+        ("PER-B PER-I O LOC-B", "ORG-B"),
+        ("PER_b PER_i o LOC_b", "ORG_B"),
+        ("PER PER O LOC", "ORG"),
+    ],
+)
+def test_every_style_of_tags_is_detected_and_said(written_as: str, style: Any, tmp_path: Path) -> None:
+    text = "".join(f"w {tag}\n" for tag in written_as.split())
+    source = columns(tmp_path, {"train": text, "dev": text}, scheme="auto")
+    corpus = load(source)
+    assert tags(corpus)["train"] == ["B-PER E-PER O S-LOC"]
+    remarks = Remarks()
+    source.read(remarks)
+    if written_as.startswith("B-"):
+        assert remarks.counts() == []
+    else:
+        (remark,) = remarks.counts()
+        assert remark.startswith(f"tags are written in another style, detected as {style}: ")
+        assert remark in corpus.notes
+    assert tags(
+        load(columns(tmp_path, {"train": text, "dev": text}, scheme="auto", tag_style=style))
+    ) == tags(corpus)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [{"NN", "VBZ"}, {"O", "B-PER", "PER"}, {"B-PER", "b-LOC"}, {"O", "o", "PER"}, {"O", "B_PER", "B-PER"}],
+)
+def test_tags_of_no_single_style_are_left_to_be_refused(found: set[str]) -> None:
+    assert detect_style(found) is None
+
+
+def test_a_type_may_contain_what_joins_it() -> None:
+    assert detect_style({"O", "B-WORK_OF_ART", "I-creative-work"}) == "B-ORG"
+    assert to_standard("WORK_OF_ART_B", "ORG_B") == "B-WORK_OF_ART"
+    assert to_standard("creative-work-I", "ORG-B") == "I-creative-work"
+
+
+def test_bilou(tmp_path: Path) -> None:
+    text = "a B-X\nb I-X\nc L-X\nd U-X\ne U-Y\nf O\n"
+    corpus = load(columns(tmp_path, {"train": text, "dev": text}, scheme="auto"))
+    assert tags(corpus)["train"] == ["B-X I-X E-X S-X S-Y O"]
+    assert corpus.notes == ("tags read as bilou, detected from their letters",)
+    mentions = [(0, 1, "X"), (1, 4, "X"), (5, 7, "Y")]
+    assert encode(mentions, 8, "bilou") == ("U-X", "B-X", "I-X", "L-X", "O", "B-Y", "L-Y", "O")
+    assert spans(encode(mentions, 8, "bilou")) == mentions
+
+
+def test_several_labels_in_one_tag_are_refused_by_name_or_the_first_is_read(tmp_path: Path) -> None:
+    text = "a O\nb B-ORG,B-GPE\nc I-ORG,I-GPE\n"
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        columns(tmp_path, {"train": text}).read()
+    assert str(error.value).endswith(
+        "train.txt:2: a tag with several labels (multi_label: first keeps the first): 'B-ORG,B-GPE'"
+    )
+    remarks = Remarks()
+    splits = columns(tmp_path, {"train": text}, multi_label="first").read(remarks)
+    assert splits["train"][0].tags == ("O", "B-ORG", "I-ORG")
+    assert remarks.with_places() == [
+        "tags of which the first label was kept: 2 (first: train.txt:2: 'B-ORG,B-GPE')"
+    ]
+    assert labels("B-A+B") == ["B-A+B"]
+    assert labels("PER-B|O") == ["PER-B", "O"]
+
+
+def test_schemes_may_differ_between_splits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = {"train": "a I-X\nb B-X\n", "dev": "a B-X\nb E-X\n"}
+    source = columns(tmp_path, texts, scheme={"train": "iob1"})
+    corpus = load(source)
+    assert tags(corpus) == {"train": ["S-X S-X"], "dev": ["B-X E-X"]}
+    assert corpus.notes == ("tags read as iob1 in train, bioes in dev, detected from their letters",)
+    assert data_command(["check", "mine"], lambda name: source) == 0
+    assert "mine (mentions, iob1 in train, bioes in dev)" in capsys.readouterr().out
+    assert data_command(["check", "mine", "--json"], lambda name: source) == 0
+    assert json.loads(capsys.readouterr().out)["scheme"] == {"train": "iob1", "dev": "bioes"}
+
+
+def test_the_error_says_which_file_decided_the_scheme(tmp_path: Path) -> None:
+    texts = {"train": "a B-X\nb I-X\n", "dev": "a O\n\nb B-X\nc M-X\nd E-X\n"}
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        columns(tmp_path, texts, scheme="auto").read()
+    assert str(error.value).endswith(
+        "train.txt:2: not a tag of bmes: tag 'I-X' is neither O nor one of B-, M-, E-, S- followed by a type "
+        "(bmes was detected from 'M-X' in dev.txt:4; where files differ, state the scheme of each split)"
+    )
+
+
+def test_docstart_lines_without_a_blank_line_after_them_are_part_of_a_sentence(tmp_path: Path) -> None:
+    text = "-DOCSTART- -DOCSTART- O\na X O\n\nb X O\n\n-DOCSTART- -DOCSTART- O\nc X O\n\n"
+    source = columns(tmp_path, {"train": text}, columns={"word": 0, "tag": 2})
+    assert source.sentences_with_docstart() == {"train": 3}
+    assert len(source.read()["train"]) == 3
+
+
+# data check
+
+
+def test_check_takes_columns_settings_and_standard_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(GERMEVAL.encode()))))
+    assert data_command(["check", "--format", "conll", "--columns", "word=1,tag=2", "-"], refuse) == 0
+    out = capsys.readouterr().out
+    assert "lines skipped as comments: 2 (first: <stdin>:1: " in out
+    assert ["mentions", "2"] in [line.split() for line in out.splitlines()]
+
+    path = written(tmp_path, "Zürich B-LOC,B-GPE\n".encode("latin-1"))
+    arguments = ["check", "--format", "conll", "--encoding", "latin-1", str(path)]
+    assert data_command(arguments, refuse) == 1
+    assert "a tag with several labels" in capsys.readouterr().err
+    assert data_command([*arguments, "data.multi_label=first"], refuse) == 0
+    assert "tags of which the first label was kept: 1" in capsys.readouterr().out
+    assert data_command([*arguments, "data.multi_lable=first"], refuse) == 1
+    assert "did you mean 'data.multi_label'?" in capsys.readouterr().err
+
+
+def test_check_composes_the_overrides_of_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, "1 Mia PER-B\n")
+    overrides = ["data=conll", f"data.files.train={path}", "data.columns.word=1", "data.name=mine"]
+    assert data_command(["check", *overrides]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("mine (mentions, iob2)\ntags are written in another style, detected as ORG-B: ")
+    assert data_command(["check", "toy_en", "data.sentences.train=7", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["splits"]["train"]["sentences"] == 7
+
+
+def test_a_scheme_per_split_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for split, text in {"train": "a I-X\n", "test": "a U-X\n"}.items():
+        (tmp_path / split).write_text(text)
+    files = [f"data.files.{split}={tmp_path / split}" for split in ("train", "test")]
+    assert data_command(["check", "data=conll", *files]) == 0
+    assert "conll (mentions, bilou)" in capsys.readouterr().out
+    assert data_command(["check", "data=conll", *files, "data.scheme={train: iob1, test: bilou}"]) == 0
+    assert "conll (mentions, iob1 in train, bilou in test)" in capsys.readouterr().out
+    assert data_command(["check", "data=conll", *files, "data.scheme={train: iob, test: bilou}"]) == 1
+    assert "conll: scheme.train must be one of auto, iob1, " in capsys.readouterr().err
