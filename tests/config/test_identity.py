@@ -78,6 +78,22 @@ def test_any_real_setting_makes_another_experiment(override: str) -> None:
     assert name("model=residual", override) != name("model=residual")
 
 
+COUNT_NOTHING = {
+    *("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep"),
+    *("layers", "paper"),
+}
+"""Parts of the config that say who ran an experiment where, or work through the settings that refer to them."""
+
+
+def test_every_other_part_of_the_config_counts() -> None:
+    parts = {*compose()} - COUNT_NOTHING
+    assert {"data", "model", "penalty", "batches", "optimizer", "trainer", "init_from"} <= parts
+    for part in parts:
+        cfg = compose().copy()
+        OmegaConf.update(cfg, part, {"of": "another experiment"}, merge=False, force_add=True)
+        assert identity(cfg, "abc") != name(), part
+
+
 @pytest.mark.parametrize(
     "override",
     ["data.scheme=bioes", "data.columns.tag=2", "data.held_out=0.2", "data.task=tags", "data.empty_tag=O"],
