@@ -34,7 +34,11 @@ REFUSED = {
     ),
     "CR in columns": ("conll", b"a\rb\n", "input:1: carriage return inside a line (lines end in LF or CRLF)"),
     "a column comes": ("conll", b"a\nb O\n", "input:2: expected 1 columns, got 2: 'b O'"),
-    "an empty word": ("conll", b"\tO\n", "input:1: empty word (set empty_word to the word that it stands for): '\\tO'"),
+    "an empty word": (
+        "conll",
+        b"\tO\n",
+        "input:1: empty word (set empty_word to the word that it stands for): '\\tO'",
+    ),
     "no JSON": (
         "jsonl",
         b'{"text": "a"}\n{"text"}',
