@@ -17,6 +17,7 @@ from ner_experiments.modules import lstm
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import Transitions, center
 from ner_experiments.modules.direct import SparseScores
+from ner_experiments.modules.kernels.rules import RESCALED
 from ner_experiments.modules.lstm import Weights
 from ner_experiments.modules.peephole import PeepholeLayer, PeepholeLSTM
 from ner_experiments.modules.recurrent import weights_of
@@ -179,11 +180,12 @@ class ViterbiDecoder(nn.Module):
     ) -> Int[Tensor, "batch time"]:
         start, pairs, end = (getattr(self, name) for name in Transitions._fields)
         by_token, real = center(scores, mask).transpose(0, 1), mask.T
-        first = torch.arange(by_token.shape[0], device=mask.device)[:, None] == 0
+        number = torch.arange(by_token.shape[0], device=mask.device)[:, None]
 
         def ahead(best: Tensor, now: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-            score, is_real, is_first = now
+            score, is_real, is_first, is_rescaled = now
             reached = torch.where(is_first, start, (best[:, :, None] + pairs).amax(1)) + score
+            reached = torch.where(is_rescaled, reached - reached.amax(1, keepdim=True), reached)
             best = torch.where(is_real, reached, best)
             return best, best.clone()
 
@@ -194,7 +196,9 @@ class ViterbiDecoder(nn.Module):
             return tag, tag.clone()
 
         nothing = torch.zeros_like(by_token[0])
-        last, best = scan(ahead, nothing, (by_token, real[:, :, None], first))
+        last, best = scan(
+            ahead, nothing, (by_token, real[:, :, None], number == 0, number % RESCALED == RESCALED - 1)
+        )
         follows = torch.cat([real[1:], torch.zeros_like(real[:1])])
         _, path = scan(back, (last + end).argmax(1), (best, follows), reverse=True)
         return path.T.masked_fill(~mask, 0)

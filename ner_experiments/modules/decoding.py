@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.kernels import cpu, cuda
+from ner_experiments.modules.kernels.rules import MASK_RULE, RESCALED, TAG_RULE
 
 Scores = Float[Tensor, "batch time tags"]
 Tags = Int[Tensor, "batch time"]
@@ -114,14 +115,17 @@ def viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
 @torch.no_grad()
 def plain_viterbi(scores: Scores, mask: Mask, transitions: Transitions) -> Tags:
     """`viterbi` in PyTorch, without back-pointers: the backward pass repeats the argmax along the path only."""
+    check_mask(mask)
     scores = center(scores, mask)
     # On a CPU, the batch as last dimension is twice as fast, and maxima without indices are four times as fast.
     by_token = scores.permute(1, 2, 0).contiguous().unbind(0)
     real = mask.t().unbind(0)
     best = [transitions.start.unsqueeze(1) + by_token[0]]
-    for score, is_real in zip(by_token[1:], real[1:], strict=True):
-        reached = (best[-1].unsqueeze(1) + transitions.pairs.unsqueeze(2)).amax(0) + score
-        best.append(torch.where(is_real, reached, best[-1]))
+    for t in range(1, len(by_token)):
+        reached = (best[-1].unsqueeze(1) + transitions.pairs.unsqueeze(2)).amax(0) + by_token[t]
+        if t % RESCALED == RESCALED - 1:
+            reached = reached - reached.amax(0)
+        best.append(torch.where(real[t], reached, best[-1]))
 
     path = [(best[-1] + transitions.end.unsqueeze(1)).argmax(0)]
     for before, is_real in zip(best[-2::-1], real[:0:-1], strict=True):
@@ -149,11 +153,36 @@ def check_inputs(scores: Tensor, *, num_tags: int, mask: Tensor, tags: Tensor | 
             )
 
 
+def check_mask(mask: Mask) -> None:
+    """Raise ValueError unless each row of the mask is real tokens, at least one, and then padding.
+
+    Waits for a GPU; the kernels check their masks themselves.
+    """
+    if not (mask[:, 0].all() and (mask[:, 1:] <= mask[:, :-1]).all()):
+        raise ValueError(MASK_RULE)
+
+
+def check_tags(tags: Tags, mask: Mask, num_tags: int) -> None:
+    """Raise ValueError for tags of real tokens that do not exist. Waits for a GPU."""
+    real = tags[mask]
+    if not ((real >= 0) & (real < num_tags)).all():
+        raise ValueError(TAG_RULE)
+
+
+def widen(scores: Scores, transitions: Transitions) -> tuple[Scores, Transitions]:
+    """Scores and transitions in float64, in which sums over thousands of tokens keep their digits.
+
+    Apple's GPUs have no float64: there they stay as they are.
+    """
+    if scores.device.type == "mps":
+        return scores, transitions
+    return scores.double(), Transitions(*(part.double() for part in transitions))
+
+
 def center(scores: Scores, mask: Mask) -> Scores:
     """Scores in at least float32, with each token's largest moved to 0, and 0 at padding.
 
-    A constant added to all scores of a token changes no probability. Without centering, the sums over a long sentence
-    grow until float32 rounds away the differences between tags.
+    A constant added to all scores of a token changes no probability.
     """
     scores = at_least_float32(scores).masked_fill(~mask.unsqueeze(2), 0)
     return scores - scores.detach().amax(2, keepdim=True)

@@ -11,7 +11,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from ner_experiments.modules.decoding import Mask, Scores, Spans, Tags, Transitions, center
+from ner_experiments.modules.decoding import (
+    Mask,
+    Scores,
+    Spans,
+    Tags,
+    Transitions,
+    center,
+    check_mask,
+    check_tags,
+    widen,
+)
 from ner_experiments.modules.kernels import cpu, cuda
 
 
@@ -38,7 +48,9 @@ def marginals(scores: Scores, mask: Mask, transitions: Transitions) -> Scores:
             return cpu.likelihood(scores, None, mask, *transitions, weight=1.0, gradient=True)[1]
         if cuda.supports_crf(scores):
             return cuda.marginals(scores, mask, *transitions)
-    return posterior(center(scores, mask), mask, transitions).marginals
+    check_mask(mask)
+    wide, transitions = widen(scores, transitions)
+    return posterior(center(wide, mask), mask, transitions).marginals.to(scores.dtype)
 
 
 @torch.no_grad()
@@ -129,9 +141,12 @@ def _differentiable_gradient(
 
 def plain_likelihood(scores: Scores, tags: Tags, mask: Mask, transitions: Transitions) -> Float[Tensor, ""]:
     """`negative_log_likelihood` in PyTorch."""
-    scores = center(scores, mask)
-    losses = log_partition(scores, mask, transitions) - sequence_score(scores, tags, mask, transitions)
-    return losses.mean()
+    check_mask(mask)
+    check_tags(tags, mask, scores.shape[2])
+    wide, transitions = widen(scores, transitions)
+    wide = center(wide, mask)
+    losses = log_partition(wide, mask, transitions) - sequence_score(wide, tags, mask, transitions)
+    return losses.mean().to(scores.dtype)
 
 
 def log_partition(scores: Scores, mask: Mask, transitions: Transitions) -> Float[Tensor, " batch"]:
@@ -230,8 +245,8 @@ def _log_conditionals(
 ) -> Float[Tensor, "batch steps"]:
     """log p(y_i = tags_i | y_{i+1} = tags_{i+1}) for each token but the last; undefined at padding."""
     tags = tags.masked_fill(~mask, 0)
-    start, pairs = transitions.start.double(), transitions.pairs.double()
-    scores = center(scores.double(), mask)
+    scores, (start, pairs, _) = widen(scores, transitions)
+    scores = center(scores, mask)
     sums = [start + scores[:, 0]]
     for token in scores.unbind(1)[1:]:
         sums.append(torch.logsumexp(sums[-1].unsqueeze(2) + pairs, 1) + token)

@@ -46,7 +46,8 @@ def main(module: str, name: str, size: int, types: dict[str, str], options: dict
     from triton.compiler import ASTSource
 
     kernel = getattr(import_module(f"ner_experiments.modules.kernels.{module}"), name)
-    constants = {"size": size, "width": max(16, triton.next_power_of_2(size))}
+    constants = {"size": size, "width": max(16, triton.next_power_of_2(size)), "rescaled": 8}
+    constants = {name: value for name, value in constants.items() if name in kernel.arg_names}
     kinds = {arg: "constexpr" if arg in constants else types.get(arg, "*fp32") for arg in kernel.arg_names}
     aligned = {(i,): [["tt.divisibility", 16]] for i, arg in enumerate(kinds) if kinds[arg][0] == "*"}
     source = ASTSource(kernel, kinds, constants, aligned)

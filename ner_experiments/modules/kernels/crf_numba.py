@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from ner_experiments.modules.kernels.numba_ops import FAST, IN_ORDER, add_outer, compiled, exp
+from ner_experiments.modules.kernels.rules import MASK_RULE, RESCALED, TAG_RULE
 
 UNROLL = 4
 """Rows of a matrix per pass over the sums: fewer passes load and store them less often."""
@@ -100,19 +101,21 @@ def make_batch(mask, tags, scores, start, pairs, end):
     place = np.zeros(time + 2, np.int64)  # position of the first sentence of each length, from the longest
     for b in range(sentences):
         for t in range(time):
+            if mask[b, t] and lengths[b] < t:
+                raise ValueError(MASK_RULE)
             lengths[b] += mask[b, t]
         place[time - lengths[b] + 1] += 1
     for gap in range(time + 1):
         place[gap + 1] += place[gap]
     if place[time] < sentences:
-        raise ValueError("mask must have at least one real token in each sentence")
+        raise ValueError(MASK_RULE)
     for b in range(sentences):
         order[place[time - lengths[b]]] = b
         place[time - lengths[b]] += 1
     for b in range(tags.shape[0]):
         for t in range(lengths[b]):
             if not 0 <= tags[b, t] < size:
-                raise ValueError("tags must be at least 0, and below the number of tags")
+                raise ValueError(TAG_RULE)
     return Batch(order, lengths, tags, scores, start, pairs, end)
 
 
@@ -395,6 +398,10 @@ def viterbi_chunks(first, last, chunks, mask, scores, start, pairs, end, tags):
                 largest = scores.dtype.type(maximum(scores[b, t]))
                 for j in range(size):
                     best[t, j] = reached[j] + (scores[b, t, j] - largest)
+                if t % RESCALED == RESCALED - 1:
+                    largest = scores.dtype.type(maximum(best[t, :size]))
+                    for j in range(size):
+                        best[t, j] -= largest
             tag = best_previous_tag(best[length - 1, :size], end)
             tags[b, length:] = 0
             tags[b, length - 1] = tag

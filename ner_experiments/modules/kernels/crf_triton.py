@@ -11,6 +11,8 @@ from typing import no_type_check
 import triton
 import triton.language as tl
 
+from ner_experiments.modules.kernels.rules import RESCALED
+
 PREFETCH = tl.constexpr(3)
 """Pipeline stages: memory is slower than a step, so loads are issued two steps ahead."""
 
@@ -162,7 +164,17 @@ def backward(
 
 @triton.jit(do_not_specialize=["time"])
 @no_type_check
-def viterbi(scores, lengths, transitions, best, tags, time, size: tl.constexpr, width: tl.constexpr):
+def viterbi(
+    scores,
+    lengths,
+    transitions,
+    best,
+    tags,
+    time,
+    size: tl.constexpr,
+    width: tl.constexpr,
+    rescaled: tl.constexpr = RESCALED,
+):
     """Best tags; one tag for a sentence without tokens.
 
     Stores no back-pointers: the backward pass repeats the argmax for the tags of the path only.
@@ -179,6 +191,8 @@ def viterbi(scores, lengths, transitions, best, tags, time, size: tl.constexpr, 
         now, _ = load_centered(scores + place + t * size, real)
         tl.store(best + place + (t - 1) * size, reached, mask=real)
         reached = tl.max(reached[:, None] + moves, 0) + now
+        if t % rescaled == rescaled - 1:
+            reached -= tl.max(tl.where(real, reached, float("-inf")), 0)
     closing = tl.load(transitions + (size + 1) * size + column, mask=real, other=float("-inf"))
     tag = tl.argmax(reached + closing, 0)
     tl.store(tags + b * time + length - 1, tag)

@@ -2,7 +2,8 @@
 
 Triton, a dependency of PyTorch's CUDA builds, is imported, and the kernels are compiled, on first use. Nothing here
 synchronizes with the device, so values of tags and masks cannot be checked. Where the CPU kernels raise an error, the
-loss is NaN here: for tags out of range and for sentences without tokens. Nothing is read or written out of bounds.
+loss is NaN here: for tags out of range, sentences without tokens, and tokens after padding. Nothing is read or written
+out of bounds.
 """
 
 import functools
@@ -85,7 +86,8 @@ def viterbi(
 
 
 def lengths(mask: Bool[Tensor, "batch time"]) -> Int[Tensor, " batch"]:
-    return mask.sum(1, dtype=torch.int32)
+    """Number of tokens per sentence; 0, for which the loss is NaN, where real tokens follow padding."""
+    return mask.sum(1, dtype=torch.int32) * (mask[:, 1:] <= mask[:, :-1]).all(1)
 
 
 def contiguous(tags: Tensor | None) -> Tensor | None:

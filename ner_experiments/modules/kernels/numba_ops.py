@@ -29,7 +29,7 @@ def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
     numba checks only the function's own file for changes, and names cache files after the function; hence the digest of
     all kernel files in the name. Without a writable folder there is no cache.
     """
-    files = sorted(Path(__file__).parent.glob("*numba*.py"))
+    files = [*sorted(Path(__file__).parent.glob("*numba*.py")), Path(__file__).with_name("rules.py")]
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
     function.__qualname__ += f"_{digest[:16]}"
     try:
