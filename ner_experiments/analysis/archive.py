@@ -99,12 +99,12 @@ def errors_in_predictions(
 
 
 def run_errors(run: Run) -> Errors:
-    """Errors of a run on test; empty for a run archived without them.
+    """Errors of a run on test; all unknown for some archived runs.
 
     Dimensions that need train are left out, with a warning, if train cannot be read or has changed.
     """
     if isinstance(run, ArchivedRun):
-        return Errors.from_record(run.content["errors"]) if "errors" in run.content else Errors()
+        return Errors.from_record(run.content["errors"])
     from ner_experiments.build import train_sentences  # imports Lightning, which archived runs do not need
 
     return errors_in_predictions(run.predicted(), run.metrics["task"], train_sentences(run.folder))
@@ -116,7 +116,7 @@ def run_calibration(run: Run) -> Calibration | None:
     For a run in its own folder, the trained model tags the test set again.
     """
     if isinstance(run, ArchivedRun):
-        record = run.content.get("calibration")
+        record = run.content["calibration"]
         return record and Calibration.from_record(record)
     run.verified(WEIGHTS)
     return of_run(run.folder)
@@ -125,7 +125,7 @@ def run_calibration(run: Run) -> Calibration | None:
 def f1_by_mention(run: Run, dimension: str) -> dict[str, float]:
     """F1 on test by "type" or "length" of mention, in percent, for groups with a gold mention.
 
-    Runs archived without errors have these scores alone, as `figures`.
+    Archived runs whose errors are unknown have these scores alone, as `figures`.
     """
     if not isinstance(run, ArchivedRun):
         return F1_BY[dimension](run.predicted())

@@ -80,7 +80,7 @@ def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
         f"{metrics['best_epoch']}",
         f"{metrics['epochs']}",
         f"{metrics['seconds'] / 60:.1f}",
-        f"{metrics['tokens_per_second']:,.0f}" if "tokens_per_second" in metrics else "",
+        f"{metrics['tokens_per_second']:,.0f}",
     ]
 
 

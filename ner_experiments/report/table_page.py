@@ -207,18 +207,18 @@ def cost_section(entry: Entry, links: Links) -> Section | None:
 
 def cost_line(result: Result) -> list[str]:
     runs = [run.metrics for run in result.runs.values()]
-    memory = [sum(run["peak_memory_bytes"].values()) / 1e6 for run in runs if "peak_memory_bytes" in run]
-    speed = [run["tokens_per_second"] for run in runs if "tokens_per_second" in run]
+    memory = [sum(run["peak_memory_bytes"].values()) / 1e6 for run in runs]
+    speed = [run["tokens_per_second"] for run in runs]
     per_epoch = [run["seconds"] / run["epochs"] for run in runs]
     return [
         result.row.label,
         f"{runs[0]['parameters']:,}",
-        f"{runs[0]['parameters_of'].get('model', 0):,}" if "parameters_of" in runs[0] else "",
+        f"{runs[0]['parameters_of'].get('model', 0):,}",
         f"{fmean(run['epochs'] for run in runs):.1f}",
         spread([run["seconds"] / 60 for run in runs], 1),
         mean_and_sd(result.cost()["seconds_per_epoch"], summarize(per_epoch).sd, 1),
         spread(speed, 0),
-        f"{max(memory):,.0f}" if memory else "",
+        f"{max(memory):,.0f}",
     ]
 
 

@@ -31,10 +31,7 @@ def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Content of a JSON file, after its own checksum has been verified. Raises `DamagedError` with the path.
-
-    A file without any checksum is returned as it is.
-    """
+    """Content of a JSON file, after its own checksum has been verified. Raises `DamagedError` with the path."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -46,12 +43,13 @@ def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
     """The content, if its checksum is as `add_checksum` made it. Raises `DamagedError` otherwise."""
     if not isinstance(content, dict):
         raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
-    if {CHECKSUM, FILES} & set(content):
-        actual = json_digest({name: value for name, value in content.items() if name != CHECKSUM})
-        if actual != content.get(CHECKSUM):
-            raise DamagedError(
-                f"{path} is damaged: its SHA-256 is {actual}, but it records {content.get(CHECKSUM)}"
-            )
+    if CHECKSUM not in content:
+        raise DamagedError(
+            f"{path}: expected a file of a run or of results/, but it does not record its SHA-256"
+        )
+    actual = json_digest({name: value for name, value in content.items() if name != CHECKSUM})
+    if actual != content[CHECKSUM]:
+        raise DamagedError(f"{path} is damaged: its SHA-256 is {actual}, but it records {content[CHECKSUM]}")
     return content
 
 

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 from jaxtyping import Int
 
+from ner_experiments.analysis.archive import Errors
 from ner_experiments.analysis.randomization import score
 from ner_experiments.runs.archived_run import ArchivedRun, format_counts
 from ner_experiments.tables.scores import Page, groups
@@ -61,4 +62,5 @@ def _without_sentence(run: ArchivedRun) -> ArchivedRun:
     counts = np.delete(counts, number - 1, axis=0)
     content = {name: run.content[name] for name in ("label", "config", "epochs")}
     content |= {"counts": format_counts(counts), "test_every_epoch": []}
+    content |= {"errors": Errors().record(), "calibration": None}
     return ArchivedRun(run.folder, {**run.metrics, "test": {run.primary_metric: score(counts)}}, content)

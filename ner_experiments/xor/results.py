@@ -132,11 +132,8 @@ class XorResults:
 
 
 def read(path: Path) -> XorResults:
-    """Read a file. ValueError if it is damaged, or has no settings."""
-    content = artifacts.read(path)
-    if "config" not in content:
-        raise ValueError(f"{path}: expected results with their config; run `ner-experiments xor` again")
-    return XorResults(content)
+    """Read a file. ValueError if it is damaged."""
+    return XorResults(artifacts.read(path))
 
 
 def table_lines(models: Mapping[str, ModelResult]) -> list[list[str]]:

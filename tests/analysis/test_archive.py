@@ -10,6 +10,7 @@ import pytest
 import random_tags
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
+from places import ROOT
 
 from ner_experiments.analysis import disagreements
 from ner_experiments.analysis.archive import archive, run_calibration, run_errors
@@ -24,6 +25,7 @@ from ner_experiments.data.tags import encode, spans
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.predictions import count, write_predictions
 from ner_experiments.runs.run import Run
 
@@ -49,7 +51,7 @@ def finish(folder: Path, identity: str, seed: int, checksum: str = CORPUS.checks
     }
     OmegaConf.save(CONFIG, folder / "config.yaml", resolve=True)
     (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
-    (folder / "metrics.json").write_text(json.dumps(metrics))
+    (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     return folder
 
 
@@ -106,7 +108,7 @@ def test_an_archived_calibration_is_restored(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_run_archived_without_errors_has_none() -> None:
-    run = ArchivedRun(Path("archived.json"), {}, {})
+    run, *_ = archived_runs(ROOT / "results" / "yang2020_table12" / "weibo-max_epochs-3" / "runs")
     assert (run_errors(run).breakdown, run_errors(run).kinds) == ({}, {})
     assert (run_errors(run).confusion, run_calibration(run), run_errors(run).outcomes) == (None, None, None)
 
@@ -123,7 +125,7 @@ def test_where_train_has_changed_what_needs_it_is_left_out(
 def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
     sentences = [Sentence(("a", "b"), ("X", "Y"))]
     write_predictions(tmp_path / "predictions" / "test.conll", "tags", sentences, [["X", "X"]])
-    (tmp_path / "metrics.json").write_text('{"data": {"checksum": "abc"}}')
+    (tmp_path / "metrics.json").write_text(json.dumps(add_checksum({"data": {"checksum": "abc"}})))
     OmegaConf.save(CONFIG, tmp_path / "config.yaml", resolve=True)
     run = Run(tmp_path, {"task": "tags"})
     assert run_errors(run).kinds == {}
@@ -196,9 +198,12 @@ def test_the_command_refuses_what_it_cannot_read(tmp_path: Path, capsys: pytest.
     text = f"{folder}/config.yaml is damaged: "
     assert text in refused(folder / "config.yaml")
     (tmp_path / "other.json").write_text("{}")
+    text = "other.json: expected a file of a run or of results/, but it does not record its SHA-256"
+    assert text in refused(tmp_path / "other.json")
+    (tmp_path / "other.json").write_text(json.dumps(add_checksum({})))
     text = "other.json: expected an archived run as in results/, but it has no metrics"
     assert text in refused(tmp_path / "other.json")
     metrics = json.loads((folder / "metrics.json").read_text())
-    del metrics["test"]
-    (folder / "metrics.json").write_text(json.dumps(metrics))
+    del metrics["test"], metrics["sha256"]
+    (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     assert f"{folder}: its corpus has no test set to analyze errors on" in refused(folder)

@@ -20,6 +20,7 @@ from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import allowed_transitions, spans
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.tagger import Tagger
 
 SMALL = ["data=toy_en", "data.sentences={train: 60, dev: 5, test: 40}", "model.hidden_size=8", "chars=none"]
@@ -137,14 +138,14 @@ def test_a_runs_calibration_is_of_its_predicted_mentions_on_test(
     save_file(tagger.state_dict(), tmp_path / "model.safetensors")
     (tmp_path / "encoder.json").write_text(json.dumps(encoder.state()))
     metrics = tmp_path / "metrics.json"
-    metrics.write_text(json.dumps({"data": {"checksum": corpus.checksum}}))
+    metrics.write_text(json.dumps(add_checksum({"data": {"checksum": corpus.checksum}})))
     test = toy.sentences("en", "test", 40)
     of_mentions = list(predicted(tagger, encoder, test))
     right = np.array([mention in spans(test[number].tags) for number, mention, _ in of_mentions])
     probabilities = np.array([probability for _, _, probability in of_mentions])
     sentence = np.array([number for number, _, _ in of_mentions])
     assert of_run(tmp_path) == calibration(probabilities, right, sentence, 40)
-    metrics.write_text(json.dumps({"data": {"checksum": "other"}}))
+    metrics.write_text(json.dumps(add_checksum({"data": {"checksum": "other"}})))
     assert of_run(tmp_path) is None
     assert "the calibration is left out:" in caplog.text
     assert "toy_en has changed since the run: its checksum is" in caplog.text

@@ -14,6 +14,7 @@ from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.predictions import Predicted, read, write_predictions
 
 Mention = tuple[int, int, str]
@@ -125,7 +126,7 @@ def runs(tmp_path: Path) -> list[Path]:
         ]
         (tmp_path / name / "predictions").mkdir(parents=True)
         (tmp_path / name / "predictions" / "test.conll").write_text("\n".join(lines) + "\n")
-        (tmp_path / name / "metrics.json").write_text('{"task": "mentions"}')
+        (tmp_path / name / "metrics.json").write_text(json.dumps(add_checksum({"task": "mentions"})))
     return [tmp_path / name for name in TAGS]
 
 
@@ -197,7 +198,7 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
     assert re.search(r"stacked has 4 test sentences, \S+ours has 5", refused("stacked", "ours"))
     predictions.unlink()
     assert "it has no predictions/test.conll" in refused("stacked", "ours")
-    (runs[1] / "metrics.json").write_text('{"task": "tags"}')
+    (runs[1] / "metrics.json").write_text(json.dumps(add_checksum({"task": "tags"})))
     assert "type_a: `cases` needs a corpus of mentions; this run tags tokens" in refused("ours", "type_a")
 
 

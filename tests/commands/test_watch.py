@@ -17,6 +17,7 @@ from ner_experiments.config.compose import compose
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
 from ner_experiments.main import run_command
 from ner_experiments.runs import status as watch
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.progress import eta, format_duration, format_eta, slurm_task
 from ner_experiments.train import train
 from ner_experiments.utils.locks import hold_lock, is_held
@@ -123,7 +124,7 @@ def test_a_run_that_ends_while_it_is_looked_at_is_done(
 
     def ends(folder: Path) -> bool:
         """Finish the run and release its lock, between two polls of the folder."""
-        (folder / "metrics.json").write_text(json.dumps(RESULT))
+        (folder / "metrics.json").write_text(json.dumps(add_checksum(RESULT)))
         (folder / "progress.json").unlink()
         return False
 

@@ -10,6 +10,7 @@ from ner_experiments.build import Fingerprints
 from ner_experiments.config.compose import compose
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.data import toy
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, collect
@@ -39,6 +40,9 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
         "test": {"f1": f1, "precision": 1.0, "recall": 0.5},
         "best_epoch": 1,
         "parameters": 1234,
+        "parameters_of": {"model": 1000},
+        "peak_memory_bytes": {"main": 2_000_000},
+        "tokens_per_second": 500.0,
         "seconds": 6.0,
         "epochs": 3,
         "versions": {"torch": "2"},
@@ -49,7 +53,7 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
     }
     OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
     (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
-    (folder / "metrics.json").write_text(json.dumps(metrics))
+    (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     return folder
 
 

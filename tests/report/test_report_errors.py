@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import t
 
-from ner_experiments.analysis.archive import errors_in_predictions
+from ner_experiments.analysis.archive import Errors, errors_in_predictions
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import errors as error_tables
@@ -116,7 +116,8 @@ def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErr
 
 def test_the_parts_that_runs_were_archived_without_are_named(row: RowErrors) -> None:
     metrics = {"data": DATA, "task": "tags", "test": {}}
-    old = RowErrors("old", {1: ArchivedRun(Path("archived"), metrics, {"figures": {}})})
+    content = {"errors": Errors().record(), "calibration": None, "figures": {}}
+    old = RowErrors("old", {1: ArchivedRun(Path("archived"), metrics, content)})
     assert [section.texts for section in row_sections(old) if section] == [[NOT_ARCHIVED]]
     assert error_tables.table_section({"old": old, "older": old}, "old", 0) is None
 
@@ -158,10 +159,11 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
     scores = dict.fromkeys(("precision", "recall", "f1"), 0.5)
     metrics = {
         "task": "mentions", "dev": scores, "test": scores, "best_epoch": 1, "epochs": 2, "seconds": 60.0,
+        "tokens_per_second": 500.0,
     }  # fmt: skip
     for test_scores, said in (([], "scored once"), ([50.0, 49.0], "also scored after each epoch")):
         (shown,) = row_page.seeds_section(
             {1: ArchivedRun(Path("archived"), metrics, {"test_every_epoch": test_scores})}
         ).grids
         assert said in shown.caption
-        assert shown.grid.lines[0][-2:] == ["1.0", ""]  # nobody measured how fast it was
+        assert shown.grid.lines[0][-2:] == ["1.0", "500"]

@@ -120,6 +120,7 @@ def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
 
 def test_seconds_per_epoch_are_those_of_the_published_table() -> None:
     metrics = ({"seconds": 10, "epochs": 1}, {"seconds": 90, "epochs": 3})
-    runs = {seed: Run(Path(), {"parameters": 5, **it}) for seed, it in enumerate(metrics)}
+    same = {"parameters": 5, "parameters_of": {}, "peak_memory_bytes": {"main": 1}, "tokens_per_second": 1.0}
+    runs = {seed: Run(Path(), {**same, **it}) for seed, it in enumerate(metrics)}
     result = Result(spec.load("yang2020_table13").rows[0], runs=runs)
     assert table_page.cost_line(result)[5] == f"{result.cost()['seconds_per_epoch']:.1f} ± 14.1"

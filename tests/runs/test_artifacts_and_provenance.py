@@ -22,7 +22,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from ner_experiments.data.columns import read_columns
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.metrics import SpanF1
-from ner_experiments.runs import provenance
+from ner_experiments.runs import artifacts, provenance
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.utils.files import write_json
 
@@ -224,7 +224,7 @@ def test_a_new_measurement_forgets_the_old_peak() -> None:
     """In a separate process, since memory that other tests have freed would be reused."""
     code = """
 import torch
-from ner_experiments.runs import provenance
+from ner_experiments.runs import artifacts, provenance
 def peak(): return provenance.peak_memory(torch.device("cpu"))["main"] >> 20
 provenance.reset_peak_memory()
 before = peak()
@@ -248,3 +248,11 @@ def test_without_proc_the_peak_is_that_of_the_whole_process(
     monkeypatch.setattr(Path, "exists", lambda _: False)
     monkeypatch.setattr(resource, "getrusage", lambda _: SimpleNamespace(ru_maxrss=4096))
     assert provenance.peak_memory(torch.device("cpu")) == {"main": expected}
+
+
+def test_a_file_without_its_checksum_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text('{"test": {"f1": 0.99}}')
+    message = f"{path}: expected a file of a run or of results/, but it does not record its SHA-256"
+    with pytest.raises(artifacts.DamagedError, match=re.escape(message)):
+        artifacts.read(path)

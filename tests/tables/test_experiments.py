@@ -8,6 +8,7 @@ from toy_rows import TABLE, TEST, TOY, finish, page_of
 
 from ner_experiments.build import Fingerprints
 from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.run import Run, finished, finished_once
 from ner_experiments.tables import render, results_folder, spec
 from ner_experiments.tables.comparisons import compare_rows
@@ -38,7 +39,9 @@ def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     (experiment, *_) = experiments(spec.load(TABLE), [*TOY, here])
     assert finished(experiment.cfg, Fingerprints()).keys() == {1}
     metrics = json.loads((folder / "metrics.json").read_text())
-    (folder / "metrics.json").write_text(json.dumps(metrics | {"identity": metrics["identity"][::-1]}))
+    changed = metrics | {"identity": metrics.pop("identity")[::-1]}
+    del changed["sha256"]
+    (folder / "metrics.json").write_text(json.dumps(add_checksum(changed)))
     assert not finished(experiment.cfg, Fingerprints())
 
 
@@ -73,7 +76,7 @@ def test_runs_that_cannot_be_identified_are_named_with_the_reason(tmp_path: Path
         folder = run_folder(cfg, str(number)).parent / "seed-1"
         folder.mkdir(parents=True)
         metrics = {"identity": name, "seed": 1, "checksum": "old"}
-        (folder / "metrics.json").write_text(json.dumps(metrics))
+        (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     page = collect(table, further)
     assert [result.row for result in page.results if result.missing] == [experiment.row]
     assert "Not measured: msra: not found in" in render.markdown(page)

@@ -99,7 +99,7 @@ def test_what_is_trained_is_what_the_settings_say() -> None:
     assert trained["decoder"]["softmax"] == dict(cfg.decoder)
 
 
-def test_a_file_of_an_earlier_version_and_a_damaged_one_are_one_line(
+def test_a_damaged_file_and_one_of_something_else_are_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "xor" / "xor.json"
@@ -107,8 +107,8 @@ def test_a_file_of_an_earlier_version_and_a_damaged_one_are_one_line(
     path.write_text(json.dumps({"models": {}, "certificates": [], "seconds": 1.0}))
     table = ["table", "xor", "--output", str(tmp_path)]
     assert cli(table) == 1
-    rule = "expected results with their config"
-    assert f"{path}: {rule}; run `ner-experiments xor` again" in capsys.readouterr().err
+    rule = "expected a file of a run or of results/, but it does not record its SHA-256"
+    assert capsys.readouterr().err == f"{path}: {rule}\n"
     content = made_up_trials.write(path.parent, {}).read_text()
     path.write_text(content.replace('"seconds": 90.0', '"seconds": 9.0'))
     assert cli(table) == 1
