@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import warm
 from places import ROOT
 
 from ner_experiments.config import overrides
@@ -54,6 +55,11 @@ def run(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> N
     assert result.returncode == status, result.stdout + result.stderr
 
 
+def run_in_checkout(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> None:
+    found, printed = warm.checkout(cwd).run(arguments, **variables)
+    assert found == status, printed
+
+
 def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: str) -> None:
     """Run a command at small size; for a command that this machine cannot run, look up the names in it.
 
@@ -74,8 +80,10 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
     elif "hydra/launcher=slurm" in arguments and not shutil.which("sbatch"):
         overrides.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
     elif program == "python":
-        trains = arguments[0] == "run.py" and not QUICK & {*arguments}
-        run([sys.executable, *arguments, *(SMALL if trains else [])], cwd, **variables)
+        if arguments[0] == "run.py" and not QUICK & {*arguments}:
+            run_in_checkout(["train", *arguments[1:], *SMALL], cwd, **variables)
+        else:
+            run([sys.executable, *arguments], cwd, **variables)
     else:
         assert program == "ner-experiments", f"not told how to try {line!r}"
         looks = arguments[0] == "watch"
@@ -83,9 +91,8 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
             arguments.append("--once")  # otherwise it waits for the runs
         if arguments[0] == "table" and any(each.startswith("model=") for each in arguments):
             arguments += SMALL  # a sweep by its overrides, which was run with these
-        code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
         waiting = looks and "=" in arguments[1]  # for runs that nobody has begun
-        run([sys.executable, "-c", code, *arguments], cwd, 3 if waiting else 0, **variables)
+        run_in_checkout(arguments, cwd, 3 if waiting else 0, **variables)
 
 
 def look_up(program: str, arguments: list[str]) -> None:

@@ -1,0 +1,80 @@
+"""A process that has imported the suite of one checkout, and forks itself for each command that is run there.
+
+`python warm.py` serves: it reads a command from each line of its standard input and answers with its exit status.
+"""
+
+import atexit
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+
+class Checkout:
+    """The suite in `folder`, which may be a copy with files of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.server = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder)},
+        )
+        atexit.register(self.end)
+
+    def run(self, arguments: list[str], **variables: str) -> tuple[int, str]:
+        """Exit status of `ner-experiments ARGUMENTS` with these environment variables, and what it printed."""
+        assert self.server.stdin is not None
+        assert self.server.stdout is not None
+        with TemporaryDirectory() as folder:
+            printed = Path(folder) / "printed"
+            print(json.dumps([arguments, variables, str(printed)]), file=self.server.stdin, flush=True)
+            return int(self.server.stdout.readline()), printed.read_text(encoding="utf-8")
+
+    def end(self) -> None:
+        self.server.communicate()
+
+
+@cache
+def checkout(folder: Path) -> Checkout:
+    """The one process for this folder; it ends with its standard input, and so with this process."""
+    return Checkout(folder)
+
+
+def serve() -> None:
+    import ner_experiments.launch.summary
+    import ner_experiments.train  # noqa: F401
+
+    for line in iter(sys.stdin.readline, ""):
+        arguments, variables, printed = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            execute(arguments, variables, printed)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+def execute(arguments: list[str], variables: Mapping[str, str], printed: str) -> None:
+    """Run the command as a process of its own does, and exit."""
+    from ner_experiments.main import cli
+
+    os.environ.update(variables)
+    with open(printed, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    sys.argv = ["run.py", *arguments[arguments[0] == "train" :]]
+    sys.exit(cli(arguments))
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        serve()
