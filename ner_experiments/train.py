@@ -70,17 +70,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     elif note := processes_note(cfg):
         log.info("%s", note)
     start = train(init_config(cfg)) if cfg.init_from else None
-    unread_folder = run_folder(cfg, identity(cfg, checksum=""))
-    with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):
-        corpus, encoder = read_data(cfg)
-        checksum = fingerprint(corpus, encoder)
-        if start is not None:
-            checksum = with_start(checksum, start["identity"])
-        sources = checksums_by_source(cfg, corpus, encoder)
-        refuse_changed_data(cfg, sources)
-    name = identity(cfg, checksum)
-    folder = run_folder(cfg, name)
-    about = {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
+    corpus, encoder, about = read_experiment(cfg, start)
+    folder = run_folder(cfg, about["identity"])
     if not is_first:
         finished = finished_result(folder)
         if finished is None or lacks_test(cfg, corpus, finished):
@@ -98,10 +89,27 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
                 result = about | run(cfg, corpus, encoder, folder, start, sigterm)
             else:
                 result = score_test(cfg, corpus, encoder, folder, finished, sigterm)
-            refuse_changed_data(cfg, sources)  # another command may have finished a run meanwhile
+            refuse_changed_data(cfg, about["read"])  # another command may have finished a run meanwhile
             result = write_metrics(folder, result)
     sigterm.exit_if_requested()
     return {"folder": str(folder), **result}
+
+
+def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corpus, Encoder, dict[str, Any]]:
+    """The corpus and its encoder, and the run's entries in metrics.json that follow from them and the config.
+
+    Raises ValueError if a finished run read other data from the same place.
+    """
+    unread_folder = run_folder(cfg, identity(cfg, checksum=""))
+    with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):
+        corpus, encoder = read_data(cfg)
+        checksum = fingerprint(corpus, encoder)
+        if start is not None:
+            checksum = with_start(checksum, start["identity"])
+        sources = checksums_by_source(cfg, corpus, encoder)
+        refuse_changed_data(cfg, sources)
+    name = identity(cfg, checksum)
+    return corpus, encoder, {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
 
 
 def run(
@@ -119,12 +127,10 @@ def run(
     """
     reset_peak_memory()
     commit_at_start = commit()  # the checkout may have changed by the time the run is finished
-    torch.set_num_threads(cfg.runtime.threads)
     notes = [*corpus.notes, *encoder.notes()]
     for note in notes:
         log.info("%s", note)
-    seed_everything(cfg.seed, verbose=False)
-    tagger = build(cfg, encoder)
+    tagger = seeded_tagger(cfg, encoder)
     if start is not None:
         init_from(Path(start["folder"]), tagger)
     counts = count_parameters(tagger)
@@ -163,9 +169,7 @@ def score_test(
 ) -> dict[str, Any]:
     """Score test by the weights of a finished run, which were selected on dev without it; return the whole result."""
     log.info("%s: scoring test, which was left out in training", folder)
-    torch.set_num_threads(cfg.runtime.threads)
-    seed_everything(cfg.seed, verbose=False)
-    tagger = build(cfg, encoder)
+    tagger = seeded_tagger(cfg, encoder)
     tagger.load_state_dict(read_weights(folder))
     predictions = Predictions()
     trainer = make_trainer(cfg, folder, [predictions])
@@ -282,6 +286,13 @@ def run_summary(
 
 
 # The parts of a run
+
+
+def seeded_tagger(cfg: DictConfig, encoder: Encoder) -> Tagger:
+    """The tagger with its initial weights; from here on, the process draws from the run's seed on its threads."""
+    torch.set_num_threads(cfg.runtime.threads)
+    seed_everything(cfg.seed, verbose=False)
+    return build(cfg, encoder)
 
 
 def init_from(folder: Path, tagger: Tagger) -> None:

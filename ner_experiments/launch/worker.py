@@ -1,5 +1,6 @@
-"""One job of a sweep, run in whatever process a launcher chose for it; its outcome is reported to the sweep.
+"""One job: an experiment in whatever process a launcher chose for it; its outcome is reported to the sweep.
 
+Every job runs by `run_job`: that of a single experiment, that of a sweep in this process, and that of a launcher.
 `python -m ner_experiments.launch.worker OUTCOME OVERRIDE ...` is one job in a process of its own: it writes its
 outcome to the file OUTCOME, as JSON, and stops with a checkpoint when the process that started it is gone.
 """
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         content, status = {"result": run(overrides)}, 0
     except Exception as error:
-        if not isinstance(error, ValueError | OSError):  # these are user errors
+        if not isinstance(error, RefusedError | ValueError | OSError):  # these are user errors
             traceback.print_exc()
         content, status = {"failed": reason(error)}, 1
     if os.environ.get("LOCAL_RANK", "0") == "0":
@@ -60,10 +61,21 @@ def stop_with_parent() -> None:
 
 
 def run(overrides: Sequence[str]) -> dict[str, Any]:
-    """The result of `train.train`, or the folder as "busy" if another process is working on the run."""
+    """The result of the job with these overrides, as `run_job`."""
+    return run_job(compose_job(overrides))
+
+
+def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
+    """The result of `train.train`; without `wait`, the folder as "busy" if another process is working on the run.
+
+    Raises `RefusedError` for a user error.
+    """
     from ner_experiments.train import train  # imports torch and Lightning, which the launchers do not need
 
-    return train(compose_job(overrides), wait=False)
+    try:
+        return train(cfg, wait=wait)
+    except (ValueError, OSError) as error:
+        raise RefusedError(reason(error)) from error
 
 
 def compose_job(overrides: Sequence[str]) -> DictConfig:

@@ -89,12 +89,7 @@ def replay(
         decided = {labels for labels, pair in pairs.items() if pair.verdict != "open"}
         tested, leaders = compare(seeds, level)
         pairs |= {labels: pair for labels, pair in tested.items() if labels not in decided}
-        contested = {
-            label
-            for labels, pair in pairs.items()
-            if pair.verdict == "open" and not leaders.isdisjoint(labels)
-            for label in labels
-        }
+        contested = open_with(leaders, pairs)
         stopped = [label for label in finished if label in active - contested]
         active &= contested
         num_decided = sum(pair.verdict != "open" for pair in pairs.values())
@@ -103,6 +98,12 @@ def replay(
         if not active:
             break
     return Decision(pairs, {}, history)
+
+
+def open_with(leaders: Set[str], pairs: Mapping[Labels, P]) -> set[str]:
+    """The rows whose pair with a leader is open, and that leader."""
+    open_pairs = [labels for labels, pair in pairs.items() if pair.verdict == "open"]
+    return {label for labels in open_pairs if not leaders.isdisjoint(labels) for label in labels}
 
 
 def consequence(stopped: Sequence[str], active: Collection[str], *, last: bool) -> str:
