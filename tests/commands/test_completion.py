@@ -29,6 +29,15 @@ LINES = {
 }
 
 
+IN_SHELLS = [
+    line
+    if line.rpartition(" ")[2] in ("model=resid", "hydra/launcher=lo", "outputs/toy", "tabl")
+    else pytest.param(line, marks=pytest.mark.slow)
+    for line in LINES
+]
+"""A setting, a group with a slash, a path and a command; each line is completed in Python alone too."""
+
+
 @pytest.fixture(autouse=True)
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     run = tmp_path / "outputs/toy_en-bilstm-crf-0/seed-1"
@@ -62,7 +71,7 @@ def install(shell: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", IN_SHELLS)
 def test_bash(line: str) -> None:
     words = line.replace("=", " = ").split()
     text = (
@@ -82,7 +91,7 @@ def bash_words(line: str) -> set[str]:
 
 
 @pytest.mark.skipif(not shutil.which("fish"), reason="there is no fish")
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", IN_SHELLS)
 def test_fish(line: str, work: Path) -> None:
     text = f"{install('fish')}\ncomplete -C '{line}'"
     env = {**os.environ, "HOME": str(work)}
@@ -96,9 +105,15 @@ def test_fish(line: str, work: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "whole"),
     [
-        ("python run.py -m table=yang2020_table12", "table=yang2020_table12 "),
+        pytest.param(
+            "python run.py -m table=yang2020_table12", "table=yang2020_table12 ", marks=pytest.mark.slow
+        ),
         ("python run.py model=stack", "model=stacked "),
-        ("ner-experiments predict outputs/toy", "outputs/toy_en-bilstm-crf-0/seed-1 "),
+        pytest.param(
+            "ner-experiments predict outputs/toy",
+            "outputs/toy_en-bilstm-crf-0/seed-1 ",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_zsh(line: str, whole: str, work: Path) -> None:

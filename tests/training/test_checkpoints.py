@@ -1,10 +1,13 @@
-"""Best weights: a step with a finite loss can still produce weights that are not finite."""
+"""Best weights: those of the first epoch with the highest dev score, and all of them finite."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from ner_experiments.training.checkpoints import refuse_infinite
+from ner_experiments.training.checkpoints import BestWeights, refuse_infinite
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -15,3 +18,18 @@ def test_weights_that_are_not_finite_are_refused_by_name(value: float) -> None:
         module[1].weight[0, 1] = value
     with pytest.raises(ValueError, match=r"^after epoch 3 some weights are not finite: 1\.weight$"):
         refuse_infinite(module, epoch=3)
+
+
+def test_of_epochs_with_equal_scores_the_first_is_kept() -> None:
+    best, module = BestWeights("dev/f1"), nn.Linear(1, 1)
+    for epoch, score in enumerate([0.0, 0.25, 0.5, 0.5, 0.25]):
+        with torch.no_grad():
+            module.weight.fill_(epoch + 1)
+        trainer: Any = SimpleNamespace(callback_metrics={"dev/f1": torch.tensor(score)}, current_epoch=epoch)
+        best.on_train_epoch_end(trainer, module)  # type: ignore[arg-type]
+    assert (best.epoch, best.score) == (3, 0.5)
+    assert best.weights["weight"].item() == 3
+    resumed = BestWeights("dev/f1")
+    resumed.load_state_dict(best.state_dict())
+    resumed.on_train_epoch_end(trainer, module)  # type: ignore[arg-type]
+    assert (resumed.epoch, resumed.weights["weight"].item()) == (3, 3)

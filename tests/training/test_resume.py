@@ -4,6 +4,7 @@ import random
 import re
 from pathlib import Path
 from signal import SIGINT, SIGKILL, SIGTERM, Signals
+from typing import Any
 
 import killed
 import pytest
@@ -34,16 +35,24 @@ def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(
     assert len(re.findall("resuming from last.ckpt", log.read_text())) > 5
 
 
+WITHOUT_CHECKPOINTS = [*RUN, "runtime.checkpoint_seconds=1000"]
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
+    """What the run leaves that nothing interrupts, and the number of its lines."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert killed.run([*WITHOUT_CHECKPOINTS, f"output_dir={folder}"], folder / "log") == 0
+    return outcome(folder), lines_of(folder / "log")
+
+
 @pytest.mark.parametrize(("how", "status"), [(SIGTERM, 143), (SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
 def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
-    how: Signals, status: int, tmp_path: Path
+    how: Signals, status: int, whole_run: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
     """Checkpoints are written on the signal alone here, so the run can only resume from those."""
-    whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
-    run = [*RUN, "runtime.checkpoint_seconds=1000"]
-    assert killed.run([*run, f"output_dir={whole}"], log) == 0
-    lines = lines_of(log)
-    log.unlink()
+    run, broken, log = WITHOUT_CHECKPOINTS, tmp_path / "broken", tmp_path / "log"
+    whole, lines = whole_run
     for share in (0.11, 0.17, 0.17):
         assert killed.run([*run, f"output_dir={broken}"], log, int(share * lines), how) == status
     assert killed.run([*run, f"output_dir={broken}"], log) == 0
@@ -51,7 +60,7 @@ def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     assert text.count("resuming from last.ckpt") == 3
     assert text.count("rerun the command to resume") == (3 if how is SIGINT else 0)
     assert "Traceback" not in text
-    assert outcome(broken) == outcome(whole)
+    assert outcome(broken) == whole
 
 
 def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path) -> None:
@@ -101,7 +110,13 @@ def test_a_checkpoint_of_other_code_is_reported_and_not_used(
 
 
 def test_the_penalty_of_a_resumed_epoch_is_that_of_all_its_batches(tmp_path: Path) -> None:
-    run = ["train", "data.max_sentences=80", "model=parallel", "model.num_units=2", "model.unit_size=4"]
+    run = [
+        "train",
+        "data.sentences={train: 80, dev: 80, test: 80}",
+        "model=parallel",
+        "model.num_units=2",
+        "model.unit_size=4",
+    ]
     run += ["penalty=orthogonality", "batches.tokens=30", "trainer.max_epochs=2", "runtime.accelerator=cpu"]
     run += ["runtime.checkpoint_seconds=1000", "logger=tensorboard"]
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
