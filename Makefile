@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pe
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams configuration notebook picture docs bench check audit clean
+.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams generated docs bench check audit clean
 
 help:    ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,14 +63,8 @@ diagrams: .venv/installed    ## draw docs/diagrams/*.svg and docs/map.svg from t
 	$(BIN)/python docs/diagrams.py
 	$(BIN)/python docs/rooms.py
 
-configuration: .venv/installed    ## generate docs/configuration.md from conf/ and its comments
-	$(BIN)/python docs/configuration.py
-
-notebook: .venv/installed    ## generate docs/python.ipynb from docs/python.md
-	$(BIN)/python docs/notebook.py
-
-picture: .venv/installed    ## draw docs/f1-by-layers.svg of README.md from the archived runs
-	$(BIN)/python docs/f1_by_layers.py
+generated: .venv/installed    ## write docs/configuration.md, docs/python.ipynb and the picture of README.md from what they show
+	$(BIN)/python docs/generated.py
 
 docs: .venv/docs    ## build the guides and the API reference as a site that opens from disk: site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet && echo site/index.html
@@ -88,11 +82,12 @@ bench: .venv/installed    ## measure speed and memory for benchmarks/README.md; 
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
 	$(BIN)/python benchmarks/tables.py
 
-check: .venv/installed    ## check formatting, lint, types, the import rule, the workflow of CI, and known vulnerabilities of constraints.txt
+check: .venv/installed    ## check formatting, lint, types, the import rule, the generated files of docs/, the workflow of CI, and known vulnerabilities of constraints.txt
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python docs/generated.py --check
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(MAKE) --no-print-directory audit
 

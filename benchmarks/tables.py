@@ -1,4 +1,4 @@
-"""`python benchmarks/tables.py`: write the tables of benchmarks/README.md, between its markers, from results/*.json.
+"""`python benchmarks/tables.py`: write the tables of README.md and RESULTS.md, between markers, from results/*.json.
 
 A table stands between `<!-- NAME -->` and `<!-- end -->`, where NAME is that of the benchmark; `targets` is the table
 of what was aimed at. Each benchmark prints the same tables when it ends.
@@ -12,7 +12,7 @@ from statistics import mean
 from typing import Any
 
 FOLDER = Path(__file__).parent
-PAGE, RESULTS = FOLDER / "README.md", FOLDER / "results"
+PAGES, RESULTS = (FOLDER / "README.md", FOLDER / "RESULTS.md"), FOLDER / "results"
 MARKED = re.compile(r"(?<=<!-- )(?!end\b)(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 TASKS = {
     "loss": "loss and gradient",
@@ -26,10 +26,10 @@ Cells = Iterable[Sequence[str]]
 
 
 def main() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(
-        MARKED.sub(lambda match: f"{match[1]}{match[2]}\n{marked(match[1])}\n\n", page), encoding="utf-8"
-    )
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        text = MARKED.sub(lambda match: f"{match[1]}{match[2]}\n{marked(match[1])}\n\n", text)
+        page.write_text(text, encoding="utf-8")
 
 
 def marked(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Writes docs/configuration.md, the reference of the configuration, from conf/ and its comments.
+"""docs/configuration.md, the reference of the configuration, made from conf/ and its comments.
 
 The meaning of a setting is the comment on its line in conf/, or in the file that its own file builds on. Its type
 follows from its default and from the signature of the class that takes it.
@@ -65,7 +65,7 @@ RANGES = {
 HEAD = """\
 # Configuration
 
-<!-- Made by `make configuration` from conf/ and its comments; edit those. -->
+<!-- Made by `make generated` from conf/ and its comments; edit those. -->
 
 An experiment is one choice from each group, such as `model=residual`, and the settings of these choices, such as
 `model.hidden_size=200`. Both are written after `python run.py`:
@@ -118,11 +118,6 @@ SAMPLER = {
     "n_startup_trials": "random trials before the sampler starts to use their scores",
     "constant_liar": "true: count running trials as bad ones, so that trials proposed together differ",
 }
-
-
-def main() -> None:
-    PAGE.write_text(page(), encoding="utf-8")
-    print(PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE)
 
 
 def page() -> str:
@@ -452,7 +447,3 @@ def prose(comment: str) -> str:
     return re.sub(
         r"(?<![\w`/@.])[\w./@]+=(\.\.\.|[^\s,;:)]*[^\s,;:).])", lambda match: f"`{match[0]}`", comment
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""`python docs/f1_by_layers.py`: draw docs/f1-by-layers.svg, the picture of README.md.
+"""docs/f1-by-layers.svg, the picture of README.md.
 
 Table 12 of Yang & Xu (2020): the published F1 from sweeps/, the measured F1 from the archived runs in results/.
 """
@@ -110,8 +110,3 @@ def drawing() -> str:
         for model, points in scores.items():
             lines += curve(model, points, kind)
     return "\n".join([*lines, "</svg>"]) + "\n"
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(drawing(), encoding="utf-8")
-    print(PICTURE.relative_to(ROOT))

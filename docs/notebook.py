@@ -1,4 +1,4 @@
-"""Writes docs/python.ipynb from docs/python.md: a cell for each block of Python, and one for the text between them."""
+"""The notebook docs/python.ipynb, made from docs/python.md: a cell per block of Python, and one for text between."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from typing import Any
 
 PAGE = Path(__file__).with_name("python.md")
 NOTEBOOK = PAGE.with_suffix(".ipynb")
-
-
-def main() -> None:
-    NOTEBOOK.write_text(notebook(), encoding="utf-8")
 
 
 def notebook() -> str:
@@ -30,7 +26,3 @@ def cell(number: int, text: str) -> dict[str, Any]:
     if number % 2:
         return {"cell_type": "code", "execution_count": None, "outputs": [], **common}
     return {"cell_type": "markdown", **common}
-
-
-if __name__ == "__main__":
-    main()

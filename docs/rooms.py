@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from textwrap import fill
 
@@ -29,6 +29,24 @@ Edges = set[tuple[str, str]]
 def main() -> None:
     svg = subprocess.run(["dot", "-Tsvg"], input=source(), capture_output=True, text=True, check=True).stdout
     PICTURE.write_text(svg, encoding="utf-8")
+
+
+def complaints() -> list[str]:
+    """What docs/map.svg and docs/map.md show that the code does not have, or lack; empty if they are up to date."""
+    titles = re.findall(r"<title>(.*?)</title>", PICTURE.read_text(encoding="utf-8"))
+    shown = {tuple(unescape(title).split("->")) for title in titles if "&gt;" in title}
+    in_code = drawn(imports())
+    lines = [f"{PICTURE}: has the arrow {a} -> {b}; run `make diagrams`" for a, b in sorted(shown - in_code)]
+    lines += [
+        f"{PICTURE}: lacks the arrow {a} -> {b}; run `make diagrams`" for a, b in sorted(in_code - shown)
+    ]
+    all_rooms = [room for layer in layers() for room in layer]
+    lines += [f"{PICTURE}: lacks {room}; run `make diagrams`" for room in all_rooms if room not in titles]
+    page = PICTURE.with_suffix(".md")
+    for name in re.findall(r"`([\w/]+(?:\.py|/))`", page.read_text(encoding="utf-8")):
+        if not any((folder / name).exists() for folder in (ROOT, ROOT / PACKAGE)):
+            lines.append(f"{page}: names {name}, which does not exist")
+    return lines
 
 
 def layers() -> list[list[str]]:

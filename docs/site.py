@@ -38,7 +38,7 @@ SECTIONS = {
     "Clusters": ["docs/sweeps.md", "docs/slurm.md", "docs/dashboards.md", "docs/ci.md"],
     "Results": [
         *("docs/statistics.md", "docs/report.md", "docs/errors.md", "docs/reliability.md", "results/"),
-        "benchmarks/README.md",
+        *("benchmarks/README.md", "benchmarks/RESULTS.md"),
     ],
     "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/kernels.md", "docs/contributing/", "CHANGELOG.md"],
 }

@@ -163,7 +163,7 @@ def check_accelerator(name: str) -> None:
 
 @cache
 def lack_of_gpu() -> str:
-    """Why no GPU can be used, told by files alone; empty if nothing speaks against it."""
+    """Why no GPU can be used, as far as files show; empty if nothing speaks against it."""
     if sys.platform == "darwin":
         return "" if platform.machine() == "arm64" else "there is no GPU here"
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
