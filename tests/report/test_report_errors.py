@@ -167,3 +167,20 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
         ).grids
         assert said in shown.caption
         assert shown.grid.lines[0][-2:] == ["1.0", "500"]
+
+
+def test_f1_by_type_has_the_interval_of_f1_over_seeds() -> None:
+    """Of two seeds: mean ± 12.706 |a - b| / 2, by Student's t with one degree of freedom."""
+    scores = {
+        1: {"precision": 0.9, "recall": 0.5, "f1": 0.64, "gold": 1200},
+        2: {"precision": 0.5, "recall": 0.7, "f1": 0.66, "gold": 1200},
+    }
+    runs = {
+        seed: Run(Path("none"), {"test": {"types": {"PER": of_seed}}}) for seed, of_seed in scores.items()
+    }
+    section = row_page.type_section(runs)
+    assert section is not None
+    (plot,) = section.plots
+    low, high = 65 - 12.7062, 65 + 12.7062
+    assert plot.grid.lines == [["PER", "70.00", "60.00", "65.00", f"{low:.2f} to {high:.2f}", "1,200"]]
+    assert row_page.type_section({1: Run(Path("none"), {"test": {}})}) is None
