@@ -225,3 +225,27 @@ def check_summary(measured: Measurement) -> None:
     assert inside["tokens"] == sum(pair.token.tag != "O" for pair in measured.pairs)
     assert everything["interaction_largest"] == measured.interactions.max()
     assert everything["decided"] == measured.decided.mean()
+
+
+def test_each_group_has_the_shares_of_its_own_tokens():
+    """Three pairs: in a mention with the same word, and outside with the same and with another word."""
+    sentence = Sentence(("Ann", "sat", "up"), ("S-PER", "O", "O"))
+    other = Sentence(("he", "Ann", "sat", "too"), ("O", "S-PER", "O", "O"))
+    places = [(0, 1), (1, 2), (2, 3)]
+    pairs = [Pair(Token(sentence, first), Token(other, second)) for first, second in places]
+    decided, xor = np.array([True, True, False]), np.array([True, False, False])
+    tags = ["S-PER", "O", "O"]
+    measured = Measurement(
+        "toy", "mentions", "test", pairs, 4, tags, np.array([0.5, 0.25, 1.0]), decided, xor
+    )
+    found = measured.record()
+    shares = {
+        name: [found[name][key] for key in ("tokens", "same_word", "interaction_largest", "decided", "xor")]
+        for name in ("all_tokens", "in_mentions", "outside")
+    }
+    assert shares == {
+        "all_tokens": [3, pytest.approx(2 / 3), 1.0, pytest.approx(2 / 3), pytest.approx(1 / 3)],
+        "in_mentions": [1, 1.0, 0.5, 1.0, 1.0],
+        "outside": [2, 0.5, 1.0, 0.5, 0.0],
+    }
+    assert found["left_out"] == 4
