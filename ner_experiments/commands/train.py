@@ -12,9 +12,10 @@ from hydra.errors import CompactHydraException
 from omegaconf import DictConfig
 
 from ner_experiments import __version__
-from ner_experiments.config import launch_settings, overrides, values
+from ner_experiments.config import compose, launch_settings, overrides, values
+from ner_experiments.config.choices import is_of_hydra
 from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
-from ner_experiments.config.processes import is_first_process, num_processes
+from ner_experiments.config.processes import is_first_process
 from ner_experiments.launch import search, shell_scripts, sweeper
 from ner_experiments.launch.worker import RefusedError, hide_statistics_of_torch, run_job
 
@@ -44,7 +45,6 @@ def main(arguments: list[str]) -> int:
         sys.argv = command  # Lightning repeats it for each process that trains a model with this one
         hide_statistics_of_torch()
         if options.multirun:
-            refuse_several_processes(cfg)
             return run_job(cfg)
         try:
             result = run_job(cfg, wait=True)
@@ -91,17 +91,8 @@ def checked(options: Namespace) -> list[str] | None:
     expanded = expanded or sweeper.sweeper_overrides(options.overrides, sweep=options.multirun)
     if not (expanded or options.help or options.hydra_help or options.cfg or options.info):
         if options.multirun:  # by another sweeper, which chooses the values
-            overrides.check(options.overrides, sweep=True)
+            own = [item for item in options.overrides if not is_of_hydra(item.partition("=")[0].lstrip("+~"))]
+            launch_settings.check_jobs(compose.jobs(own), options.overrides)
         else:
             values.check_jobs([options.overrides])
     return expanded
-
-
-def refuse_several_processes(cfg: DictConfig) -> None:
-    """Raise `RefusedError` for a job of a sweep in this process that would have to start others."""
-    if num_processes(cfg) > 1:
-        devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
-        raise RefusedError(
-            f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs have several "
-            "processes requires hydra/launcher=local or slurm"
-        )

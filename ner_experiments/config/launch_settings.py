@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 
@@ -11,10 +12,12 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from ner_experiments.config import values
 from ner_experiments.config.choices import parse
+from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context, options
 from ner_experiments.config.overrides import is_for_hydra
-from ner_experiments.config.values import check_ranges
+from ner_experiments.config.processes import num_processes
 from ner_experiments.utils.text import did_you_mean
 
 INSTALL: Mapping[str, tuple[str, str]] = {
@@ -22,6 +25,7 @@ INSTALL: Mapping[str, tuple[str, str]] = {
     "hydra/launcher=slurm": ("submitit", "hydra/launcher=slurm needs submitit: pip install -e '.[slurm]'"),
 }
 """The package that a choice needs, and the message if it is missing."""
+NO_SLURM = "hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)"
 EXTRAS = {
     "hydra/sweeper": "optuna needs pip install -e '.[search]'",
     "hydra/launcher": "slurm needs pip install -e '.[slurm]'",
@@ -38,8 +42,10 @@ def check(overrides: Sequence[str], *, sweep: bool) -> None:
         own = [item for item in items if is_for_hydra(item)]
         for item in own:
             check_plugin(item)
+    if sweep and is_on_a_cluster(overrides) and not has_slurm():
+        raise ValueError(NO_SLURM)
     if own:
-        check_ranges(composed([str(item.input_line) for item in own]).launcher, "hydra.launcher.")
+        values.check_ranges(composed([str(item.input_line) for item in own]).launcher, "hydra.launcher.")
     if not sweep:
         for item in items:
             if item.is_sweep_override():
@@ -80,6 +86,33 @@ def composed(overrides: Sequence[str]) -> DictConfig:
     return settings
 
 
+def check_jobs(jobs: Sequence[Sequence[str]], overrides: Sequence[str], *, files: bool = True) -> None:
+    """ValueError for the first job that the launcher chosen by the overrides of the sweep cannot run.
+
+    Files and GPUs of this machine are not looked for if the jobs run on a cluster, and files only if `files`.
+    """
+    here = not is_on_a_cluster(overrides)
+    values.check_jobs(jobs, files=files and here, devices=here)
+    for cfg in map(compose, jobs) if launcher(overrides) == "basic" else ():
+        if num_processes(cfg) > 1:
+            devices, nodes = cfg.trainer.devices, cfg.trainer.num_nodes
+            raise ValueError(
+                f"trainer.devices={devices}, trainer.num_nodes={nodes}: a sweep whose jobs have several "
+                "processes requires hydra/launcher=local or slurm"
+            )
+
+
+def launcher(overrides: Sequence[str]) -> str:
+    """The launcher that overrides choose; Hydra's own, which runs all jobs in one process, by default."""
+    chosen = [item.partition("=")[2] for item in overrides if item.startswith("hydra/launcher=")]
+    return chosen[-1] if chosen else "basic"
+
+
 def is_on_a_cluster(overrides: Sequence[str]) -> bool:
     """Whether the jobs run on other machines than this one."""
-    return any(item.partition("=")[::2] == ("hydra/launcher", "slurm") for item in overrides)
+    return launcher(overrides) == "slurm"
+
+
+def has_slurm() -> bool:
+    """Whether jobs can be submitted from this machine."""
+    return bool(shutil.which("sbatch") and shutil.which("srun"))

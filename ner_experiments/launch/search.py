@@ -198,7 +198,7 @@ def search_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | No
                 f"{item}: {NOT_OF_A_SEARCH.get(key(item), 'a search takes seeds as seed=1,2,3')}"
             )
     check_settings([item for item in asked if is_for_hydra(item)])
-    search_space.read_space(asked).check()
+    search_space.read_space(asked).check(asked)
     return list(asked)
 
 

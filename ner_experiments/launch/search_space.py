@@ -30,8 +30,8 @@ from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, hydra_context
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
+from ner_experiments.config.launch_settings import check_jobs
 from ner_experiments.config.overrides import is_for_hydra
-from ner_experiments.config.values import check_jobs
 from ner_experiments.utils.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -188,8 +188,11 @@ class Space:
         text = json.dumps([self.settings(), *more], sort_keys=True)
         return f"{keys[:50]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
-    def check(self) -> None:
-        """ValueError if an end of a range, or a choice, is not a value of its setting, or changes the dev sentences."""
+    def check(self, overrides: Sequence[str]) -> None:
+        """ValueError if an end of a range, or a choice, is not a value of its setting, or changes the dev sentences.
+
+        overrides: of the search, among them its launcher.
+        """
         first = {each.key: each.checked()[0] for each in self.dimensions}
         data = None
         for each in self.dimensions:
@@ -199,7 +202,7 @@ class Space:
                     cfg = compose(job)
                 except ValueError as error:
                     raise ValueError(f"{each.key}={each.text}: {error}{whole_hint(each)}") from error
-                check_values(each, [job])
+                check_values(each, [job], overrides)
                 data = data or cfg.data
                 if cfg.data != data:
                     raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
@@ -207,10 +210,10 @@ class Space:
                     raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
 
 
-def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]]) -> None:
+def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
     """ValueError, with the range, for values that no job can have."""
     try:
-        check_jobs(jobs)
+        check_jobs(jobs, overrides)
     except ValueError as error:
         raise ValueError(f"{dimension.key}={dimension.text}: {error}") from error
 

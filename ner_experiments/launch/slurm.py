@@ -5,7 +5,6 @@ Hydra imports this file at every start, so what is slow to import is imported wh
 
 import json
 import os
-import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.launch_settings import INSTALL
+from ner_experiments.config.launch_settings import INSTALL, NO_SLURM, has_slurm
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm_array import OUTCOME, SlurmArray
 from ner_experiments.tables.experiments import output_dir
@@ -109,8 +108,8 @@ class SlurmLauncher(Launcher):
             from submitit.core.utils import FailedJobError, FailedSubmissionError
         except ImportError as error:
             raise SlurmError(INSTALL["hydra/launcher=slurm"][1]) from error
-        if not (shutil.which("sbatch") and shutil.which("srun")):
-            raise SlurmError("hydra/launcher=slurm: SLURM is not installed here (command sbatch not found)")
+        if not has_slurm():
+            raise SlurmError(NO_SLURM)
         folder.mkdir(parents=True, exist_ok=True)
         executor = SlurmExecutor(folder, max_num_timeout=self.settings.max_num_timeout)
         executor.update_parameters(**self.parameters())

@@ -19,7 +19,7 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.config import compose, launch_settings, values
+from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.launch import summary
@@ -208,7 +208,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         if not sweep:
             name = f"table={request.table.name}"
             raise ValueError(f"{name} requests a sweep: add -m, as in `python run.py -m {name}`")
-        check_rows(request, local=not launch_settings.is_on_a_cluster(overrides))
+        check_rows(request, overrides)
         return [
             f"hydra.sweeper.table={request.table.name}",
             *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
@@ -225,8 +225,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         return None  # another sweeper, which has settings of its own
     items = [item for item in others if not is_for_hydra(parse([item])[0])]
     jobs = compose.jobs(items)
-    local = not launch_settings.is_on_a_cluster(overrides)
-    values.check_jobs(jobs, files=local, devices=local)
+    launch_settings.check_jobs(jobs, overrides)
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
     table = sweeps.of_jobs(jobs, name, items)
     sweeps.named(table, output_dir(items))
@@ -237,17 +236,18 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     ]
 
 
-def check_rows(request: "TableRequest", *, local: bool) -> None:
+def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
     """ValueError for a value that a row cannot have, and if the files of every row are missing.
 
     If only some are, the others run: a line says why these rows will fail.
     """
     rows = [[*each.overrides] for each in experiments(request.table, request.extra_overrides)]
-    values.check_jobs([*rows, [f"seed={max(request.seeds, default=0)}"]], files=False, devices=local)
+    seed = [f"seed={max(request.seeds, default=0)}"]
+    launch_settings.check_jobs([*rows, seed], overrides, files=False)
     missing = []
-    for row in rows if local else []:
+    for row in rows:
         try:
-            values.check_jobs([row], devices=False)
+            launch_settings.check_jobs([row], overrides)
         except ValueError as error:
             missing.append(str(error))
     if missing and len(missing) == len(rows):

@@ -23,6 +23,10 @@ LEGEND = (
     f'{OURS} "Expected": whether the published number lies in the 95 % prediction interval for as many runs '
     "of ours."
 )
+OF_A_SWEEP = (
+    "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds. "
+    "test: the score at the epoch selected on dev."
+)
 TRIALS = (
     "Phrases learned, of 4. Ours: mean ± standard deviation (trainings), and the 95 % t-interval of the mean."
 )
@@ -228,6 +232,8 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
 def legend(page: Page) -> str:
     if page.table.command:
         return TRIALS
+    if page.table.is_sweep:
+        return OF_A_SWEEP
     if not page.table.is_published:
         return OURS
     return ANALYZED if page.table.analysis else LEGEND
@@ -258,9 +264,10 @@ def results(page: Page) -> Grid:
     if page.table.is_published:
         return Grid(headings, lines)
     columns = [column for column, heading in enumerate(headings) if heading not in PUBLISHED_HEADINGS]
-    return Grid(
-        [headings[column] for column in columns], [[line[column] for column in columns] for line in lines]
-    )
+    names = [headings[column] for column in columns]
+    if page.table.is_sweep:
+        names[names.index("ours")] = "test"  # there is nothing that is not ours
+    return Grid(names, [[line[column] for column in columns] for line in lines])
 
 
 def measured(page: Page, result: Result) -> str:

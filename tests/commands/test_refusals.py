@@ -8,6 +8,7 @@ import pytest
 from places import ROOT
 
 from ner_experiments.config import values
+from ner_experiments.launch import search
 from ner_experiments.main import cli
 
 REFUSED = {
@@ -89,6 +90,12 @@ def test_a_wrong_value_is_refused(
             "-m hydra/sweeper=optuna words=vectors layers=1,2 model=residual",
             "words=vectors needs words.input.path",
         ),
+        ("-m hydra/launcher=slurm seed=1,2", "SLURM is not installed here (command sbatch not found)"),
+        ("-m hydra/launcher=slurm table=yang2020_table12 data=toy_en", "SLURM is not installed here"),
+        ("-m trainer=ddp seed=1,2", "several processes requires hydra/launcher=local or slurm"),
+        ("-m hydra/sweeper=basic trainer=ddp seed=1,2", "requires hydra/launcher=local or slurm"),
+        ("-m table=yang2020_table12 data=toy_en trainer=ddp", "requires hydra/launcher=local or slurm"),
+        ("-m hydra/sweeper=optuna trainer.devices=1,2", "requires hydra/launcher=local or slurm"),
         ("model=residual layers=2,3", "layers=2,3: several values are a sweep: add -m"),
         ("--config-name=nosuch", "--config-name=nosuch: there is one config, config"),
     ],
@@ -113,6 +120,18 @@ def test_files_and_gpus_of_a_cluster_are_not_looked_for_here() -> None:
     with pytest.raises(ValueError, match="no GPU"):
         values.check_jobs([["runtime.accelerator=gpu"]])
     values.check_jobs([["runtime.accelerator=gpu", "data=conll2003"]], files=False, devices=False)
+
+
+def test_files_of_a_cluster_are_not_looked_for_before_a_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sbatch", "srun"):
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    asked = ["data=conll2003", "hydra/sweeper=optuna", "optimizer.lr=interval(0.1,1)"]
+    assert search.search_overrides([*asked, "hydra/launcher=slurm"], sweep=True)
+    with pytest.raises(ValueError, match=r"eng\.train, eng\.testa, eng\.testb"):
+        search.search_overrides(asked, sweep=True)
 
 
 def test_every_input_that_names_a_place_is_checked() -> None:

@@ -135,6 +135,15 @@ def test_the_page_of_a_sweep_begins_with_its_answer(capsys: pytest.CaptureFixtur
     assert lines[0].index("|") < lines[1].index("|")  # more wrong: further left
 
 
+def test_the_table_of_a_sweep_speaks_of_its_scores_not_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(*SWEEP)
+    finish_all()
+    assert cli(["table", "layers"]) == 0
+    text = capsys.readouterr().out
+    assert "|  | test | 95 % | parameters |" in text
+    assert "ours" not in text.lower()
+
+
 def test_finished_runs_that_were_no_sweep_are_collected_on_request(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import pytest
 from places import RESULTS
+from toy_rows import TOY, finish
 
 from ner_experiments.main import cli
 from ner_experiments.tables import spec
@@ -81,6 +82,32 @@ def test_the_list_says_what_the_archive_has(
     (found,) = [line for line in capsys.readouterr().out.splitlines() if "; 0 of " not in line]
     assert found.startswith("yang2020_table9 ")
     assert found.endswith("; 1 of 9 rows, up to 5 seeds, published best row: open")
+
+
+def test_the_list_counts_published_rows_that_are_finished_in_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(spec, "SWEEPS", tmp_path / "sweeps")
+    rows = [
+        {"label": f"{layers} layers", "run": [f"layers={layers}"], "published": 90.0 + layers}
+        for layers in (2, 3)
+    ]
+    table = {
+        "title": "Depth",
+        "source": "A (2020)",
+        "base": ["model=residual", *TOY],
+        "seeds": [1, 2],
+        "rows": rows,
+    }
+    (tmp_path / "sweeps").mkdir()
+    (tmp_path / "sweeps" / "depth.yaml").write_text(json.dumps(table), encoding="utf-8")
+    assert cli(["table"]) == 0
+    assert capsys.readouterr().out.endswith("; 0 of 2 rows\n")
+    for layers, wrong in ((2, 10), (3, 1)):
+        finish(["model=residual", *TOY, f"layers={layers}", "output_dir=outputs"], 1, wrong)
+    assert cli(["table"]) == 0
+    assert capsys.readouterr().out.endswith("; 2 of 2 rows, up to 1 seed, published best row: open\n")
 
 
 def test_the_archive_is_summarized_table_by_table() -> None:
