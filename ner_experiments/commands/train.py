@@ -17,7 +17,7 @@ from ner_experiments.config.choices import is_of_hydra
 from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.config.processes import is_first_process
 from ner_experiments.launch import search, shell_scripts, sweeper
-from ner_experiments.launch.worker import RefusedError, hide_statistics_of_torch, run_job
+from ner_experiments.launch.worker import hide_statistics_of_torch, run_job
 
 NOT_OF_HYDRA = (*overrides.SWEEP_SETTINGS, search.SPACE)
 """They are read by the suite, and checked where they are."""
