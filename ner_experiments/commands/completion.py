@@ -100,7 +100,7 @@ def overrides(words: Sequence[str]) -> list[str]:
     from ner_experiments.config.conf import CONFIG_NAME, groups, hydra_context, loader
 
     with hydra_context():
-        items = [item for item in before if not item.startswith("-") and key_of(item) not in SUITE]
+        items = [item for item in before if not item.startswith("-") and item.partition("=")[0] not in SUITE]
         plugin: Any = BashCompletion
         found = plugin(loader())._query(CONFIG_NAME, " ".join([*items, word]) if items or word else " ")
         chosen = [f"{name}=" for name in groups()]
@@ -114,7 +114,3 @@ def overrides(words: Sequence[str]) -> list[str]:
 
 SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "search")
 """Items of a command line besides the settings of conf/."""
-
-
-def key_of(item: str) -> str:
-    return item.partition("=")[0]

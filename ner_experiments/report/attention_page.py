@@ -1,4 +1,8 @@
-"""Page of attention maps of a run of Att: figure 2 of Li, Fu & Ma (2020)."""
+"""Page of attention maps of a run of Att: figure 2 of Li, Fu & Ma (2020).
+
+The maps are HTML tables, whose weights can be read and words selected; `analysis.attention` draws the same maps as
+pictures, which the command `attention`, TensorBoard and W&B need.
+"""
 
 from __future__ import annotations
 

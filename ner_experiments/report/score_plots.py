@@ -1,4 +1,8 @@
-"""The plots of `tables.plots` for pages of the report: the same rows and axes, drawn without Matplotlib, and seeds."""
+"""The plots of `tables.plots` for pages of the report: the same rows and axes, drawn without Matplotlib, and seeds.
+
+Two drawings of one plot: a report has hundreds, which Matplotlib would take minutes for, in the colors of the page;
+those of results/ are few, and are files that have to look the same in any viewer, without a page's style sheet.
+"""
 
 from __future__ import annotations
 
