@@ -43,6 +43,7 @@ def test_the_paper_chooses_every_part_and_a_later_choice_wins():
         100,
         0.35,
     )
+    assert (cfg.optimizer.momentum_decay, cfg.optimizer.weight_decay) == (0.004, 0)
     assert not cfg.features
     other = setting("model=attention", "trainer.max_epochs=1600", "words=random")
     assert other.trainer.patience == 1600

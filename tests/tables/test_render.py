@@ -66,6 +66,18 @@ def test_published_numbers_are_compared_on_the_same_data_only() -> None:
     assert Result(row, {1: 90.0}, comparable=False).against is None
 
 
+def test_a_line_has_the_published_number_then_ours_and_the_gap_between_them() -> None:
+    table = spec.load("zukov2018_table1")
+    (row,) = [row for row in table.rows if row.run is not None]
+    grid = render.results(Page(table, (Result(row, {1: 90.0, 2: 92.0}),)))
+    line = dict(zip(grid.headings, grid.lines[0], strict=True))
+    assert line["published"].startswith("91.48")
+    assert line["ours"].startswith("91.00 ± 1.41 (2)")
+    half = 12.7062  # Student's t with one degree of freedom times the standard error, which is 1
+    assert line["95 %"] == f"{91 - half:.2f} to {91 + half:.2f}"
+    assert (line["ours - published"], line["expected"]) == ("-0.48", "yes")
+
+
 def test_counts_of_each_sentence_add_up_to_the_score(page: Page) -> None:
     for result in page.results:
         for run in result.runs.values():

@@ -1,5 +1,6 @@
-"""Best weights: those of the first epoch with the highest dev score, and all of them finite."""
+"""Checkpoints at the right moments; best weights of the first epoch with the highest dev score, all of them finite."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from ner_experiments.training.checkpoints import BestWeights, refuse_infinite
+from ner_experiments.training.checkpoints import BestWeights, LastCheckpoint, refuse_infinite
+from ner_experiments.training.preemption import Sigterm
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
@@ -33,3 +35,32 @@ def test_of_epochs_with_equal_scores_the_first_is_kept() -> None:
     resumed.load_state_dict(best.state_dict())
     resumed.on_train_epoch_end(trainer, module)  # type: ignore[arg-type]
     assert (resumed.epoch, resumed.weights["weight"].item()) == (3, 3)
+
+
+def test_a_signal_in_the_last_batch_of_an_epoch_waits_for_the_end_of_the_epoch(tmp_path: Path) -> None:
+    """Lightning would resume a checkpoint from between the last batch and the validation without the validation."""
+    progress = SimpleNamespace(is_last_batch=False)
+    saved: list[str] = []
+    trainer: Any = SimpleNamespace(
+        fit_loop=SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=progress)),
+        strategy=SimpleNamespace(
+            reduce_boolean_decision=lambda decision, all: decision, broadcast=lambda it: it
+        ),
+        world_size=1,
+        save_checkpoint=lambda path: saved.append(path.name),
+    )
+    sigterm = Sigterm()
+    callback = LastCheckpoint(tmp_path, seconds=1000, sigterm=sigterm)
+    callback.on_train_batch_end(trainer)
+    assert saved == []
+    sigterm.received = True
+    progress.is_last_batch = True
+    callback.on_train_batch_end(trainer)
+    assert saved == []
+    with pytest.raises(SystemExit):
+        callback.on_train_epoch_end(trainer, nn.Linear(1, 1))  # type: ignore[arg-type]
+    assert saved == ["last.ckpt"]
+    progress.is_last_batch = False
+    with pytest.raises(SystemExit):
+        callback.on_train_batch_end(trainer)
+    assert saved == ["last.ckpt"] * 2
