@@ -54,6 +54,9 @@ LOADED = re.compile(
     r"""=["']?(?:https?:)?//[^"'\s>]+"""
 )
 """Resources that a page loads by itself, without links that a reader may follow."""
+LINE = re.compile(r'<span id="__span-[^"]*">(?=(?:<[^>]*>)*([^<\n]*))')
+COLUMNS = re.compile(r"^\||^ ?─|\S {3,}\S|^ {4,}\S")
+"""A line of a text whose columns are aligned, so that it must not be wrapped."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
@@ -79,7 +82,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     if loaded := LOADED.search(output):
         raise PluginError(f"{page.file.src_uri} loads from the network: {loaded[0]}")
-    return output
+    return LINE.sub(marked, output)
+
+
+def marked(line: re.Match[str]) -> str:
+    """The opening tag of a line of code, with the class `columns` if its columns are aligned."""
+    return line[0].replace("<span ", '<span class="columns" ') if COLUMNS.search(line[1]) else line[0]
 
 
 def pages() -> list[str]:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class SlurmLauncherConfig:
     """The resources of each job of a sweep; null leaves the choice to the cluster.
 
-    folder: of submitit's files and the jobs' logs, which every node must see; null: `output_dir`/slurm
-    partition, account, qos: the options of sbatch
+    folder: where submitit's files and the jobs' logs go; every node must see it; null: `output_dir`/slurm
+    partition, account, qos: as for sbatch
     nodes, tasks_per_node: above 1 for `trainer=ddp`, with one task per process of the run
     cpus_per_task: `runtime.threads` of them are used for training
     gpus_per_node: shared by the tasks of a node
