@@ -109,7 +109,7 @@ LOOKS = Setting(
 """A setting of the sweeper, which conf/ does not have."""
 SWEEPER = {
     "n_trials": "complete trials at the end of the search, including those of earlier commands",
-    "n_jobs": "trials proposed at a time; `hydra/launcher=local` or `slurm` runs them side by side",
+    "n_jobs": "trials proposed at a time; the launcher runs them side by side",
     "study_name": "name of the study; null: the settings that vary, and a hash of all settings",
     "storage": "another database of Optuna, such as `postgresql://...`; null: a file below `output_dir`",
 }
@@ -324,9 +324,10 @@ def default_cell(users: Mapping[str, Setting], number: int) -> str:
 def launchers() -> str:
     """The section on launchers, whose settings are dataclasses."""
     text = (
-        "## `hydra/launcher`\n\nStarts the runs of a sweep (`-m`). By default they run one after another.\n\n"
+        "## `hydra/launcher`\n\nStarts the runs of a sweep (`-m`).\n\n"
         "| choice | |\n|---|---|\n"
-        "| `local` | Side by side, each in its own process ([sweeps.md](sweeps.md)). |\n"
+        "| `local` (default) | Side by side, in worker processes ([sweeps.md](sweeps.md)). |\n"
+        "| `basic` | One after another, in this process. |\n"
         "| `slurm` | As one array job of SLURM ([slurm.md](slurm.md)). |\n"
     )
     for choice, config in (("local", LocalLauncherConfig), ("slurm", SlurmLauncherConfig)):

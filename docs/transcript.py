@@ -24,7 +24,10 @@ BLOCKS = re.compile(
     r"```text\n(?:(?!^```).)*^```$",
     re.MULTILINE | re.DOTALL,
 )
-OF_RUNS = re.compile(r"^(\[\d{4}-|compiling |outputs/\S+: [\d,]+ parameters|outputs/\S+ is finished)")
+OF_RUNS = re.compile(
+    r"^(\[\d{4}-|compiling |\d+ jobs, \d+ at a time |\d+ of \d+ jobs done|"
+    r"outputs/\S+: [\d,]+ parameters|outputs/\S+ is finished)"
+)
 
 
 def main(page: Path) -> None:

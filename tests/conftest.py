@@ -34,6 +34,12 @@ def _seeded() -> None:
     torch.manual_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sweep that a test starts in its own process runs there, with what the test has replaced."""
+    monkeypatch.setattr("ner_experiments.launch.local.usable_cores", lambda: 1)
+
+
 @pytest.fixture(scope="session")
 def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BiLSTM-CRF with character CNNs that finds mentions in the toy language."""

@@ -7,6 +7,7 @@ import os
 from omegaconf import DictConfig
 
 from ner_experiments.config.values import lack_of_gpu
+from ner_experiments.utils.machine import usable_cores
 
 
 def num_processes(cfg: DictConfig) -> int:
@@ -23,7 +24,7 @@ def processes_note(cfg: DictConfig) -> str:
     text = (
         f"{number} processes{machines} train this model together: a step takes {number} batches, one of each"
     )
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     on_cpu = cfg.runtime.accelerator == "cpu" or (cfg.runtime.accelerator == "auto" and lack_of_gpu())
     if on_cpu and devices > cores:
         text += f"; this machine has {cores} cores for {devices} processes, so fewer would be as fast"

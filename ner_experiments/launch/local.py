@@ -1,8 +1,12 @@
-"""`hydra/launcher=local` runs the jobs of a sweep side by side on this machine, each in its own process.
+"""`hydra/launcher=local`, the default: the jobs of a sweep side by side on this machine, in worker processes.
+
+A worker takes one job after another, so what is imported and compiled serves all of its jobs. Where only one job could
+run at a time there are no workers: the jobs run in this process, as with `hydra/launcher=basic`.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -15,19 +19,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from ner_experiments.config.values import check_ranges
+from ner_experiments.config.compose import compose
+from ner_experiments.config.processes import num_processes
+from ner_experiments.config.values import check_ranges, lack_of_gpu
 from ner_experiments.launch import worker
 from ner_experiments.training.preemption import STOPPING
+from ner_experiments.utils.machine import available_memory, usable_cores
 
 
 @dataclass
 class LocalLauncherConfig:
-    """jobs: how many run at a time; 0: one per slot, or without GPUs one per processor.
+    """jobs: how many run at a time; 0: as many as there are GPUs or, without GPUs, cores, if memory allows.
 
     gpus: the CUDA indices to use; by default all GPUs. A slot is `gpus_per_job` of them.
     gpus_per_job: how many GPUs each job gets.
@@ -43,19 +51,43 @@ class LocalLauncherConfig:
 
 GRACE = 60.0
 """Seconds that a stopped job has to write its checkpoint before it is killed."""
+MEMORY = 2 * 2**30
+"""Bytes that a job is expected to need; end to end, training takes 0.8 GB (benchmarks/README.md)."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the sweep. several: whether it starts further processes that train its model with it."""
+
+    number: int
+    overrides: list[str]
+    several: bool
 
 
 @dataclass
-class Running:
-    """A job and its process. slot: its CUDA_VISIBLE_DEVICES."""
+class Worker:
+    """A process, and the job that it is working on. slot: its CUDA_VISIBLE_DEVICES."""
 
-    number: int
-    overrides: Sequence[str]
     process: subprocess.Popen[bytes]
-    outcome: Path
     slot: str | None
+    job: Job
+    outcome: Path
     started: float = field(default_factory=time.monotonic)
     late: bool = False
+
+    def give(self, job: Job, outcome: Path) -> None:
+        """Hand a job to the process, which waits for one."""
+        self.job, self.outcome, self.started = job, outcome, time.monotonic()
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps([str(outcome), *job.overrides]).encode() + b"\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it has died, and is found so
+
+    @property
+    def is_done(self) -> bool:
+        return self.process.poll() is not None or (not self.job.several and self.outcome.exists())
 
     def stop(self, signal_: signal.Signals) -> None:
         """Send a signal to all processes of the job, of which there are several if they train one model together."""
@@ -64,7 +96,7 @@ class Running:
 
 
 class LocalLauncher(Launcher):
-    """Starts one process per job; a job that crashes or runs out of memory stops no other.
+    """Runs the jobs in worker processes; a job that crashes or runs out of memory stops no other.
 
     No job outlives the sweep: when it is stopped or dies, its jobs write their checkpoints and end.
     """
@@ -73,73 +105,113 @@ class LocalLauncher(Launcher):
         check_ranges(
             {"jobs": jobs, "gpus_per_job": gpus_per_job, "minutes": minutes}, prefix="hydra.launcher."
         )
-        self.jobs, self.minutes = jobs, minutes
-        self.slots = slots(gpus, gpus_per_job)
+        self.jobs, self.minutes, self.gpus = jobs, minutes, gpus
+        self.slots = slots(gpus, gpus_per_job) if gpus is not None or not lack_of_gpu() else []
         self.hydra_overrides: list[str] = []
+        self.in_turn = BasicLauncher()
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Store only the overrides of Hydra itself: each job composes its own config."""
         self.hydra_overrides = worker.hydra_overrides(config)
+        self.in_turn.setup(hydra_context=hydra_context, task_function=task_function, config=config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        waiting = list(enumerate(job_overrides))[::-1]
+        configs = [compose(overrides) for overrides in job_overrides]
+        devices = self.slots if any(cfg.runtime.accelerator != "cpu" for cfg in configs) else []
+        cores = max(cfg.runtime.threads * num_processes(cfg) for cfg in configs)
+        at_a_time = min(self.jobs or spare(devices, cores), len(configs))
+        several = [num_processes(cfg) > 1 for cfg in configs]
+        if at_a_time == 1 and not (self.jobs or self.minutes or self.gpus or any(several)):
+            return self.in_turn.launch(job_overrides, initial_job_idx)
+        jobs = [Job(n, list(job_overrides[n]), several[n]) for n in range(len(configs))]
+        if at_a_time > 1:
+            print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
+        return self.work(jobs, at_a_time, devices)
+
+    def work(self, jobs: Sequence[Job], at_a_time: int, devices: Sequence[str]) -> Sequence[JobReturn]:
+        waiting = list(jobs)[::-1]
         results: dict[int, JobReturn] = {}
-        running: list[Running] = []
-        with tempfile.TemporaryDirectory() as folder, stop_on_exit(running):
-            while waiting or running:
-                while waiting and len(running) < self.max_running:
-                    running.append(self.start(*waiting.pop(), Path(folder), running))
-                time.sleep(0.1)
-                for job in running:
-                    self.stop_if_late(job)
-                for job in [job for job in running if job.process.poll() is not None]:
-                    running.remove(job)
-                    results[job.number] = self.result(job)
-                    self.report(results, len(job_overrides), len(running))
-        return [results[number] for number in range(len(job_overrides))]
+        workers: list[Worker] = []
+        with tempfile.TemporaryDirectory() as folder, stop_on_exit(workers):
+            while waiting or workers:
+                while waiting and len(workers) < at_a_time:
+                    workers.append(self.start(waiting.pop(), Path(folder), workers, devices))
+                time.sleep(0.05)
+                for each in workers:
+                    self.stop_if_late(each)
+                for each in [each for each in workers if each.is_done]:
+                    results[each.job.number] = self.result(each)
+                    if each.process.poll() is None and waiting and not waiting[-1].several and not each.late:
+                        job = waiting.pop()
+                        each.give(job, Path(folder) / f"{job.number}.json")
+                    else:
+                        workers.remove(each)
+                        close(each.process)
+                    self.report(results, len(jobs), len(workers))
+        return [results[number] for number in range(len(jobs))]
 
-    @property
-    def max_running(self) -> int:
-        return self.jobs or len(self.slots) or len(os.sched_getaffinity(0))
-
-    def start(
-        self, number: int, overrides: Sequence[str], folder: Path, running: Sequence[Running]
-    ) -> Running:
-        """Start a job on the slot with the fewest jobs."""
-        load = {slot: sum(job.slot == slot for job in running) for slot in self.slots}
+    def start(self, job: Job, folder: Path, workers: Sequence[Worker], devices: Sequence[str]) -> Worker:
+        """Start a process for a job, on the slot with the fewest jobs."""
+        load = {slot: sum(each.slot == slot for each in workers) for slot in devices}
         slot = min(load, key=load.__getitem__) if load else None
-        outcome = folder / f"{number}.json"
-        program = [sys.executable, "-m", "ner_experiments.launch.worker", str(outcome)]
-        devices = {} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}
+        outcome = folder / f"{job.number}.json"
+        program = [sys.executable, "-m", "ner_experiments.launch.worker", *self.hydra_overrides]
+        # the processes that join it repeat its command line, in which the job has to be
+        arguments = ["--job", str(outcome), *job.overrides] if job.several else []
         process = subprocess.Popen(
-            [*program, *self.hydra_overrides, *overrides],
+            [*program, *arguments],
             stdin=subprocess.PIPE,  # ends with this process, which stops the job
-            env={**os.environ, "PYTHONPATH": worker.python_path(), **devices},
+            env={**os.environ, "PYTHONPATH": worker.python_path()}
+            | ({} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}),
             start_new_session=True,
         )
-        return Running(number, overrides, process, outcome, slot)
+        started = Worker(process, slot, job, outcome)
+        if not job.several:
+            started.give(job, outcome)
+        return started
 
-    def stop_if_late(self, job: Running) -> None:
-        seconds = time.monotonic() - job.started
+    def stop_if_late(self, each: Worker) -> None:
+        seconds = time.monotonic() - each.started
         if not self.minutes or seconds <= 60 * self.minutes:
             return
-        if not job.late:
-            job.stop(signal.SIGTERM)
-            job.late = True
+        if not each.late:
+            each.stop(signal.SIGTERM)
+            each.late = True
         elif seconds > 60 * self.minutes + GRACE:
-            job.stop(signal.SIGKILL)
+            each.stop(signal.SIGKILL)
 
-    def result(self, job: Running) -> JobReturn:
-        if job.late and not job.outcome.exists():
+    def result(self, each: Worker) -> JobReturn:
+        if each.late and not each.outcome.exists():
             reason = f"stopped after {self.minutes:g} minutes; rerun the command to resume"
-            return worker.failed(job.overrides, reason)
-        return worker.job_return(job.outcome, job.overrides, job.process.returncode)
+            return worker.failed(each.job.overrides, reason)
+        return worker.job_return(each.outcome, each.job.overrides, each.process.returncode or 0)
 
     @staticmethod
     def report(results: dict[int, JobReturn], total: int, running: int) -> None:
         bad = sum(result.status.name == "FAILED" for result in results.values())
         failed = f", {bad} of them failed" if bad else ""
         print(f"{len(results)} of {total} jobs done{failed}, {running} running", file=sys.stderr, flush=True)
+
+
+def spare(devices: Sequence[str], cores: int) -> int:
+    """How many jobs that need so many cores this machine can run at a time, at least one.
+
+    Other programs that are running do not count: those of an interrupted sweep would still weigh on its repetition.
+    """
+    possible = len(devices) or usable_cores() // cores
+    return max(1, min(possible, available_memory() // MEMORY))
+
+
+def announcement(jobs: int, at_a_time: int, devices: Sequence[str]) -> str:
+    return (
+        f"{jobs} jobs, {at_a_time} at a time ({f'{len(devices)} GPUs' if devices else f'{usable_cores()} cores'}); "
+        "hydra/launcher=basic runs them one after another"
+    )
+
+
+def close(process: subprocess.Popen[bytes]) -> None:
+    """End a process that waits for a job."""
+    process.communicate()
 
 
 def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
@@ -160,7 +232,7 @@ def slots(gpus: Sequence[int] | None, size: int) -> list[str]:
 
 
 @contextmanager
-def stop_on_exit(running: Sequence[Running]) -> Iterator[None]:
+def stop_on_exit(workers: Sequence[Worker]) -> Iterator[None]:
     """Pass SIGTERM and Ctrl-C on to the jobs, and give them time to write their checkpoints."""
 
     def exit_(*_: Any) -> None:
@@ -174,11 +246,11 @@ def stop_on_exit(running: Sequence[Running]) -> Iterator[None]:
         raise SystemExit(128 + signal.SIGINT) from None
     finally:
         signal.signal(signal.SIGTERM, before)
-        for job in running:
-            job.stop(signal.SIGTERM)
-        for job in running:
+        for each in workers:
+            each.stop(signal.SIGTERM)
+        for each in workers:
             try:
-                job.process.wait(GRACE)
+                each.process.wait(GRACE)
             except subprocess.TimeoutExpired:
-                job.stop(signal.SIGKILL)
-                job.process.wait()
+                each.stop(signal.SIGKILL)
+                each.process.wait()

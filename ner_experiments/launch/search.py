@@ -72,7 +72,7 @@ class RandomSamplerConfig:
 class OptunaSweeperConfig:
     """n_trials: how many complete trials the search has at its end, including those of earlier commands.
 
-    n_jobs: how many trials are proposed at a time; with `hydra/launcher=local` they run side by side.
+    n_jobs: how many trials are proposed at a time; they run side by side.
     study_name: by default the settings that vary, and a digest of all settings.
     storage: a database of Optuna, such as postgresql://...; by default a file below `output_dir`.
     """

@@ -1,8 +1,10 @@
 """One job: an experiment in whatever process a launcher chose for it; its outcome is reported to the sweep.
 
 Every job runs by `run_job`: that of a single experiment, that of a sweep in this process, and that of a launcher.
-`python -m ner_experiments.launch.worker OUTCOME OVERRIDE ...` is one job in a process of its own: it writes its
-outcome to the file OUTCOME, as JSON, and stops with a checkpoint when the process that started it is gone.
+`python -m ner_experiments.launch.worker` runs jobs one after another in a process of its own. Each is a line on stdin:
+a JSON list of a path and the job's overrides. The outcome is written to the path, as JSON. With `--job PATH OVERRIDE
+...` it runs that one only. Arguments before are overrides of Hydra itself, for every job. When stdin ends, since the
+process that started this one is gone, a running job stops with a checkpoint.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from queue import Queue
 from textwrap import shorten
 from threading import Thread
 from typing import Any
@@ -38,8 +41,30 @@ def hide_statistics_of_torch() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    outcome, *overrides = arguments
-    Thread(target=stop_with_parent, daemon=True).start()
+    jobs: Queue[list[str]] = Queue()
+    Thread(target=receive, args=[jobs], daemon=True).start()
+    if "--job" in arguments:
+        where = [*arguments].index("--job")
+        outcome, *overrides = arguments[where + 1 :]
+        return work(outcome, [*arguments[:where], *overrides])
+    while True:
+        outcome, *overrides = jobs.get()
+        work(outcome, [*arguments, *overrides])
+
+
+def receive(jobs: Queue[list[str]]) -> None:
+    """Put the jobs of stdin into the queue, and send this process SIGTERM when stdin ends.
+
+    The parent holds its other end, which closes however it dies. Unbuffered: a lock on a buffer would outlive main.
+    """
+    with open(0, "rb", buffering=0, closefd=False) as lines:
+        for line in lines:
+            jobs.put(json.loads(line))
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def work(outcome: str, overrides: Sequence[str]) -> int:
+    """Run a job, write its outcome, and return the exit status of a process that has no other job."""
     content: dict[str, Any]
     try:
         content, status = {"result": run(overrides)}, 0
@@ -51,13 +76,6 @@ def main(arguments: Sequence[str]) -> int:
         with atomic_write(Path(outcome)) as part:
             part.write_text(json.dumps(content), encoding="utf-8")
     return status
-
-
-def stop_with_parent() -> None:
-    """Send this process SIGTERM when stdin ends: the parent holds its other end, however it dies."""
-    while os.read(0, 1):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def run(overrides: Sequence[str]) -> dict[str, Any]:

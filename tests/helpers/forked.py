@@ -12,9 +12,14 @@ from places import ROOT
 
 
 def command(arguments: list[str], folder: str, environment: dict[str, str], cwd: str) -> None:
-    """Run the command in the child process, with its output in files of the folder."""
+    """Run the command in the child process, with its output in files of the folder.
+
+    A sweep runs in this process, too: its workers would have to import everything.
+    """
+    from ner_experiments.launch import local
     from ner_experiments.main import cli
 
+    local.usable_cores = lambda: 1
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)

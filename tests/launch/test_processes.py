@@ -112,7 +112,9 @@ def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_pat
 
 
 def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None:
-    result = forked.run("-m", *TINY, "trainer=ddp", "seed=1,2", f"output_dir={tmp_path}")
+    result = forked.run(
+        "-m", *TINY, "trainer=ddp", "hydra/launcher=basic", "seed=1,2", f"output_dir={tmp_path}"
+    )
     assert result.returncode == 1
     printed = result.stdout + result.stderr
     assert "trainer.devices=2, trainer.num_nodes=1: a sweep whose jobs have several processes" in printed

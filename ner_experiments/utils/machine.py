@@ -1,0 +1,27 @@
+"""What this process may use of the machine: cores and memory, within the limits of a container."""
+
+import os
+from pathlib import Path
+
+CGROUP = Path("/sys/fs/cgroup")
+MEMINFO = Path("/proc/meminfo")
+
+
+def usable_cores() -> int:
+    """Number of cores: those that the process may run on, or fewer if its cgroup has a quota; at least 1."""
+    cores = len(os.sched_getaffinity(0))
+    quota, _, period = read(CGROUP / "cpu.max").partition(" ")
+    return max(1, min(cores, int(quota) // int(period))) if quota.isdigit() else cores
+
+
+def available_memory() -> int:
+    """Bytes that can be allocated without swapping, within the limit of the cgroup."""
+    lines = dict(line.split(":") for line in read(MEMINFO).splitlines())
+    free = 1024 * int(lines["MemAvailable"].split()[0])
+    limit, used = read(CGROUP / "memory.max"), read(CGROUP / "memory.current")
+    return min(free, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else free
+
+
+def read(path: Path) -> str:
+    """Content of a file of the kernel; empty if this kernel has none."""
+    return path.read_text(encoding="ascii").strip() if path.is_file() else ""

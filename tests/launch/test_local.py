@@ -1,0 +1,112 @@
+"""How many jobs of a sweep run side by side, and that they are the runs that they would be one after another."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.core.utils import JobReturn
+from places import ROOT
+from waiting import until
+
+from ner_experiments.launch import local
+from ner_experiments.launch.local import LocalLauncher, spare
+from ner_experiments.launch.worker import completed
+
+TINY = ["data.max_sentences=60", "model.hidden_size=8", "optimizer.lr=0.01", "runtime.accelerator=cpu"]
+
+
+@pytest.mark.parametrize(
+    ("devices", "cores_per_job", "usable", "memory", "expected"),
+    [
+        ([], 1, 8, 64, 8),
+        ([], 4, 8, 64, 2),
+        ([], 16, 8, 64, 1),
+        ([], 1, 8, 5, 2),
+        ([], 1, 8, 0, 1),
+        (["0", "1", "2"], 1, 8, 64, 3),
+    ],
+)
+def test_jobs_share_gpus_or_cores_and_fit_into_memory(
+    devices: list[str],
+    cores_per_job: int,
+    usable: int,
+    memory: int,
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local, "usable_cores", lambda: usable)
+    monkeypatch.setattr(local, "available_memory", lambda: memory * 2**30)
+    assert spare(devices, cores_per_job) == expected
+
+
+class InTurn:
+    """Stands in for Hydra's own launcher."""
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
+        return [completed(overrides, {"here": os.getpid()}) for overrides in job_overrides]
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("number", [1, 2])
+def test_jobs_that_cannot_run_side_by_side_run_in_this_process(
+    cores: int, number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    started: list[int] = []
+
+    def work(self: Any, jobs: Sequence[local.Job], at_a_time: int, devices: Sequence[str]) -> list[JobReturn]:
+        started.append(at_a_time)
+        return [completed(job.overrides, {}) for job in jobs]
+
+    monkeypatch.setattr(local, "usable_cores", lambda: cores)
+    monkeypatch.setattr(LocalLauncher, "work", work)
+    launcher = LocalLauncher(jobs=0, gpus=None, gpus_per_job=1, minutes=0.0)
+    launcher.in_turn = InTurn()  # type: ignore[assignment]
+    results = launcher.launch([[*TINY, f"seed={seed}"] for seed in range(number)], 0)
+    side_by_side = cores == number == 2
+    assert started == ([2] if side_by_side else [])
+    assert all(("here" in job.return_value) is not side_by_side for job in results)
+    expected = "2 jobs, 2 at a time (2 cores); hydra/launcher=basic runs them one after another\n"
+    assert capsys.readouterr().err == (expected if side_by_side else "")
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, str(ROOT / "run.py"), "-m", *TINY, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.mark.slow
+def test_runs_side_by_side_are_those_of_a_sweep_in_turn(tmp_path: Path) -> None:
+    """Three jobs and two workers: one has two jobs. The weights are the same to the bit."""
+    choices = {"local": "hydra.launcher.jobs=2", "basic": "hydra/launcher=basic"}
+    sweep = ["seed=1,2,3", "trainer.max_epochs=1"]
+    two = [start(*sweep, choice, f"output_dir={tmp_path}/{name}") for name, choice in choices.items()]
+    printed, in_turn = (process.communicate(timeout=300)[0] for process in two)
+    assert [process.returncode for process in two] == [0, 0], printed + in_turn
+    assert "3 jobs, 2 at a time" in printed
+    assert re.findall(r"\d of 3 jobs done", printed) == [f"{n} of 3 jobs done" for n in (1, 2, 3)]
+    assert "at a time" not in in_turn
+    for path in (tmp_path / "local").glob("*/seed-*/model.safetensors"):
+        other = tmp_path / "basic" / path.relative_to(tmp_path / "local")
+        assert path.read_bytes() == other.read_bytes()
+    assert len([*(tmp_path / "local").glob("*/seed-*/metrics.json")]) == 3
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_loses_one_job(tmp_path: Path) -> None:
+    """Another takes the remaining jobs."""
+    process = start("seed=1,2,3", "hydra.launcher.jobs=1", "trainer.max_epochs=2", f"output_dir={tmp_path}")
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))
+    (worker,) = map(int, children.read_text().split())
+    os.kill(worker, signal.SIGKILL)
+    printed, _ = process.communicate(timeout=300)
+    assert process.returncode == 1, printed
+    assert "its process was killed by SIGKILL, possibly out of memory" in printed
+    assert "1 of 3 jobs failed" in printed
+    assert len([*tmp_path.glob("*/seed-[23]/metrics.json")]) == 2
