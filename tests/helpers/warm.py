@@ -62,9 +62,11 @@ def serve() -> None:
 
 
 def execute(arguments: list[str], variables: Mapping[str, str], printed: str) -> None:
-    """Run the command as a process of its own does, and exit."""
+    """Run the command as a process of its own does, and exit; a sweep has no workers, which would import all again."""
+    from ner_experiments.launch import local
     from ner_experiments.main import cli
 
+    local.usable_cores = lambda: 1
     os.environ.update(variables)
     with open(printed, "w") as file:
         os.dup2(file.fileno(), 1)
