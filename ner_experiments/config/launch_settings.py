@@ -103,9 +103,9 @@ def check_jobs(jobs: Sequence[Sequence[str]], overrides: Sequence[str], *, files
 
 
 def launcher(overrides: Sequence[str]) -> str:
-    """The launcher that overrides choose; Hydra's own, which runs all jobs in one process, by default."""
+    """The launcher that overrides choose; by default that of conf/config.yaml."""
     chosen = [item.partition("=")[2] for item in overrides if item.startswith("hydra/launcher=")]
-    return chosen[-1] if chosen else "basic"
+    return chosen[-1] if chosen else "local"
 
 
 def is_on_a_cluster(overrides: Sequence[str]) -> bool:
