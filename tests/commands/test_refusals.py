@@ -92,10 +92,22 @@ def test_a_wrong_value_is_refused(
         ),
         ("-m hydra/launcher=slurm seed=1,2", "SLURM is not installed here (command sbatch not found)"),
         ("-m hydra/launcher=slurm table=yang2020_table12 data=toy_en", "SLURM is not installed here"),
-        ("-m hydra/launcher=basic trainer=ddp seed=1,2", "several processes requires hydra/launcher=local or slurm"),
-        ("-m hydra/launcher=basic hydra/sweeper=basic trainer=ddp seed=1,2", "requires hydra/launcher=local or slurm"),
-        ("-m hydra/launcher=basic table=yang2020_table12 data=toy_en trainer=ddp", "requires hydra/launcher=local or slurm"),
-        ("-m hydra/launcher=basic hydra/sweeper=optuna trainer.devices=1,2", "requires hydra/launcher=local or slurm"),
+        (
+            "-m hydra/launcher=basic trainer=ddp seed=1,2",
+            "several processes requires hydra/launcher=local or slurm",
+        ),
+        (
+            "-m hydra/launcher=basic hydra/sweeper=basic trainer=ddp seed=1,2",
+            "requires hydra/launcher=local or slurm",
+        ),
+        (
+            "-m hydra/launcher=basic table=yang2020_table12 data=toy_en trainer=ddp",
+            "requires hydra/launcher=local or slurm",
+        ),
+        (
+            "-m hydra/launcher=basic hydra/sweeper=optuna trainer.devices=1,2",
+            "requires hydra/launcher=local or slurm",
+        ),
         ("model=residual layers=2,3", "layers=2,3: several values are a sweep: add -m"),
         ("--config-name=nosuch", "--config-name=nosuch: there is one config, config"),
     ],
