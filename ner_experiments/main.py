@@ -31,7 +31,8 @@ USAGE = """usage: ner-experiments COMMAND ...
   xor --run FOLDER [--json]     measure how often a trained run needs past and future jointly
 
   data check NAME [--json]      check a corpus: counts, illegal tags, duplicates, checksums
-  data check --format conll|conllu FILE ... [--json]
+  data check --format FORMAT FILE ... [--json]
+  data convert FROM TO          write a corpus or a file in another format
   data get NAME                 download a corpus with an open license
   smoke [NAME ...]              train every table row for two steps on tiny generated files
   completion bash|zsh|fish      print a script for Tab completion: eval "$(ner-experiments completion bash)"

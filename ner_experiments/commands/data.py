@@ -35,13 +35,17 @@ from ner_experiments.data.corpus import (
 )
 from ner_experiments.data.download import download
 from ner_experiments.data.files import Files
+from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
+from ner_experiments.data.formats.annotated import Annotated, flat
+from ner_experiments.data.formats.registry import FORMATS, format_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme
+from ner_experiments.utils.text import truncated_repr
 
 Report = dict[str, Any]
 
-FORMATS = {"conll": "columns, one token per line", "conllu": "CoNLL-U"}
+READABLE = {it.config: it.about for it in reversed(FORMATS.values())} | {"conllu": "CoNLL-U, parts of speech"}
 """Formats of files, each with its settings in conf/data/FORMAT.yaml."""
 _OPTIONS = ("columns", "tag", "scheme", "empty_tag", "empty_word", "comments", "encoding")
 _SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
@@ -76,6 +80,8 @@ def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open
         if arguments.action == "get":
             _get(open_source(arguments.name))
             return 0
+        if arguments.action == "convert":
+            return convert(arguments)
         with standard_input_as_file(arguments.names) as names:
             report = corpus_report(_source(arguments, names, open_source))
     except (ValueError, OSError) as error:
@@ -101,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a corpus of conf/data; with --format, files (- for standard input); and settings, as of train, such as "
         "data.encoding=latin-1",
     )
-    check.add_argument("--format", choices=FORMATS, help="; ".join(f"{n}: {t}" for n, t in FORMATS.items()))
+    check.add_argument("--format", choices=READABLE, help="; ".join(f"{n}: {t}" for n, t in READABLE.items()))
     check.add_argument(
         "--columns",
         type=columns_argument,
@@ -129,6 +135,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     check.add_argument("--encoding", help="conll: such as utf-16, latin-1 or gb18030 (utf-8)")
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    change = actions.add_parser("convert", help="write a corpus or a file in another format")
+    change.add_argument("source", metavar="FROM", help="a corpus of conf/data, or a file or folder")
+    change.add_argument(
+        "target", metavar="TO", help="the file to write; of a corpus, the folder of a file per split"
+    )
+    change.add_argument(
+        "settings", nargs="*", metavar="OVERRIDE", help="settings of FROM, such as data.lines=true"
+    )
+    change.add_argument("--from", dest="from_format", choices=READABLE, help="(by the name of FROM)")
+    change.add_argument(
+        "--to",
+        dest="to_format",
+        choices=FORMATS,
+        help="(by the name of TO) " + "; ".join(f"{n}: {it.about}" for n, it in FORMATS.items()),
+    )
     get = actions.add_parser("get", help="download a corpus with an open license")
     get.add_argument("name", metavar="NAME", help="a corpus of conf/data")
 
@@ -188,6 +209,59 @@ def _keys(paths: Sequence[str]) -> dict[str, str]:
     """Paths keyed by file name, or by the whole path where file names repeat."""
     shared = Counter(os.path.basename(path) for path in paths)
     return {path if shared[os.path.basename(path)] > 1 else os.path.basename(path): path for path in paths}
+
+
+def convert(arguments: argparse.Namespace) -> int:
+    """Write FROM as TO, read it back, and say what differs; exit status 1 if a mention does."""
+    source_path, target = Path(arguments.source), Path(arguments.target)
+    remarks = Remarks()
+    if source_path.exists() or arguments.from_format:
+        name = arguments.from_format or FORMATS[format_of(source_path)].config
+        source = of_files(name, arguments.settings, {"files": {"file": str(source_path)}})
+        to = arguments.to_format or format_of(target)
+        targets = {"file": target}
+    else:
+        source = of_files(arguments.source, arguments.settings)
+        to = arguments.to_format or "jsonl"
+        suffix = (FORMATS[to].suffixes or FORMATS[FORMATS[to].config].suffixes or ("",))[0]
+        targets = {split: target / f"{split}{suffix}" for split in source.present()}
+        target.mkdir(parents=True, exist_ok=True)
+    splits = annotated_splits(source, remarks)
+    nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
+    differ = 0
+    for split, path in targets.items():
+        if path.exists():
+            raise ValueError(f"{path}: it is there already")
+        sentences = splits[split]
+        if not FORMATS[to].nested:
+            sentences = [flat(it, nested, remarks) for it in sentences]
+        FORMATS[to].write(sentences, path)
+        differ += _read_back(sentences, path, to, source)
+    for remark in remarks.with_places():
+        print(remark)
+    return 1 if differ else 0
+
+
+def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
+    """Compare what was written with what is read from it; the number of mentions that differ."""
+    settings = [f"data.tokens={source.tokens}"]
+    if not FORMATS[to].has_tokens:
+        settings.append("data.lines=true")
+    again = of_files(FORMATS[to].config, settings, {"files": {"file": str(path)}})
+    read = annotated_splits(again, Remarks())["file"]
+    before, after = ([text for it in part for text in it.texts()] for part in (sentences, read))
+    counts = [f"{len(part):,} sentences" for part in (sentences, read)]
+    told = counts[0] if counts[0] == counts[1] else f"{counts[0]}, read as {counts[1]}"
+    print(f"{path}: {told}, {len(before):,} mentions")
+    if before == after:
+        return 0
+    lost, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
+    for what, found in (("not kept", lost), ("read in addition", added)):
+        for (type_, text), number in found.items():
+            print(f"{what}: {type_} {truncated_repr(text)}{f' ({number} times)' if number > 1 else ''}")
+    if not lost and not added:
+        print("mentions in another order")
+    return lost.total() + added.total() or 1
 
 
 def _get(source: Source) -> None:

@@ -18,7 +18,7 @@ from ner_experiments.data.columns import (
 )
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.predict.tokenize import TokenizedSentence, tokenize, tokenize_lines
+from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
 from ner_experiments.utils.text import check_string, check_strings, json_object
 
 InputFormat = Literal["text", "conll", "jsonl"]

@@ -14,8 +14,8 @@ from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode
+from ner_experiments.data.tokenize import TokenizedSentence, tokenize
 from ner_experiments.predict.input import InputReader
-from ner_experiments.predict.tokenize import TokenizedSentence, tokenize
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import open_run

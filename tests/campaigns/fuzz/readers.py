@@ -17,6 +17,7 @@ from fuzz.corpora import Columns, Conllu, Format, GoldConll, Known, draw
 from fuzz.damage import damaged, rubbish
 from ner_experiments.data.corpus import load
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files, GoldConllFiles
+from ner_experiments.data.format_files import AnnotatedFiles
 
 SOURCES = CONF / "data"
 
@@ -112,7 +113,7 @@ def corpora(folder: Path) -> list[CorpusReader]:
     for path in sorted(SOURCES.glob("*.yaml")):
         cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(path)})
         source = instantiate(cfg.data, _convert_="all")
-        if isinstance(source, Files):
+        if isinstance(source, Files) and not isinstance(source, AnnotatedFiles):
             found.append(CorpusReader(folder, source.name, source, form_of(source)))
             if source.name == "conll":
                 turned = replace(source, columns={"word": 2, "pos": 1, "tag": 0})

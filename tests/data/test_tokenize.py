@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ner_experiments.data.sentence import Tokens
-from ner_experiments.predict.tokenize import TokenizedSentence, tokenize, tokenize_lines
+from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
 
 BOTH: tuple[Tokens, ...] = ("words", "characters")
 

@@ -1,0 +1,112 @@
+"""Corpora in the formats of `formats/registry.py`: JSON lines, BRAT, CSV, CoNLL-U with mentions."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, get_args
+
+from ner_experiments.data.columns import PathOrFile, codec_of, intern_all
+from ner_experiments.data.corpus import SchemeOrAuto, Source
+from ner_experiments.data.files import Files
+from ner_experiments.data.formats.annotated import Annotated, Misaligned, Nested, Options, flat, of_sentence
+from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.sentence import Sentence, Task, Tokens
+from ner_experiments.data.tag_styles import MultiLabel, TagStyle
+from ner_experiments.utils.files import sha256
+from ner_experiments.utils.text import truncated_repr
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotatedFiles(Files):
+    """A corpus in one of the formats. Its mentions are flat: `nested` says which of nested ones are read.
+
+    lines: each line of a text is a sentence. tokens, misaligned, encoding, tag_style, multi_label, names, columns: see
+    `Options`.
+    """
+
+    format: str
+    nested: Nested = "refuse"
+    misaligned: Misaligned = "refuse"
+    lines: bool = False
+    encoding: str = "utf-8"
+    tag_style: TagStyle | Literal["auto"] = "auto"
+    multi_label: MultiLabel = "refuse"
+    names: Sequence[str] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+    tokens: Tokens = "words"
+    task: ClassVar[Task] = "mentions"
+    scheme: ClassVar[SchemeOrAuto] = "iob2"  # made from the mentions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("format", self.format, [name for name, it in FORMATS.items() if it.read])
+        self._check_choice("nested", self.nested, get_args(Nested))
+        self._check_choice("misaligned", self.misaligned, get_args(Misaligned))
+        self._check_choice("tag_style", self.tag_style, ("auto", *get_args(TagStyle)))
+        self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
+        codec_of(self.encoding)
+
+    def annotated(self, path: Path, remarks: Remarks) -> Iterator[Annotated]:
+        """Sentences of one file with all their mentions, nested ones too."""
+        read = FORMATS[self.format].read
+        assert read is not None
+        options = Options(
+            tokens=self.tokens,
+            lines=self.lines,
+            misaligned=self.misaligned,
+            encoding=self.encoding,
+            tag_style=self.tag_style,
+            multi_label=self.multi_label,
+            names=self.names,
+            columns=self.columns,
+        )
+        for sentence in read(path, options, remarks):
+            for _, _, type_ in sentence.mentions:
+                if not type_.isprintable() or type_ != type_.strip():
+                    rule = f"type {truncated_repr(type_)} contains an invisible character"
+                    raise ValueError(f"{sentence.place}: {rule}")
+            yield sentence
+
+    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
+        for it in self.annotated(path, remarks):
+            tags = flat(it, self.nested, remarks).tags()
+            yield Sentence(intern_all(it.words), intern_all(tags), dict(it.columns), line=it.line)
+
+    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+        assert isinstance(path, str | Path)
+        for it in self.annotated(Path(path), Remarks()):
+            yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
+
+    def line_of(self, sentence: Sentence, token: int) -> int:
+        return sentence.line
+
+    def find(self, file: str) -> list[Path]:
+        return FORMATS[self.format].files(self.place / file)
+
+    def checksum(self) -> str:
+        digest = hashlib.sha256()
+        for split, paths in self.paths().items():
+            for each in paths:
+                for path in (each, *FORMATS[self.format].beside(each)):
+                    digest.update(f"{split} {path.name} {sha256(path)}\n".encode())
+        return digest.hexdigest()
+
+
+def annotated_splits(source: Source, remarks: Remarks) -> dict[str, list[Annotated]]:
+    """The sentences of each split of a corpus in any format, with nested mentions where the format has them."""
+    if isinstance(source, AnnotatedFiles):
+        return {
+            split: [it for path in paths for it in source.annotated(path, remarks)]
+            for split, paths in source.paths().items()
+        }
+    if source.task != "mentions":
+        raise ValueError(f"{source.name}: it has parts of speech, not mentions")
+    joint = " " if source.tokens == "words" else ""
+    return {
+        split: [of_sentence(it, joint=joint, place=f"{source.name} {split}:{it.line}") for it in sentences]
+        for split, sentences in source.read(remarks).items()
+    }

@@ -1,0 +1,298 @@
+"""The sentence that every format reads and writes, and its mentions from tags and from characters of a text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
+from typing import Any, Literal, NamedTuple
+
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.sentence import Sentence, Tokens
+from ner_experiments.data.tag_styles import MultiLabel, TagStyle, detect_style, labels, to_standard
+from ner_experiments.data.tags import Span, encode, spans
+from ner_experiments.data.tokenize import tokenize
+from ner_experiments.utils.text import truncated_repr
+
+Nested = Literal["refuse", "outermost", "innermost"]
+Misaligned = Literal["refuse", "split", "expand", "skip"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotated:
+    """A sentence as a file annotates it.
+
+    mentions: in order of their starts, the longer first. They may be nested.
+    text: the sentence's text, and `offsets` the place of each token in it.
+    place: where it is in its file, such as train.jsonl:7, for messages.
+    keys: what the file says of it besides, such as id and meta; formats with keys write them again.
+    document: name of the document that it is from.
+    """
+
+    words: tuple[str, ...]
+    mentions: tuple[Span, ...]
+    text: str
+    offsets: tuple[tuple[int, int], ...]
+    place: str = ""
+    line: int = 0
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    document: str = ""
+
+    def tags(self) -> tuple[str, ...]:
+        """IOB2 tags. ValueError for nested mentions."""
+        return encode(self.mentions, len(self.words), "iob2")
+
+    def characters(self) -> list[Characters]:
+        """The mentions by their characters in `text`."""
+        return [
+            Characters(self.offsets[first][0], self.offsets[last - 1][1], type_)
+            for first, last, type_ in self.mentions
+        ]
+
+    def texts(self) -> list[tuple[str, str]]:
+        """Type and text of each mention without white space, by which two formats can be compared."""
+        return [(type_, "".join(self.text[start:end].split())) for start, end, type_ in self.characters()]
+
+
+class Characters(NamedTuple):
+    """A mention by characters: its first, the one after its last, and its type."""
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a file is read, where its format leaves it open.
+
+    tokens, lines: how text is tokenized, and whether each of its lines is a sentence.
+    misaligned: what becomes of a mention that starts or ends inside a token: refuse the file, split the token there,
+        expand the mention to whole tokens, or skip the mention.
+    tag_style, multi_label: see `ColumnFiles`. names: the tag of each number, where tags are numbers.
+    columns: columns by their names, where a header has others than the usual.
+    """
+
+    tokens: Tokens = "words"
+    lines: bool = False
+    misaligned: Misaligned = "refuse"
+    encoding: str = "utf-8"
+    tag_style: TagStyle | Literal["auto"] = "auto"
+    multi_label: MultiLabel = "refuse"
+    names: Sequence[str] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def in_order(mentions: Iterable[Span]) -> tuple[Span, ...]:
+    return tuple(sorted(set(mentions), key=lambda it: (it[0], -it[1], it[2])))
+
+
+# Sentences of words
+
+
+def of_words(words: Sequence[str], mentions: Iterable[Span], *, joint: str = " ", **about: Any) -> Annotated:
+    """A sentence of words whose text is not known: they are joined by spaces, or by nothing for characters."""
+    starts = accumulate((len(word) + len(joint) for word in words), initial=0)
+    offsets = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=False))
+    return Annotated(
+        words=tuple(words), mentions=in_order(mentions), text=joint.join(words), offsets=offsets, **about
+    )
+
+
+def of_sentence(sentence: Sentence, *, joint: str = " ", **about: Any) -> Annotated:
+    """A sentence of a corpus, whose tags may be of any scheme."""
+    about = {"columns": sentence.columns, "line": sentence.line, **about}
+    return of_words(sentence.words, spans(sentence.tags), joint=joint, **about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tagged:
+    """A sentence with one raw tag per token, of which only the whole file tells the style.
+
+    at: where each token is, such as train.csv:7; about: further fields of `Annotated`.
+    """
+
+    words: Sequence[str]
+    tags: Sequence[str]
+    at: Sequence[str]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remarks) -> Iterator[Annotated]:
+    """Sentences with the mentions of their tags; those that have mentions already stay as they are.
+
+    Raises ValueError for a string that is no tag, and for several labels in one.
+    """
+    every = list(file)
+    sentences = [it for it in every if isinstance(it, Tagged)]
+    distinct: dict[str, str] = {}
+    for sentence in sentences:
+        for tag, place in zip(sentence.tags, sentence.at, strict=True):
+            if tag in distinct and distinct[tag] == tag:
+                continue
+            one, *others = labels(tag)
+            if others and options.multi_label == "refuse":
+                rule = "a tag with several labels (multi_label: first keeps the first)"
+                raise ValueError(f"{place}: {rule}: {truncated_repr(tag)}")
+            if others:
+                remarks.add("tags of which the first label was kept", place, tag)
+            distinct[tag] = one
+    style = detect_style(distinct.values()) if options.tag_style == "auto" else options.tag_style
+    standard = {tag: to_standard(one, style) if style else one for tag, one in distinct.items()}
+    changed = sorted(tag for tag, one in distinct.items() if standard[tag] != one)
+    if changed and options.tag_style == "auto":
+        guess = f"tags are written in another style, detected as {style}"
+        example = f"{changed[0]} is read as {standard[changed[0]]}"
+        remarks.add(f"{guess}: {example}; different tags", sentences[0].at[0])
+    for it in every:
+        if isinstance(it, Tagged):
+            tags = [standard[tag] for tag in it.tags]
+            it = of_words(it.words, _spans(tags, it.at), **it.about)
+        yield it
+
+
+def _spans(tags: Sequence[str], at: Sequence[str]) -> list[Span]:
+    try:
+        return spans(tags)
+    except ValueError:
+        for tag, place in zip(tags, at, strict=True):
+            try:
+                spans([tag])
+            except ValueError as error:
+                raise ValueError(f"{place}: {error}") from None
+        raise
+
+
+# Sentences of a text
+
+
+def of_text(
+    text: str,
+    mentions: Sequence[Characters],
+    options: Options,
+    remarks: Remarks,
+    *,
+    place: str,
+    tokens: Sequence[tuple[int, int]] | None = None,
+    **about: Any,
+) -> Iterator[Annotated]:
+    """The sentences of a text with its mentions. `tokens`: the offsets of its tokens, if the file has them.
+
+    No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or
+    ends inside a token, unless `misaligned` says what becomes of it.
+    """
+    for it in mentions:
+        if not 0 <= it.start < it.end <= len(text):
+            raise ValueError(
+                f"{place}: mention {tuple(it)} is not within the {len(text)} characters of its text"
+            )
+    sentences = _sentences(text, options, tokens)
+    every = [pair for sentence in sentences for pair in sentence]
+    ends = {sentence[-1][1] for sentence in sentences}
+    kept, cuts = _aligned(text, mentions, every, options, remarks, place)
+    every = list(_cut(every, cuts))
+    covered = [(*_inside(every, it), it.type) for it in kept]
+    for first, last, _ in covered:
+        ends.difference_update(end for _, end in every[first : last - 1])
+    covered.sort()
+    begin = 0
+    for number, (_, end) in enumerate(every, 1):
+        if end not in ends:
+            continue
+        start, offsets = every[begin][0], every[begin:number]
+        found = []
+        while covered and covered[0][0] < number:
+            first, last, type_ = covered.pop(0)
+            found.append((first - begin, last - begin, type_))
+        begin = number
+        yield Annotated(
+            words=tuple(text[one:other] for one, other in offsets),
+            mentions=in_order(found),
+            text=text[start:end],
+            offsets=tuple((one - start, other - start) for one, other in offsets),
+            place=place,
+            **about,
+        )
+
+
+def _sentences(
+    text: str, options: Options, tokens: Sequence[tuple[int, int]] | None
+) -> list[Sequence[tuple[int, int]]]:
+    """The offsets of the tokens of each sentence."""
+    if tokens is not None:
+        return [tokens] if tokens else []
+    return [sentence.offsets for sentence in tokenize(text, options.tokens, lines=options.lines)]
+
+
+def _inside(tokens: Sequence[tuple[int, int]], it: Characters) -> tuple[int, int]:
+    """The first token that has a character of the mention, and the one after the last."""
+    first = bisect_right(tokens, it.start, key=lambda token: token[1])
+    return first, max(first, bisect_left(tokens, it.end, key=lambda token: token[0]))
+
+
+def _aligned(
+    text: str,
+    mentions: Iterable[Characters],
+    tokens: Sequence[tuple[int, int]],
+    options: Options,
+    remarks: Remarks,
+    place: str,
+) -> tuple[list[Characters], set[int]]:
+    """The mentions to keep, and where tokens are to be split for them."""
+    kept, cuts = [], set()
+    for it in mentions:
+        first, last = _inside(tokens, it)
+        if first < last and tokens[first][0] >= it.start and tokens[last - 1][1] <= it.end:
+            kept.append(it)
+            continue
+        shown = f"{it.type} {truncated_repr(text[it.start : it.end])}"
+        rule = "starts or ends inside a token" if first < last else "covers no token"
+        if options.misaligned == "refuse" or (first == last and options.misaligned != "skip"):
+            hint = "misaligned: split, expand or skip" if first < last else "misaligned: skip leaves it out"
+            raise ValueError(f"{place}: mention {shown} at {it.start} {rule} ({hint})")
+        done = {"split": "tokens split for it", "expand": "expanded to whole tokens", "skip": "skipped"}
+        remarks.add(f"mentions inside a token, {done[options.misaligned]}", place, shown)
+        if options.misaligned == "split":
+            cuts |= {it.start, it.end}
+        if options.misaligned != "skip":
+            kept.append(it)
+    return kept, cuts
+
+
+def _cut(offsets: Iterable[tuple[int, int]], cuts: set[int]) -> Iterator[tuple[int, int]]:
+    at = sorted(cuts)
+    for start, end in offsets:
+        yield from pairwise((start, *at[bisect_right(at, start) : bisect_left(at, end)], end))
+
+
+# Flat mentions
+
+
+def flat(sentence: Annotated, nested: Nested, remarks: Remarks) -> Annotated:
+    """The sentence without mentions inside others, or without those that others are inside.
+
+    Of two mentions that overlap without one containing the other, the first stays. Of two with the same tokens too.
+    Raises ValueError for such mentions if `nested` is "refuse".
+    """
+    mentions = list(sentence.mentions)
+    if all(one[1] <= other[0] for one, other in pairwise(mentions)):
+        return sentence
+    wanted = mentions if nested == "outermost" else sorted(mentions, key=lambda it: (it[1] - it[0], it[0]))
+    kept: list[Span] = []
+    for it in wanted:
+        clash = next((other for other in kept if it[0] < other[1] and other[0] < it[1]), None)
+        if clash is None:
+            kept.append(it)
+            continue
+        if nested == "refuse":
+            one, other = (" ".join(sentence.words[a:b]) for a, b, _ in (clash, it))
+            shown = f"{truncated_repr(other)} ({it[2]}) and {truncated_repr(one)} ({clash[2]})"
+            raise ValueError(
+                f"{sentence.place}: nested or overlapping mentions (nested: outermost or innermost): {shown}"
+            )
+        remarks.add(
+            f"mentions left out beside the {nested}", sentence.place, " ".join(sentence.words[it[0] : it[1]])
+        )
+    return replace(sentence, mentions=in_order(kept))

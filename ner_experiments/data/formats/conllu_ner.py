@@ -1,0 +1,84 @@
+"""CoNLL-U with a tag per word in its MISC column (`NER=B-PER`), and CoNLL-U Plus with a column for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ner_experiments.data.columns import is_blank, malformed, name_of, read_blocks
+from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import truncated_repr
+
+_HEADER = re.compile(r"# *global\.columns *= *(.+)")
+_CONLLU = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
+_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
+_KEY = "NER"
+
+
+def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+    """Sentences of syntactic words. Comments such as `sent_id` go to `Annotated.keys`.
+
+    The tag is in the column NER of the header (or `options.columns["tag"]`), else the value of that key in MISC; a
+    word without is O. Raises ValueError, with file and line, for rows of another width, an empty word, and a file in
+    which no word has the key.
+    """
+    return of_tags(_tagged(path, options), options, remarks)
+
+
+def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
+    names = _CONLLU
+    key = options.columns.get("tag", _KEY)
+    tagged, first = 0, None
+    for block in read_blocks(path, is_blank):
+        comments = [line for _, line in block if line.startswith("#")]
+        if header := next(filter(None, map(_HEADER.fullmatch, comments)), None):
+            names = header[1].split()
+        words, tags, at = [], [], []
+        for line in block:
+            if line[1].startswith("#"):
+                continue
+            first = first or line
+            row = line[1].split("\t")
+            if len(row) != len(names):
+                raise malformed(path, line, f"expected {len(names)} columns, got {len(row)}")
+            of = dict(zip(names, row, strict=True))
+            if _RANGE_OR_EMPTY_NODE.fullmatch(of.get("ID", "")):
+                continue
+            if not of.get("FORM"):
+                raise malformed(path, line, "empty word" if "FORM" in of else "there is no column FORM")
+            tag = of[key] if key in of else _in_misc(of.get("MISC", "_"), key)
+            tagged += tag is not None
+            words.append(of["FORM"])
+            tags.append("O" if tag in (None, "_", "*") else str(tag))
+            at.append(f"{name_of(path)}:{line[0]}")
+        if words:
+            pairs = (line[1:].partition("=") for line in comments)
+            keys = {name.strip(): value.strip() for name, joint, value in pairs if joint}
+            keys.pop("global.columns", None)
+            about = {"place": at[0], "line": int(at[0].rsplit(":", 1)[1]), "keys": keys}
+            yield Tagged(words=words, tags=tags, at=at, about=about)
+    if first is not None and not tagged:
+        rule = f"no word has a tag: neither a column {key} nor {key}= in MISC (columns: {{tag: NAME}})"
+        raise malformed(path, first, rule)
+
+
+def _in_misc(misc: str, key: str) -> str | None:
+    items = (item.partition("=") for item in misc.split("|"))
+    return next((value for name, _, value in items if name == key), None)
+
+
+def write(sentences: Iterable[Annotated], path: Path) -> None:
+    """Write CoNLL-U with the tag in MISC; keys that are texts become comments."""
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        for sentence in sentences:
+            for key, value in sentence.keys.items():
+                if isinstance(value, str | int) and "\n" not in f"{key}{value}":
+                    file.write(f"# {key} = {value}\n")
+            for number, (word, tag) in enumerate(zip(sentence.words, sentence.tags(), strict=True), 1):
+                if "\t" in word or "\n" in word or "\r" in word:
+                    raise ValueError(f"{sentence.place}: CoNLL-U cannot hold the word {truncated_repr(word)}")
+                file.write("\t".join((str(number), word, *"_" * 7, f"{_KEY}={tag}")) + "\n")
+            file.write("\n")

@@ -1,0 +1,86 @@
+"""CSV with a row per token and a column that tells sentences apart, as Kaggle's NER corpus."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ner_experiments.data.columns import name_of, read_text
+from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import truncated_repr
+
+NAMES = {
+    "sentence": ("Sentence #", "sentence", "sentence_id", "Sentence", "sent_id"),
+    "word": ("Word", "word", "token", "Token", "words", "tokens"),
+    "tag": ("Tag", "tag", "ner_tag", "label", "labels", "ner"),
+}
+"""The usual names of the columns, in lists of their own where a file has others (`Options.columns`)."""
+
+
+def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+    """Sentences of a file. A sentence starts where its column is neither empty nor the value before.
+
+    Raises ValueError, with file and line, for a missing column, a row of another width, and an empty word or tag.
+    """
+    return of_tags(_tagged(path, options), options, remarks)
+
+
+def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
+    rows = csv.reader((line for _, line in read_text(path, options.encoding)), strict=True)
+    header = _next(rows, path) or []
+    columns = [_column(path, header, name, options) for name in NAMES]
+    words: list[str] = []
+    tags: list[str] = []
+    at: list[str] = []
+    now, line = "", 0
+    while (row := _next(rows, path)) is not None:
+        place = f"{name_of(path)}:{rows.line_num}"
+        if not any(row):
+            now = ""
+            continue
+        if len(row) != len(header):
+            raise ValueError(
+                f"{place}: expected {len(header)} columns, got {len(row)}: {truncated_repr(row)}"
+            )
+        sentence, word, tag = (row[column] for column in columns)
+        if not word or not tag:
+            raise ValueError(f"{place}: empty {'tag' if word else 'word'}: {truncated_repr(row)}")
+        if (sentence and sentence != now) or not line:
+            if words:
+                yield Tagged(words=words, tags=tags, at=at, about={"place": at[0], "line": line})
+            words, tags, at, now, line = [], [], [], sentence, rows.line_num
+        words.append(word)
+        tags.append(tag)
+        at.append(place)
+    if words:
+        yield Tagged(words=words, tags=tags, at=at, about={"place": at[0], "line": line})
+
+
+def _next(rows: Iterator[list[str]], path: Path) -> list[str] | None:
+    try:
+        return next(rows, None)
+    except csv.Error as error:
+        raise ValueError(f"{name_of(path)}:{rows.line_num}: not CSV ({error})") from None  # type: ignore[attr-defined]
+
+
+def _column(path: Path, header: Sequence[str], name: str, options: Options) -> int:
+    usual = [options.columns[name]] if name in options.columns else NAMES[name]
+    found = next((it for it in usual if it in header), None)
+    if found is None:
+        hint = f"set columns to its name, such as {{{name}: NAME}}"
+        raise ValueError(
+            f"{name_of(path)}:1: no column {' or '.join(usual)} ({hint}): {truncated_repr(header)}"
+        )
+    return header.index(found)
+
+
+def write(sentences: Iterable[Annotated], path: Path) -> None:
+    """Write a row per token: the number of its sentence, the word, and its IOB2 tag."""
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("sentence", "word", "tag"))
+        for number, sentence in enumerate(sentences, 1):
+            rows.writerows((number, *pair) for pair in zip(sentence.words, sentence.tags(), strict=True))

@@ -1,0 +1,108 @@
+"""The formats of annotated text by name. A new one is a file beside this and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ner_experiments.data.formats import brat, conll, conllu_ner, csv_table, jsonl
+from ner_experiments.data.formats.annotated import Annotated, Options
+from ner_experiments.data.remarks import Remarks
+
+Read = Callable[[Path, Options, Remarks], Iterator[Annotated]]
+Write = Callable[[Iterable[Annotated], Path], None]
+
+
+def one_file(path: Path) -> list[Path]:
+    return [path] if path.is_file() else []
+
+
+def nothing_beside(path: Path) -> list[Path]:
+    return []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A format: its reader and writer, and what they need to know of it.
+
+    about: one line for --help. config: the file of conf/data that reads it.
+    suffixes: ends of names by which a file is taken for it.
+    nested: whether it can hold nested mentions. has_tokens: whether it says what the tokens are.
+    files, beside: the files that a path names, and those that are read together with one of them.
+    """
+
+    about: str
+    config: str
+    write: Write
+    read: Read | None = None
+    suffixes: tuple[str, ...] = ()
+    nested: bool = False
+    has_tokens: bool = True
+    files: Callable[[Path], list[Path]] = one_file
+    beside: Callable[[Path], list[Path]] = nothing_beside
+
+
+FORMATS: dict[str, Format] = {
+    "conll": Format(
+        about="columns, one token per line",
+        config="conll",
+        write=conll.write,
+        suffixes=(".conll", ".tsv", ".txt", ".bio", ".iob", ".iob2", ".bioes"),
+    ),
+    "jsonl": Format(
+        about="JSON lines of tokens and tags",
+        config="jsonl",
+        read=jsonl.read,
+        write=jsonl.write,
+        suffixes=(".jsonl", ".json", ".ndjson"),
+        nested=True,
+    ),
+    "jsonl_text": Format(
+        about="JSON lines of texts and [start, end, type]",
+        config="jsonl",
+        write=jsonl.write_text,
+        nested=True,
+        has_tokens=False,
+    ),
+    "doccano": Format(
+        about="Doccano's JSON lines", config="jsonl", write=jsonl.write_doccano, nested=True, has_tokens=False
+    ),
+    "prodigy": Format(about="Prodigy's JSON lines", config="jsonl", write=jsonl.write_prodigy, nested=True),
+    "brat": Format(
+        about="a folder of BRAT's .txt and .ann",
+        config="brat",
+        read=brat.read,
+        write=brat.write,
+        nested=True,
+        has_tokens=False,
+        files=brat.files,
+        beside=brat.beside,
+    ),
+    "csv": Format(
+        about="a row per token, as Kaggle's",
+        config="csv",
+        read=csv_table.read,
+        write=csv_table.write,
+        suffixes=(".csv",),
+    ),
+    "conllu_ner": Format(
+        about="CoNLL-U with NER= in MISC, or CoNLL-U Plus with a column NER",
+        config="conllu_ner",
+        read=conllu_ner.read,
+        write=conllu_ner.write,
+        suffixes=(".conllu", ".conllup"),
+    ),
+}
+
+
+def format_of(path: Path) -> str:
+    """The format that a path's name tells. ValueError if it tells none."""
+    if path.is_dir() or (not path.suffix and not path.exists()):
+        return "brat"
+    name = path.with_suffix("") if path.suffix == ".gz" else path
+    for key, it in FORMATS.items():
+        if name.suffix.lower() in it.suffixes:
+            return key
+    known = ", ".join(suffix for it in FORMATS.values() for suffix in it.suffixes)
+    raise ValueError(f"{path}: its format is not known by its name (known: {known}); state it")

@@ -1,0 +1,385 @@
+"""Formats of annotated text: toy files of each, round trips between all, and what cannot be kept."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpus_files import data_command, refuse
+
+from ner_experiments.data.corpus import load
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats.annotated import Annotated, Options, in_order, of_words
+from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.remarks import Remarks
+
+TEXT = "Ada Lovelace met Charles in New York. She left."
+ADA = [[0, 12, "PER"], [17, 24, "PER"], [28, 36, "LOC"]]
+EXPECTED = [("PER", "AdaLovelace"), ("PER", "Charles"), ("LOC", "NewYork")]
+
+
+def source(path: Path, format: str, **settings: Any) -> AnnotatedFiles:
+    return AnnotatedFiles(name="mine", folder="", files={"train": str(path)}, format=format, **settings)
+
+
+def read(path: Path, format: str, **settings: Any) -> tuple[list[Annotated], list[str]]:
+    remarks = Remarks()
+    it = source(path, format, **settings)
+    return [s for each in it.paths()["train"] for s in it.annotated(each, remarks)], remarks.counts()
+
+
+def message(path: Path, format: str, **settings: Any) -> str:
+    with pytest.raises(ValueError) as error:  # noqa: PT011  callers compare the whole message
+        source(path, format, **settings).read()
+    return str(error.value).replace(f"{path.parent}/", "")
+
+
+def lines_of(path: Path, *records: Any) -> Path:
+    path.write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
+    return path
+
+
+# JSON lines
+
+TAGS = ["B-PER", "I-PER", "O", "B-PER", "O", "B-LOC", "I-LOC", "O"]
+WORDS = ["Ada", "Lovelace", "met", "Charles", "in", "New", "York", "."]
+NAMES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+VARIANTS: dict[str, Any] = {
+    "datasets": {"id": "7", "tokens": WORDS, "ner_tags": TAGS},
+    "words and tags": {"words": WORDS, "tags": TAGS},
+    "numbers": {"tokens": WORDS, "ner_tags": [NAMES.index(tag) for tag in TAGS]},
+    "entities by tokens": {
+        "tokens": WORDS,
+        "entities": [
+            {"start": a, "end": b, "type": t} for a, b, t in ((0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC"))
+        ],
+    },
+    "spaCy": {"text": TEXT, "entities": ADA},
+    "Doccano": {"id": 3, "text": TEXT, "label": ADA},
+    "Doccano, relations": {
+        "text": TEXT,
+        "entities": [{"id": 1, "start_offset": a, "end_offset": b, "label": t} for a, b, t in ADA],
+    },
+    "Prodigy": {
+        "text": TEXT,
+        "spans": [{"start": a, "end": b, "label": t} for a, b, t in ADA],
+        "answer": "accept",
+    },
+    "Label Studio": {
+        "id": 1,
+        "data": {"text": TEXT},
+        "annotations": [
+            {
+                "result": [
+                    {"type": "labels", "value": {"start": a, "end": b, "labels": [t]}} for a, b, t in ADA
+                ]
+            }
+        ],
+    },
+    "predict": {
+        "line": 1,
+        "start": 100,
+        "end": 100 + len(TEXT),
+        "text": TEXT,
+        "mentions": [{"start": 100 + a, "end": 100 + b, "type": t} for a, b, t in ADA],
+    },
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_json_lines_in_their_variants(variant: str, tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", VARIANTS[variant])
+    sentences, _ = read(path, "jsonl", names=NAMES)
+    assert [text for it in sentences for text in it.texts()] == EXPECTED
+    assert sentences[0].words == tuple(WORDS)
+    assert sentences[0].place == f"{path}:1"
+    array = tmp_path / "b.json"
+    array.write_text(json.dumps([VARIANTS[variant]], indent=1))
+    assert [text for it in read(array, "jsonl", names=NAMES)[0] for text in it.texts()] == EXPECTED
+
+
+def test_old_training_data_of_spacy(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([[TEXT, {"entities": ADA}]]))
+    assert [it.texts() for it in read(path, "jsonl")[0]] == [EXPECTED, []]
+
+
+@pytest.mark.parametrize(
+    ("record", "rule"),
+    [
+        (
+            {"tokens": ["a"], "ner_tags": [1]},
+            "a.jsonl:1: no name for tag 1: set names to the tags in their order",
+        ),
+        ({"tokens": ["a"], "ner_tags": ["O", "O"]}, "a.jsonl:1: expected one tag per token (1), got 2"),
+        ({"tokens": ["a", ""], "ner_tags": ["O", "O"]}, "a.jsonl:1: empty word: item 2 of tokens"),
+        ({"tokens": ["a", "b"], "ner_tags": ["B-X", "X"]}, "a.jsonl:1: tag 'X' is neither O nor one of "),
+        (
+            {"tokens": ["a"], "ner_tags": ["B-X|B-Y"]},
+            "a.jsonl:1: a tag with several labels (multi_label: first ",
+        ),
+        ({"tokens": ["a"]}, 'a.jsonl:1: "tokens" without "ner_tags" or "entities"'),
+        ({"id": 1}, 'a.jsonl:1: expected "tokens" or "text"'),
+        (
+            {"text": "Ada", "entities": [[0, 9, "PER"]]},
+            "a.jsonl:1: mention (0, 9, 'PER') is not within the 3 char",
+        ),
+        (
+            {"text": "Ada", "entities": [[0, "PER"]]},
+            "a.jsonl:1: expected a mention as [start, end, type], got ",
+        ),
+        (
+            {"text": "A", "entities": [[0, 1, "P\u200b"]]},
+            "a.jsonl:1: type 'P\\u200b' contains an invisible ",
+        ),
+        ([1], "a.jsonl: record 1: expected a JSON object"),
+    ],
+)
+def test_malformed_records_are_refused_with_their_line(record: Any, rule: str, tmp_path: Path) -> None:
+    assert message(lines_of(tmp_path / "a.jsonl", record), "jsonl").startswith(rule)
+
+
+def test_a_mention_inside_a_token_is_never_dropped_in_silence(tmp_path: Path) -> None:
+    path = lines_of(
+        tmp_path / "a.jsonl", {"text": "In NewYork today", "entities": [[3, 6, "X"], [11, 16, "T"]]}
+    )
+    assert message(path, "jsonl") == (
+        "a.jsonl:1: mention X 'New' at 3 starts or ends inside a token (misaligned: split, expand or skip)"
+    )
+    expected = {
+        "split": (("In", "New", "York", "today"), [("X", "New"), ("T", "today")], "tokens split for it"),
+        "expand": (
+            ("In", "NewYork", "today"),
+            [("X", "NewYork"), ("T", "today")],
+            "expanded to whole tokens",
+        ),
+        "skip": (("In", "NewYork", "today"), [("T", "today")], "skipped"),
+    }
+    for choice, (words, texts, told) in expected.items():
+        (it,), remarks = read(path, "jsonl", misaligned=choice)
+        assert (it.words, it.texts()) == (words, texts)
+        assert remarks == [f"mentions inside a token, {told}: 1"]
+
+
+def test_no_sentence_ends_inside_a_mention(tmp_path: Path) -> None:
+    text = "We saw Who? What? When? at ten. It was good."
+    path = lines_of(tmp_path / "a.jsonl", {"text": text, "entities": [[7, 23, "WORK"]]})
+    first, *others = read(path, "jsonl")[0]
+    assert first.texts() == [("WORK", "Who?What?When?")]
+    assert first.text == "We saw Who? What? When? at ten."
+    assert [it.text for it in others] == ["It was good."]
+
+
+NESTED = {"text": "Bank of New York fell", "entities": [[0, 16, "ORG"], [8, 16, "LOC"]]}
+
+
+def test_nested_mentions_are_refused_or_chosen_from_with_counts(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", NESTED)
+    assert message(path, "jsonl") == (
+        "a.jsonl:1: nested or overlapping mentions (nested: outermost or innermost): "
+        "'Bank of New York' (ORG) and 'New York' (LOC)"
+    )
+    for choice, tags in (("outermost", "B-ORG I-ORG I-ORG I-ORG O"), ("innermost", "O O B-LOC I-LOC O")):
+        remarks = Remarks()
+        splits = source(path, "jsonl", nested=choice).read(remarks)
+        assert " ".join(splits["train"][0].tags) == tags
+        assert remarks.counts() == [f"mentions left out beside the {choice}: 1"]
+
+
+# BRAT
+
+
+def test_brat(tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text(f"\u4e2d \U0001f389\n\n{TEXT}\n")
+    shifted = [(a + 5, b + 5, t) for a, b, t in ADA]
+    written = [f"T{n}\t{t} {a} {b}\t{TEXT[a - 5 : b - 5]}\n" for n, (a, b, t) in enumerate(shifted, 1)]
+    (tmp_path / "one.ann").write_text("".join(written) + "R1\tmet Arg1:T1 Arg2:T2\n#1\tNote T1\tfirst\n")
+    sentences, remarks = read(tmp_path, "brat")
+    assert [text for it in sentences for text in it.texts()] == EXPECTED
+    assert {it.document for it in sentences} == {"one"}
+    assert remarks == ["lines that are no mentions, such as relations and notes: 2"]
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("T1\tPER 0 3\tBob", "one.ann:1: the text from 0 to 3 is 'Ada': "),
+        ("T1\tPER 0 3;17 24\tAda Charles", "one.ann:1: a mention in pieces (misaligned: expand or skip): "),
+        ("T1 PER 0 3 Ada", "one.ann:1: expected a mention as T1<TAB>TYPE START END<TAB>TEXT: "),
+    ],
+)
+def test_malformed_brat_is_refused_with_its_line(line: str, rule: str, tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text(TEXT)
+    (tmp_path / "one.ann").write_text(f"{line}\n")
+    assert rule in message(tmp_path, "brat")
+    (tmp_path / "one.ann").unlink()
+    assert "there is no one.ann beside it" in message(tmp_path, "brat")
+
+
+# CSV and CoNLL-U
+
+
+def test_csv_as_kaggles(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", encoding="latin-1", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("Sentence #", "Word", "POS", "Tag"))
+        rows.writerows([("Sentence: 1", "Zürich", "NNP", "B-geo"), ("", ",", ",", "O"), ("", '"', "``", "O")])
+        rows.writerows([("Sentence: 2", "Ada", "NNP", "B-per")])
+    sentences, _ = read(path, "csv", encoding="latin-1")
+    assert [it.words for it in sentences] == [("Zürich", ",", '"'), ("Ada",)]
+    assert [it.texts() for it in sentences] == [[("geo", "Zürich")], [("per", "Ada")]]
+    assert message(path, "csv").startswith("a.csv:2: not UTF-8 (")
+    path.write_text("sent,token,gold\n1,Ada,B-per\n1,,O\n")
+    assert message(path, "csv").startswith("a.csv:1: no column Sentence # or sentence or ")
+    names = {"sentence": "sent", "word": "token", "tag": "gold"}
+    assert message(path, "csv", columns=names) == "a.csv:3: empty word: \"['1', '', 'O']\"".replace('"', "")
+    path.write_text('sentence,word,tag\n1,"Ada,B\n')
+    assert "not CSV (unexpected end of data)" in message(path, "csv")
+
+
+def test_conllu_with_mentions_in_misc_and_in_a_column_of_plus(tmp_path: Path) -> None:
+    misc = (
+        "# sent_id = s1\n1\tAda\t" + "_\t" * 7 + "SpaceAfter=No|NER=B-PER\n2-3\tdon't\t" + "_\t" * 7 + "_\n"
+    )
+    misc += "2\tdo\t" + "_\t" * 7 + "_\n3\tn't\t" + "_\t" * 7 + "_\n"
+    plus = "# global.columns = ID FORM NER\n# sent_id = s1\n1\tAda\tB-PER\n2\tdo\tO\n3\tn't\t_\n"
+    for text in (misc, plus):
+        path = tmp_path / "a.conllu"
+        path.write_text(text)
+        (it,), _ = read(path, "conllu_ner")
+        assert (it.words, it.texts(), it.keys) == (("Ada", "do", "n't"), [("PER", "Ada")], {"sent_id": "s1"})
+    path.write_text(misc.replace("NER=", "Entity="))
+    assert message(path, "conllu_ner").startswith(
+        "a.conllu:2: no word has a tag: neither a column NER nor NER= in "
+    )
+    assert len(read(path, "conllu_ner", columns={"tag": "Entity"})[0][0].mentions) == 1
+
+
+# Writing
+
+
+def random_sentences(rng: random.Random, *, nested: bool) -> list[Annotated]:
+    words = [
+        "Ada",
+        "New",
+        "York",
+        "中",
+        "国",
+        "é",
+        "😀",
+        '"',
+        ",",
+        "#",
+        "# a",
+        "O",
+        "B-PER",
+        "-",
+        "x.",
+        "U.S.",
+        "don't",
+    ]
+    sentences = []
+    for number in range(rng.randint(1, 6)):
+        chosen = [rng.choice(words) for _ in range(rng.randint(1, 9))]
+        cuts = sorted(rng.sample(range(len(chosen) + 1), rng.randint(0, len(chosen) + 1) // 2 * 2))
+        mentions = [
+            (a, b, rng.choice(("PER", "a-b", "人名"))) for a, b in zip(cuts[::2], cuts[1::2], strict=True)
+        ]
+        if nested and len(chosen) > 2:
+            mentions.append((0, len(chosen), "ALL"))
+        sentences.append(of_words(chosen, mentions, keys={"id": number, "meta": {"from": ["here"]}}))
+    return sentences
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
+    form = FORMATS[name]
+    for number in range(40):
+        sentences = random_sentences(
+            random.Random(f"{name} {number}"), nested=form.nested and number % 2 == 0
+        )
+        path = tmp_path / f"{number}.{name}"
+        form.write(sentences, path)
+        if form.config == "conll":
+            arguments = ["check", "--format", "conll", "--json", str(path)]
+            assert data_command(arguments, refuse) == 0
+            continue
+        again, _ = read(path, form.config, lines=not form.has_tokens)
+        assert [text for it in again for text in it.texts()] == [
+            text for it in sentences for text in it.texts()
+        ]
+        if form.has_tokens:
+            assert [it.words for it in again] == [it.words for it in sentences]
+            assert [it.mentions for it in again] == [in_order(it.mentions) for it in sentences]
+        if form.config == "jsonl":
+            assert again[0].keys == sentences[0].keys
+
+
+def test_a_format_without_nested_mentions_refuses_them(tmp_path: Path) -> None:
+    (nested,) = [of_words(["a", "b"], [(0, 2, "X"), (0, 1, "Y")])]
+    for name, form in FORMATS.items():
+        if not form.nested:
+            with pytest.raises(ValueError, match="overlaps"):
+                form.write([nested], tmp_path / name)
+            assert not (tmp_path / name).exists()
+
+
+def test_training_reads_every_format(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", *[{"text": TEXT, "entities": ADA, "id": n} for n in range(10)])
+    corpus = load(source(path, "jsonl", held_out=0.1))
+    assert (len(corpus.splits["train"]), len(corpus.splits["dev"])) == (18, 2)
+    assert " ".join(corpus.splits["train"][0].tags) == "B-PER E-PER O S-PER O B-LOC E-LOC O"
+
+
+# data convert
+
+
+def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start = tmp_path / "start.conll"
+    start.write_text("Ada B-PER\nLovelace I-PER\nsang O\n\nNew B-LOC\nYork I-LOC\n\nRain O\n")
+    path = start
+    for name, form in FORMATS.items():
+        target = tmp_path / f"to-{name}{(form.suffixes or FORMATS[form.config].suffixes or ('',))[0]}"
+        arguments = ["convert", str(path), str(target), "--to", name, "--from", FORMATS[name].config]
+        arguments[-1] = "conll" if path == start else arguments[-1]
+        previous = [*FORMATS.values()][max(0, [*FORMATS].index(name) - 1)]
+        arguments[-1] = "conll" if path == start else previous.config
+        extra = [] if previous.has_tokens or path == start else ["data.lines=true"]
+        assert data_command([*arguments[:3], *extra, *arguments[3:]], refuse) == 0, capsys.readouterr()
+        assert capsys.readouterr().out == f"{target}: 3 sentences, 2 mentions\n"
+        path = target
+    back = tmp_path / "back.conll"
+    assert data_command(["convert", str(path), str(back)], refuse) == 0
+    assert back.read_text() == start.read_text().replace(" ", "\t") + "\n"
+
+
+def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lines_of(tmp_path / "a.jsonl", NESTED)
+    arguments = ["convert", str(path), str(tmp_path / "a.conll")]
+    assert data_command(arguments, refuse) == 1
+    assert "nested or overlapping mentions" in capsys.readouterr().err
+    assert data_command([*arguments, "data.nested=outermost"], refuse) == 0
+    assert "mentions left out beside the outermost: 1 (first: " in capsys.readouterr().out
+    assert data_command(arguments, refuse) == 1
+    assert "a.conll: it is there already" in capsys.readouterr().err
+    assert data_command(["convert", str(path), str(tmp_path / "a.docx")], refuse) == 1
+    assert "a.docx: its format is not known by its name (known: .conll, " in capsys.readouterr().err
+
+
+def test_convert_writes_a_file_per_split_of_a_corpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["convert", "toy_zh", str(tmp_path / "toy"), "data.sentences.train=20", "--to", "brat"]
+    assert data_command(arguments, refuse) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith(f"{tmp_path}/toy/train: 20 sentences, ")
+    assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == ["dev", "test", "train"]
+
+
+def test_options_have_the_settings_of_the_corpus() -> None:
+    assert set(Options.__dataclass_fields__) <= set(AnnotatedFiles.__dataclass_fields__)
