@@ -80,7 +80,7 @@ def test_what_cannot_be_read_gets_one_line(
             ["check", "a", "--format", "conllu", "--scheme", "iob1"],
             "--scheme requires --format conll",
         ),
-        (["check", "a", "--format", "csv"], "argument --format: invalid choice: 'csv'"),
+        (["check", "a", "--format", "xml"], "argument --format: invalid choice: 'xml'"),
         ([], "the following arguments are required: action"),
     ],
 )
