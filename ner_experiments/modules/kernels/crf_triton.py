@@ -198,11 +198,13 @@ def viterbi(
     tl.store(tags + b * time + length - 1, tag)
     tl.debug_barrier()  # threads read what others have stored
     place += (length - 2) * size
-    following = tl.load(best + place, mask=real & (length > 1), other=float("-inf"))
+    following = tl.load(best + place, mask=column < tl.where(length > 1, size, 0), other=float("-inf"))
     for step in range(1, length):
         reached = following  # prefetched by hand: `tl.range` does not pipeline loads that depend on the tag
         place -= size
-        following = tl.load(best + place, mask=real & (step + 1 < length), other=float("-inf"))
+        following = tl.load(
+            best + place, mask=column < tl.where(step + 1 < length, size, 0), other=float("-inf")
+        )
         tag = tl.minimum(tag, size - 1)  # comparisons with NaN are false, and may select a padded tag
         tag = tl.argmax(reached + tl.load(transitions + column * size + tag, mask=real, other=0), 0)
         tl.store(tags + b * time + length - 1 - step, tag)

@@ -141,7 +141,8 @@ def backward(
         here = inside & (t < length)[:, None]
         i, f, g, o = load_four(acts + row * 5 * size + column, size, here)
         c = tl.load(acts + row * 5 * size + 4 * size + column, mask=here, other=0)
-        c_before = tl.load(acts + before * 5 * size + 4 * size + column, mask=here & (t > 0), other=0)
+        has_before = here & (column < tl.where(t > 0, size, 0))
+        c_before = tl.load(acts + before * 5 * size + 4 * size + column, mask=has_before, other=0)
         grad_h = grad_h * dropout + tl.load(grad_states + row * size + column, mask=here, other=0)
         grad_o = grad_h * tanh(c) * o * (1 - o)
         grad_c += grad_h * o * (1 - tanh(c) * tanh(c)) + grad_o * p_o
