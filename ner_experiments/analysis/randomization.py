@@ -18,12 +18,22 @@ class Randomization:
     """Mean score of a minus mean score of b, both in [0, 1], and its two-sided p.
 
     `run_share` is the share of the variance between a row's runs that sentences do not explain: some runs are better
-    or worse everywhere. It is None if both rows have one run; p is then about these two runs only.
+    or worse everywhere. It is None if a row has one run, whose luck cannot be told from its row's worth.
     """
 
     difference: float
     p: float
     run_share: float | None
+
+    @property
+    def p_over_seeds_and_sentences(self) -> float | None:
+        """p for new seeds and new sentences; None if a row has one run."""
+        return None if self.run_share is None else self.p
+
+    @property
+    def p_over_sentences(self) -> float | None:
+        """p for new sentences and the same runs, if a row has only one; None otherwise."""
+        return self.p if self.run_share is None else None
 
 
 def randomization_test(
@@ -39,8 +49,9 @@ def randomization_test(
     total) tags for accuracy. The score of a row is the mean over its runs.
     Null hypothesis: both rows have the same expected score over new seeds and new sentences.
 
-    With one run per row this is Yeh's test: a coin for each sentence swaps its two outcomes. With several runs, these
-    coins alone reject too often, since a lucky seed is better everywhere and no swap of sentences reveals it.
+    With one run per row this is Yeh's test: a coin for each sentence swaps its two outcomes. These coins alone reject
+    too often where seeds are random too, since a lucky seed is better everywhere and no swap of sentences reveals it.
+    With one run in either row they are all there is, and p covers sentences alone.
     Reading (ours): a draw from the null is the sum of two permutations.
     Sentences: each coin swaps the sentence's mean counts over runs. This covers everything that differs
     independently between sentences, by row or by run.
@@ -106,14 +117,14 @@ def ratio(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*shape"]:
 def run_share(
     parts: list[Int[np.ndarray, "_ sentences 2"]], scores: list[Float[np.ndarray, " _"]]
 ) -> float | None:
-    """1 - sum_i Var_r(z_ri) / Var_r(score_r), at least 0, with variances pooled within rows.
+    """1 - sum_i Var_r(z_ri) / Var_r(score_r), at least 0, with variances pooled within rows; None if a row has one run.
 
     z_ri is the contribution of sentence i to the score of run r, to first order (the influence function of a ratio).
     If runs differed independently between sentences, numerator and denominator would be equal.
     """
-    freedom = sum(len(row) - 1 for row in scores)
-    if freedom == 0:
+    if min(map(len, scores)) == 1:
         return None
+    freedom = sum(len(row) - 1 for row in scores)
     between = sum(float(squared_deviations(row).sum()) for row in scores) / freedom
     explained = sum(float(squared_deviations(influence(row)).sum()) for row in parts) / freedom
     return max(0.0, 1 - explained / between) if between else 0.0

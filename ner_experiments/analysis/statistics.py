@@ -147,6 +147,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def holm_of_tested(p_values: Sequence[float | None]) -> list[float | None]:
+    """p values corrected by Holm for the number of those that are not None; None stays None."""
+    adjusted = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(adjusted) for p in p_values]
+
+
 def t_quantile(freedom: float) -> float:
     """Half-width of the interval, in standard errors."""
     return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, freedom))

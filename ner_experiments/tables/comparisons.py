@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ner_experiments.tables.spec import Row
 class Comparison:
     """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
 
+    p_adjusted: p over seeds, corrected by Holm for the number of comparisons of the table that have one.
     seeds: the number of seeds per row with which a difference of this size is detected four times out of five.
     """
 
@@ -25,6 +26,7 @@ class Comparison:
     over_seeds: Difference
     over_sentences: Randomization
     seeds: int | None
+    p_adjusted: float | None = None
 
 
 def compare_rows(page: Page) -> list[Comparison]:
@@ -33,7 +35,8 @@ def compare_rows(page: Page) -> list[Comparison]:
     for group in groups(page.results):
         best = reference(group)
         comparisons += [compare(result, best) for result in group if result is not best]
-    return comparisons
+    adjusted = statistics.holm_of_tested([it.over_seeds.p for it in comparisons])
+    return [replace(it, p_adjusted=p) for it, p in zip(comparisons, adjusted, strict=True)]
 
 
 def compare(result: Result, reference: Result) -> Comparison:

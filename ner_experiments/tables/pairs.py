@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 from ner_experiments.analysis import statistics
-from ner_experiments.analysis.randomization import randomization_test
+from ner_experiments.analysis.randomization import Randomization, randomization_test
 from ner_experiments.analysis.statistics import Difference
 from ner_experiments.tables.comparisons import all_counts
 from ner_experiments.tables.scores import Page, Result, groups
@@ -28,21 +28,24 @@ class PairTest:
     """Tests of the difference of row a minus row b over seeds, in points.
 
     over_seeds: Welch's test, for new seeds on the same test sentences.
-    p_adjusted: its p, or with one seed in a row that over sentences, corrected by Holm for the number of pairs.
+    p_adjusted: its p, corrected by Holm for the number of pairs; None if a row has one seed.
     p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed,
         or if no run of either row has learned anything.
     alpha: the level at which the verdict is given.
     """
 
     over_seeds: Difference
-    p_adjusted: float
+    p_adjusted: float | None
     p_equal: float | None
     alpha: float
 
     @property
     def verdict(self) -> Verdict:
-        """Row a is ahead of row b, behind it, equal to within `SMALLEST_EFFECT`, or the order is open."""
-        if self.p_adjusted <= self.alpha:
+        """Row a is ahead of row b, behind it, equal to within `SMALLEST_EFFECT`, or the order is open.
+
+        Open if a row has one seed: a test over sentences says nothing about other seeds.
+        """
+        if self.p_adjusted is not None and self.p_adjusted <= self.alpha:
             return "ahead" if self.over_seeds.mean > 0 else "behind"
         return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "open"
 
@@ -51,8 +54,7 @@ class PairTest:
 class Pair:
     """Two rows and the tests of their difference.
 
-    p_over_sentences: p of the difference for new seeds and new sentences, see `randomization_test`; with one seed in
-        each row, for new sentences only.
+    over_sentences: the test for new seeds and new sentences; for new sentences alone if a row has one seed.
     seeds_needed: seeds per row with which a difference of this size is detected with 80 % power at the strictest level
         of Holm's correction; None if a row has one seed, the means are equal, or it is more than `MAX_SEEDS`.
     """
@@ -60,7 +62,7 @@ class Pair:
     a: Result
     b: Result
     test: PairTest
-    p_over_sentences: float
+    over_sentences: Randomization
     seeds_needed: int | None
 
     @property
@@ -100,9 +102,10 @@ class Pair:
             "difference": ours.mean,
             "low": ours.low,
             "high": ours.high,
-            "p": self.p_over_sentences if ours.p is None else ours.p,
+            "p": ours.p,
             "p_over_seeds": ours.p,
-            "p_over_seeds_and_sentences": self.p_over_sentences,
+            "p_over_seeds_and_sentences": self.over_sentences.p_over_seeds_and_sentences,
+            "p_over_sentences": self.over_sentences.p_over_sentences,
             "p_adjusted": self.test.p_adjusted,
             "seeds_needed": self.seeds_needed,
             "verdict": self.verdict,
@@ -117,34 +120,30 @@ def pairs_of(page: Page) -> list[Pair]:
 def compare_all(group: Sequence[Result], alpha: float = ALPHA) -> list[Pair]:
     """All pairs of rows with runs on one test set."""
     pairs = list(combinations(group, 2))
-    over_sentences = [randomization_test(all_counts(a), all_counts(b)).p for a, b in pairs]
-    tests = compare_seeds([result.scores for result in group], alpha, over_sentences)
+    over_sentences = [randomization_test(all_counts(a), all_counts(b)) for a, b in pairs]
+    tests = compare_seeds([result.scores for result in group], alpha)
     level = alpha / max(1, len(pairs))
     return [
-        Pair(a, b, test, p, seeds_needed(a, b, test.over_seeds.mean, level))
-        for (a, b), test, p in zip(pairs, tests, over_sentences, strict=True)
+        Pair(a, b, test, sentences, seeds_needed(a, b, test.over_seeds.mean, level))
+        for (a, b), test, sentences in zip(pairs, tests, over_sentences, strict=True)
     ]
 
 
-def compare_seeds(
-    rows: Sequence[Mapping[int, float]], alpha: float = ALPHA, over_sentences: Sequence[float] = ()
-) -> list[PairTest]:
+def compare_seeds(rows: Sequence[Mapping[int, float]], alpha: float = ALPHA) -> list[PairTest]:
     """Tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`.
 
-    over_sentences: for each pair the p that is taken where a row has one seed; without it, 1.
+    Holm's correction counts the pairs that are tested: those of rows with two seeds each.
     """
     scores = [(a.values(), b.values()) for a, b in combinations(rows, 2)]
     differences = [statistics.welch_difference(a, b) for a, b in scores]
-    instead = over_sentences or [1.0] * len(scores)
-    p_values = [p if it.p is None else it.p for it, p in zip(differences, instead, strict=True)]
     equal = [
         statistics.p_of_equivalence(a, b, SMALLEST_EFFECT) if any((*a, *b)) else None for a, b in scores
     ]  # rows that score 0 with every seed have learned nothing, so nothing is known of their difference
-    adjusted = statistics.holm(p_values)
-    equal_adjusted = statistics.holm([1.0 if p is None else p for p in equal])
+    adjusted = statistics.holm_of_tested([it.p for it in differences])
+    equal_adjusted = statistics.holm_of_tested(equal)
     return [
-        PairTest(difference, p, None if raw is None else p_equal, alpha)
-        for difference, p, raw, p_equal in zip(differences, adjusted, equal, equal_adjusted, strict=True)
+        PairTest(difference, p, p_equal, alpha)
+        for difference, p, p_equal in zip(differences, adjusted, equal_adjusted, strict=True)
     ]
 
 
@@ -208,8 +207,8 @@ def answer(pairs: Sequence[Pair]) -> str:
     text = text[0].upper() + text[1:] if text.startswith("the order") else text
     if any(pair.test.over_seeds.p is None for pair in against):
         text += (
-            " With one seed, only the choice of test sentences is tested: other seeds may give another order, and how "
-            "many would be needed is unknown."
+            " No verdict rests on a single seed: other seeds may give another order, and how many would be needed is "
+            "unknown."
         )
     return text
 

@@ -23,7 +23,15 @@ from ner_experiments.analysis.archive import run_errors
 from ner_experiments.tables import dominant_sentence, results_folder, spec, svg
 from ner_experiments.tables.comparisons import compare
 from ner_experiments.tables.plots import BARS, score_grid, score_plots
-from ner_experiments.tables.render import Grid, as_markdown, deviation, interval, probability, seed_counts
+from ner_experiments.tables.render import (
+    Grid,
+    as_markdown,
+    deviation,
+    interval,
+    marked_probability,
+    probability,
+    seed_counts,
+)
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, truncated_repr
@@ -146,8 +154,8 @@ class Measured:
         return f"{gap.mean:+.2f} ({interval(gap.low, gap.high)}, p {probability(gap.p)})"
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:
-        """p of two rows being equal, over seeds and sentences; with one seed each, over sentences alone."""
-        return probability(compare(self.of(a), (base or self).of(b)).over_sentences.p)
+        """p of two rows being equal, over seeds and sentences; marked if a row has one seed: over sentences alone."""
+        return marked_probability(compare(self.of(a), (base or self).of(b)).over_sentences)
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """The difference of two published numbers."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
+from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.comparisons import Comparison, compare_rows
 from ner_experiments.tables.dominant_sentence import remarks
 from ner_experiments.tables.looks import decide
@@ -34,7 +35,12 @@ ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that 
 COMPARED = (
     "Each row is compared with the row on its data that has the best published number, or with the first if none "
     "has one. p over seeds: paired t-test or Welch's; over seeds and sentences: approximate randomization (Noreen "
-    "1989; Yeh 2000). Last column: seeds per row that detect a difference of this size with 80 % power."
+    "1989; Yeh 2000). p corrected: p over seeds, corrected for the number of tests in this table (Holm 1979). Last "
+    "column: seeds per row that detect a difference of this size with 80 % power."
+)
+SENTENCES_ALONE = (
+    "p over sentences alone, where a row has a single run: it tests these runs on other sentences and says nothing "
+    "about other seeds, so no verdict rests on it."
 )
 ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
@@ -46,20 +52,22 @@ RESULT_HEADINGS = (
     "oracle-epoch gain",
 )
 COMPARISON_HEADINGS = (
-    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "seeds needed"),
+    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p over sentences alone"),
+    *("p corrected", "seeds needed"),
 )
 PUBLISHED_HEADINGS = ("published", "ours - published", "expected")
 PAIR_HEADINGS = (
-    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p corrected"),
-    *("seeds needed", "verdict"),
+    *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p over sentences alone"),
+    *("p corrected", "seeds needed", "verdict"),
 )
+P_HEADINGS = ("p over seeds", "p over seeds and sentences", "p over sentences alone", "p corrected")
+"""Columns that are left out where no pair has such a p."""
 PAIRS = (
-    "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p (where a row "
-    "has one seed, on p over sentences), corrected for the number of pairs (Holm 1979), at 5 % or, in a sweep with "
-    "looks, at the level of the look, by which all looks and pairs together stay below 5 %: ahead, behind, equal if "
-    f"the difference is shown to be below {SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds "
-    "and sentences: approximate randomization (with one seed per row, over sentences alone). Seeds needed: per row, to "
-    "detect a difference of this size with 80 % power."
+    "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p, corrected for "
+    "the number of pairs (Holm 1979), at 5 % or, in a sweep with looks, at the level of the look, by which all looks "
+    "and pairs together stay below 5 %: ahead, behind, equal if the difference is shown to be below "
+    f"{SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds and sentences: approximate "
+    "randomization. Seeds needed: per row, to detect a difference of this size with 80 % power."
 )
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
@@ -97,7 +105,8 @@ def markdown(page: Page) -> str:
     if RESULT_HEADINGS[-1] in table.headings:
         parts.append(ORACLE_EPOCH)
     if not page.table.is_sweep and (compared := compare_rows(page)):
-        parts += [as_markdown(comparisons(compared)), COMPARED]
+        grid = comparisons(compared)
+        parts += [as_markdown(grid), *legends(grid, COMPARED)]
     if lines := notes(page):
         parts.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts) + "\n"
@@ -113,7 +122,8 @@ def answer(page: Page) -> str:
     drawn = [group for group in groups(page.results) if sum(len(row.scores) for row in group) > 1]
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
-        parts += [as_markdown(pair_grid(tested)), PAIRS]
+        grid = pair_grid(tested)
+        parts += [as_markdown(grid), *legends(grid, PAIRS)]
     if page.table.looks:
         parts.append(
             "\n".join(f"- {line}" for line in decide(page, page.table.looks, page.table.seeds[0]).history)
@@ -139,9 +149,11 @@ def latex(page: Page) -> str:
     parts.append(as_latex(results(page)))
     if page.table.is_sweep:
         if tested := pairs(page):
-            parts += [escaped(verdict(tested)), as_latex(pair_grid(tested)), escaped(PAIRS)]
+            grid = pair_grid(tested)
+            parts += [escaped(verdict(tested)), as_latex(grid), *map(escaped, legends(grid, PAIRS))]
     elif compared := compare_rows(page):
-        parts.append(as_latex(comparisons(compared)))
+        grid = comparisons(compared)
+        parts += [as_latex(grid), *map(escaped, legends(grid, COMPARED))]
     parts += map(escaped, notes(page))
     return "\n\n".join(parts) + "\n"
 
@@ -224,7 +236,9 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "high": comparison.over_seeds.high,
         "test_over_seeds": comparison.over_seeds.test,
         "p_over_seeds": comparison.over_seeds.p,
-        "p_over_seeds_and_sentences": comparison.over_sentences.p,
+        "p_over_seeds_and_sentences": comparison.over_sentences.p_over_seeds_and_sentences,
+        "p_over_sentences": comparison.over_sentences.p_over_sentences,
+        "p_adjusted": comparison.p_adjusted,
         "seeds_needed": comparison.seeds,
     }
 
@@ -301,13 +315,15 @@ def comparisons(compared: Sequence[Comparison]) -> Grid:
             f"{comparison.row.label} - {comparison.reference.label}",
             f"{comparison.over_seeds.mean:+.2f}",
             interval(comparison.over_seeds.low, comparison.over_seeds.high),
-            "" if comparison.over_seeds.p is None else probability(comparison.over_seeds.p),
-            probability(comparison.over_sentences.p),
+            probability(comparison.over_seeds.p),
+            probability(comparison.over_sentences.p_over_seeds_and_sentences),
+            probability(comparison.over_sentences.p_over_sentences),
+            probability(comparison.p_adjusted),
             "" if comparison.seeds is None else f"{comparison.seeds:,}",
         ]
         for comparison in compared
     ]
-    return Grid(COMPARISON_HEADINGS, lines)
+    return without_empty(Grid(COMPARISON_HEADINGS, lines), P_HEADINGS)
 
 
 def pair_grid(tested: Sequence[Pair]) -> Grid:
@@ -319,14 +335,30 @@ def pair_grid(tested: Sequence[Pair]) -> Grid:
                 " - ".join(pair.labels),
                 f"{ours.mean:+.2f}",
                 interval(ours.low, ours.high),
-                "" if ours.p is None else probability(ours.p),
-                probability(pair.p_over_sentences),
+                probability(ours.p),
+                probability(pair.over_sentences.p_over_seeds_and_sentences),
+                probability(pair.over_sentences.p_over_sentences),
                 probability(pair.test.p_adjusted),
                 pair.seeds_text,
                 pair.verdict,
             ]
         )
-    return Grid(PAIR_HEADINGS, lines)
+    return without_empty(Grid(PAIR_HEADINGS, lines), P_HEADINGS)
+
+
+def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
+    """The grid without those of the optional columns in which no line has anything."""
+    keep = [
+        column
+        for column, heading in enumerate(grid.headings)
+        if heading not in optional or any(line[column] for line in grid.lines)
+    ]
+    return Grid([grid.headings[it] for it in keep], [[line[it] for it in keep] for line in grid.lines])
+
+
+def legends(grid: Grid, legend: str) -> list[str]:
+    """The legend of a grid of differences, and what a p over sentences alone is where it has one."""
+    return [legend, *([SENTENCES_ALONE] if "p over sentences alone" in grid.headings else [])]
 
 
 def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
@@ -409,8 +441,16 @@ def seed_counts(a: Sized, b: Sized) -> str:
     return "one seed" if len(a) == len(b) else f"seeds: {len(a)} against {len(b)}"
 
 
-def probability(p: float) -> str:
+def probability(p: float | None) -> str:
+    """p to three decimals; empty for None."""
+    if p is None:
+        return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def marked_probability(test: Randomization) -> str:
+    """p over seeds and sentences, or `0.012 (sentences alone)`."""
+    return probability(test.p) + ("" if test.p_over_sentences is None else " (sentences alone)")
 
 
 def as_markdown(grid: Grid) -> str:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ner_experiments.analysis.randomization import randomization_test, ratio, swap_sentences, toss
+from ner_experiments.analysis.randomization import (
+    numerator_and_denominator,
+    randomization_test,
+    ratio,
+    score,
+    swap_sentences,
+    toss,
+)
 
 Counts = np.ndarray
 """Runs, sentences, and (correct, predicted, gold) or (correct, total)."""
@@ -118,6 +125,24 @@ def test_several_runs_are_every_swap_with_every_deal(seed: int, kind: str) -> No
     assert ours.difference == pytest.approx(gap)
     assert ours.run_share == pytest.approx(share, abs=1e-6)
     check_p(ours.p, sum(abs(x) >= abs(gap) - 1e-9 for x in null) / len(null), 50_000)
+
+
+def test_with_one_run_in_a_row_p_covers_sentences_alone() -> None:
+    """Its luck cannot be told from the row's worth, however many runs the other row has."""
+    a, b = two_rows(0, runs=5, sentences=200, by_run=0.3)
+    several = randomization_test(a, b)
+    assert (several.p_over_seeds_and_sentences, several.p_over_sentences) == (several.p, None)
+    for one, other in ((a[:1], b[:1]), (a[:1], b)):
+        test = randomization_test(one, other)
+        assert (test.p_over_seeds_and_sentences, test.p_over_sentences) == (None, test.p)
+    null = swap_sentences(
+        numerator_and_denominator(a[:1]).mean(axis=0),
+        numerator_and_denominator(b).mean(axis=0),
+        10_000,
+        np.random.default_rng(0),
+    )
+    gap = np.mean([score(run) for run in a[:1]]) - np.mean([score(run) for run in b])
+    assert test.p == (1 + np.count_nonzero(abs(null) >= abs(gap) - 1e-12)) / 10_001
 
 
 def test_many_sentences_reach_the_normal_limit_in_little_memory() -> None:

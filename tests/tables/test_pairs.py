@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
+from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.analysis.statistics import holm, p_of_equivalence, power_of_welch, seeds_needed
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import pairs, render
@@ -82,10 +83,15 @@ def of_scores(**rows: dict[int, float]) -> list[Pair]:
     """Pairs of rows that have scores and no runs."""
     results = [Result(Row(label=label), scores) for label, scores in rows.items()]
     found = list(itertools.combinations(results, 2))
-    over_sentences = [0.5] * len(found)
-    tests = compare_seeds([result.scores for result in results], pairs.ALPHA, over_sentences)
+    tests = compare_seeds([result.scores for result in results])
     return [
-        Pair(a, b, test, 0.5, pairs.seeds_needed(a, b, test.over_seeds.mean, 0.05 / len(found)))
+        Pair(
+            a,
+            b,
+            test,
+            Randomization(0.0, 0.001, None),
+            pairs.seeds_needed(a, b, test.over_seeds.mean, 0.05 / len(found)),
+        )
         for (a, b), test in zip(found, tests, strict=True)
     ]
 
@@ -99,10 +105,23 @@ def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     assert f"; the order of high and middle is undecided with 3 seeds: about {needed} per row" in text
 
 
-def test_the_answer_for_one_seed_is_about_sentences_only() -> None:
-    text = answer(of_scores(a={1: 80.0}, b={1: 80.4}))
-    assert text.startswith("The order of b and a is undecided with 1 seed.")
-    assert "only the choice of test sentences is tested" in text
+def test_no_verdict_rests_on_a_single_seed() -> None:
+    """Neither with one seed in each row nor with one against several, however small p over sentences is."""
+    for b in ({1: 80.4}, {1: 80.4, 2: 80.5, 3: 80.4}):
+        (pair,) = of_scores(a={1: 70.0}, b=b)
+        assert (pair.verdict, pair.test.p_adjusted, pair.test.p_equal) == ("open", None, None)
+        assert pair.record()["p_over_seeds_and_sentences"] is None
+        assert pair.record()["p_over_sentences"] == 0.001
+        assert "No verdict rests on a single seed" in answer([pair])
+    assert answer(of_scores(a={1: 80.0}, b={1: 80.4})).startswith(
+        "The order of b and a is undecided with 1 seed."
+    )
+
+
+def test_pairs_that_cannot_be_tested_do_not_count_for_the_correction() -> None:
+    tests = compare_seeds([LOW, MIDDLE, {1: 84.0}])
+    assert tests[0].p_adjusted == tests[0].over_seeds.p
+    assert [test.p_adjusted for test in tests[1:]] == [None, None]
 
 
 def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:

@@ -33,6 +33,36 @@ def page(here: str) -> Page:
     return page_of(here)
 
 
+def test_pages_say_where_p_covers_sentences_alone(page: Page) -> None:
+    one = replace(page.results[5], runs={1: page.results[5].runs[2]}, scores={1: page.results[5].scores[2]})
+    single = replace(page, results=(page.results[0], one))
+    (compared,) = compare_rows(single)
+    p = render.probability(compared.over_sentences.p)
+    text = render.markdown(single)
+    assert "|  | difference | 95 % | p over sentences alone | seeds needed |" in text
+    assert f"| {compared.over_seeds.mean:+.2f} |  | {p} |  |" in text
+    assert "no verdict rests on it" in text
+    latex = render.latex(single)
+    assert "& difference & 95 \\% & p over sentences alone & seeds needed" in latex
+    assert "no verdict rests on it" in latex
+    (record,) = json.loads(render.as_json(single))["comparisons"]
+    assert (record["p_over_seeds_and_sentences"], record["p_over_sentences"]) == (
+        None,
+        compared.over_sentences.p,
+    )
+    assert "sentences alone" not in render.markdown(page)
+
+
+def test_p_values_are_corrected_within_the_table(page: Page) -> None:
+    third = replace(page.results[0], row=replace(page.results[0].row, label="again"))
+    compared = compare_rows(replace(page, results=(*page.results, third)))
+    raw = [it.over_seeds.p for it in compared]
+    assert None not in raw
+    assert len(raw) == 2
+    assert [it.p_adjusted for it in compared] == [min(1, 2 * p) for p in raw if p is not None]
+    assert "| p corrected |" in render.markdown(page)
+
+
 def test_scores_are_summed_up_and_compared_with_the_best_published_row(page: Page) -> None:
     by_label = {result.row.label: result for result in page.results}
     ours = by_label["residual, 4 layers"]

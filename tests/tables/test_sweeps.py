@@ -302,7 +302,7 @@ def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
         return result.stdout
 
     first = run(*tiny, "layers=1,2", "seed=1")
-    assert "only the choice of test sentences is tested" in first
+    assert "No verdict rests on a single seed" in first
     assert "Recorded as layers" in first
     again = run("table=layers", "seeds=[1,2]")
     assert "layers: 2 runs to do, 2 finished" in again
