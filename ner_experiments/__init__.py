@@ -1,6 +1,6 @@
-"""Four papers' named-entity taggers, and the sweeps that reproduce their tables.
+"""The named-entity taggers of four papers, and the sweeps that reproduce their tables.
 
-`load(run).tag(text)` tags text with a trained one: see `ner_experiments.predict.tagger`.
+`load(run).tag(text)` tags text with a finished run: see `ner_experiments.predict.tagger`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import PyTorch for `load`, and look up the version, only when asked for."""
+    """Resolve `load` and `__version__` on access, so that importing the package does not import PyTorch."""
     if name == "load":
         return import_module("ner_experiments.predict.tagger").load
     if name == "__version__":

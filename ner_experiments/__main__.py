@@ -1,4 +1,4 @@
-"""`python -m ner_experiments` is the command `ner-experiments`."""
+"""Entry point of `python -m ner_experiments`, which is the same as the command `ner-experiments`."""
 
 import sys
 

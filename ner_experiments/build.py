@@ -69,9 +69,10 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
 
 
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
-    """Whether direct features may have sparse gradients: only plain SGD in one process gives the same result.
+    """Whether direct features may have sparse gradients.
 
-    The cost of a step then depends on the features in its batch, not on the number of all features.
+    The result is the same only for SGD in one process, without weight decay and gradient clipping. The cost of a step
+    then depends on the features in its batch, not on the number of all features.
     """
     plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
     return plain_sgd and not cfg.trainer.gradient_clip and num_processes(cfg) == 1
@@ -101,7 +102,7 @@ def readers(cfg: DictConfig) -> dict[str, DictConfig]:
 
 
 def init_config(cfg: DictConfig) -> DictConfig:
-    """Config of the run that provides the initial weights: `cfg` with the parts that `init_from` replaces."""
+    """Config of the run that provides the initial weights: `cfg` with the settings of `init_from` replacing its own."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
     return OmegaConf.create(settings | settings["init_from"] | {"init_from": {}})
 
@@ -110,9 +111,9 @@ def init_config(cfg: DictConfig) -> DictConfig:
 
 
 class Fingerprints:
-    """Fingerprint of any config, as `fingerprint`; the same corpus with the same inputs is read only once.
+    """Callable that returns the fingerprint of a config and reads the same corpus with the same inputs only once.
 
-    Calling it trains nothing. ValueError or OSError for missing or malformed files.
+    It trains nothing. Raises ValueError or OSError for missing or malformed files.
     """
 
     def __init__(self) -> None:
@@ -129,7 +130,7 @@ class Fingerprints:
 
 
 def fingerprint(corpus: Corpus, encoder: Encoder) -> str:
-    """Checksums of the corpus and of every input that reads files."""
+    """Checksums of the corpus and of every input that reads files, joined by colons."""
     return ":".join([corpus.checksum, *encoder.checksums()])
 
 
@@ -139,7 +140,7 @@ def with_start(fingerprint: str, identity: str) -> str:
 
 
 def checksums_by_source(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
-    """Checksum of the corpus, and of each input on it, by a digest of the settings that say where it is read."""
+    """Checksums of the corpus and of each input that reads files, by a digest of the settings that locate them."""
     data = OmegaConf.to_container(cfg.data, resolve=True)
     checksums: list[tuple[Any, str]] = [(data, corpus.checksum)]
     for name, part in readers(cfg).items():
@@ -149,7 +150,7 @@ def checksums_by_source(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> di
 
 
 def data_settings(cfg: DictConfig) -> str:
-    """Settings of the corpus and of each input as JSON: where they are read, and how."""
+    """JSON of the settings that say where and how the corpus and each input are read."""
     inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
     return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
 
@@ -164,7 +165,7 @@ def digest(text: str) -> str:
 def load(folder: Path) -> tuple[Tagger, Encoder]:
     """The trained tagger of a run's folder, in evaluation mode. Executes nothing from the folder.
 
-    ValueError, with the file, for anything that a run of the suite does not write.
+    Raises ValueError, with the file, for content that no run of the suite writes.
     """
     cfg = read_config(folder)
     encoder = make_encoder(cfg)
@@ -200,7 +201,7 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
 
 def corpus_of(folder: Path) -> Corpus:
-    """Corpus of a run. ValueError or OSError if it cannot be read or has changed since."""
+    """Corpus of a run. ValueError or OSError if it cannot be read or has changed since the run."""
     checksum = open_run(folder).metrics["data"]["checksum"]
     source = OmegaConf.to_yaml(read_config(folder).data)
     try:
@@ -220,7 +221,7 @@ def train_sentences(folder: Path) -> list[Sentence] | None:
 
 @lru_cache(maxsize=2)  # the runs of a table read one corpus after the other, or alternate between two
 def read_unchanged_corpus(source: str, checksum: str) -> Corpus:
-    """The corpus of a config in YAML. ValueError if its checksum is another."""
+    """The corpus of a config given as YAML. ValueError if its checksum is not `checksum`."""
     corpus = read_corpus(OmegaConf.create(source))
     if corpus.checksum != checksum:
         raise ValueError(
@@ -232,7 +233,7 @@ def read_unchanged_corpus(source: str, checksum: str) -> Corpus:
 def read_corpus(source: Any) -> Corpus:
     """Corpus of an untrusted config, such as one from a run's folder or from the overrides of a page in results/.
 
-    ValueError for a config that would call anything that conf/data does not.
+    Raises ValueError for a `_target_` that `safe_yaml.refuse_foreign` refuses.
     """
     safe_yaml.refuse_foreign({"data": OmegaConf.to_container(source, resolve=True)}, "the corpus")
     return load_corpus(instantiate(source))
@@ -244,23 +245,23 @@ def read_corpus(source: Any) -> Corpus:
 def batches(
     encoder: Encoder, sentences: Sequence[Sentence], device: torch.device | str = "cpu"
 ) -> Iterator[Batch]:
-    """Batches from short to long sentences, as in the evaluation on dev and test."""
+    """Yield the sentences in batches, from short to long ones, as in the evaluation on dev and test."""
     encoded = encoder.encode(sentences, torch.device(device))
     yield from map(encoded.batch, EVALUATION.in_order(encoded.lengths))
 
 
 def decode(tagger: Tagger, batch: Batch) -> Tensor:
-    """Predicted tags, [batch time]."""
+    """Ids of the predicted tags, [batch, time]."""
     return tagger.decoder.decode(tagger(batch), batch.mask)
 
 
 def decode_with_probabilities(
     tagger: Tagger, encoder: Encoder, batch: Batch
 ) -> Iterator[tuple[list[str], list[Span], list[float]]]:
-    """Predicted tags of each sentence, its mentions, and the probability of each mention.
+    """Yield the predicted tags of each sentence, its mentions, and the probability of each mention.
 
-    Where every token's tag is scored, each token stands for a mention. A sequence of tags counts as a mention only if
-    it is complete (`tags.strict_spans`), as for F1.
+    In a corpus that is scored tag by tag, each token counts as a mention. Otherwise a sequence of tags is a mention
+    only if it is complete (`tags.strict_spans`), as for F1.
     """
     scores = tagger(batch)
     ids = tagger.decoder.decode(scores, batch.mask)

@@ -43,7 +43,7 @@ COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glo
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; ValueError and OSError are printed, as user errors."""
+    """Run one command and return its exit status. ValueError and OSError, which are user errors, are printed."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(USAGE)

@@ -1,4 +1,4 @@
-"""The tagger as a LightningModule: embed -> encode -> score -> decode; and the number of its parameters."""
+"""The tagger as a LightningModule: embed -> encode -> score -> decode. Also counts its parameters."""
 
 import warnings
 from collections import Counter
@@ -19,7 +19,7 @@ from ner_experiments.modules.decoding import Decoder, Scores, Tags
 
 @runtime_checkable
 class Architecture(Protocol):
-    """Interface of the architectures in models/: states of every token, `output_size` wide."""
+    """Interface of the architectures in models/: from token vectors to token states of size `output_size`."""
 
     output_size: int
 
@@ -87,7 +87,7 @@ class Tagger(LightningModule):
 
     @contextmanager
     def sharing(self) -> Iterator[None]:
-        """Forgets at the end what the batches in the block shared: others have other weights or forms."""
+        """Context that drops at its end the outputs that its batches shared (`rows`): later weights may differ."""
         try:
             yield
         finally:
@@ -108,13 +108,13 @@ class Tagger(LightningModule):
         self.metric.reset()
 
     def evaluate_batch(self, batch: Batch) -> Tags:
-        """Decode a batch of an evaluation, count it in the metric, and return the predicted tags."""
+        """Decode a batch, add it to the metric, and return the ids of the predicted tags."""
         predicted = self.decoder.decode(self(batch), batch.mask)
         self.metric.update(predicted, batch.tags, batch.mask)
         return predicted
 
     def finish_evaluation(self) -> dict[str, Any]:
-        """Report of the metric, at the end of an evaluation."""
+        """Return the report of the metric at the end of an evaluation."""
         with self.sharing():
             return self.metric.compute()
 
@@ -138,7 +138,7 @@ class Tagger(LightningModule):
         self.report = self.finish_evaluation()
 
     def transfer_batch_to_device(self, batch: Batch, *_: Any) -> Batch:
-        """The batch as it is: batches are gathered on the device."""
+        """Return the batch unchanged: batches are assembled on the device."""
         return batch
 
 
@@ -166,7 +166,7 @@ def part_of(name: str) -> str:
 
 
 def describe(counts: dict[str, Any]) -> str:
-    """The numbers of `count_parameters` in one line."""
+    """The numbers of `count_parameters` as one line of text."""
     parts = ", ".join(f"{name} {number:,}" for name, number in counts["parameters_of"].items())
     weights = f"{counts['model_weights']:,} of the model without biases"
     return f"{counts['parameters']:,} parameters ({parts}; {weights})"

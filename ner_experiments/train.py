@@ -59,9 +59,9 @@ log = logging.getLogger(__name__)
 
 
 def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
-    """Run the experiment, or find its finished run; return the content of metrics.json, and the run's `folder`.
+    """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
-    If another process works on the same run, wait for its result; without `wait` return the folder alone, as `busy`.
+    If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
     On SIGTERM the process exits with status 143 once a checkpoint is written.
     """
     is_first = is_first_process(cfg)
@@ -96,9 +96,9 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
 
 
 def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corpus, Encoder, dict[str, Any]]:
-    """The corpus and its encoder, and the run's entries in metrics.json that follow from them and the config.
+    """Read the corpus and fit the encoder; return both, and the entries of metrics.json that follow from the data.
 
-    Raises ValueError if a finished run read other data from the same place.
+    Raises ValueError for malformed files, and if a finished run read other data from the same place.
     """
     unread_folder = run_folder(cfg, identity(cfg, checksum=""))
     with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):
@@ -120,10 +120,10 @@ def run(
     start: dict[str, Any] | None,
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Train, from the folder's checkpoint if there is one; write all files but config.yaml and metrics.json.
+    """Train, resuming from the folder's checkpoint if there is one; return the results for metrics.json.
 
-    `start` is the result of the run whose weights this one starts from. On SIGTERM the process exits with status 143
-    once a checkpoint is written.
+    Writes all files of the run but config.yaml and metrics.json. `start` is the result of the run whose weights this
+    one starts from. On SIGTERM the process exits with status 143 once a checkpoint is written.
     """
     reset_peak_memory()
     commit_at_start = commit()  # the checkout may have changed by the time the run is finished
@@ -155,7 +155,7 @@ def run(
 
 
 def lacks_test(cfg: DictConfig, corpus: Corpus, finished: dict[str, Any]) -> bool:
-    """Whether a run was finished with audit.test=false, and its test score is asked for now."""
+    """Whether a test score is requested of a run that was finished with audit.test=false."""
     return cfg.audit.test and "test" in corpus.splits and "test" not in finished
 
 
@@ -167,7 +167,7 @@ def score_test(
     finished: dict[str, Any],
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Score test by the weights of a finished run, which were selected on dev without it; return the whole result."""
+    """Score test with the weights that a finished run selected on dev; return its results, with the new scores."""
     log.info("%s: scoring test, which was left out in training", folder)
     tagger = seeded_tagger(cfg, encoder)
     tagger.load_state_dict(read_weights(folder))
@@ -186,9 +186,10 @@ def run_as_follower(
     start: dict[str, Any] | None,
     finished: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """Run in a process that is not the first, or score test if the run is `finished`.
+    """`run` in a process other than the first, or `score_test` if the run is `finished`.
 
-    On SIGTERM it exits with status 0; otherwise Lightning kills the first process before it can write a checkpoint.
+    On SIGTERM the process exits with status 0; otherwise Lightning would kill the first process before it can write
+    a checkpoint.
     """
     try:
         with sigterm_handler() as sigterm:
@@ -208,9 +209,10 @@ def fit(
     sigterm: Sigterm,
     checkpoint: Path | None,
 ) -> tuple[Trainer, int, Predictions]:
-    """Train, then load the weights of the epoch that dev chooses; its number is returned.
+    """Train, then load the weights of the epoch with the best dev score.
 
-    The `monitoring` callbacks are called in their order, before the best weights are updated.
+    Returns the trainer, the 1-based number of that epoch, and the callback that holds the predicted tags. The
+    `monitoring` callbacks are called in their order, before the best weights are updated.
     """
     dev_score = f"dev/{tagger.metric.primary_metric}"
     best, predictions = BestWeights(dev_score), Predictions()
@@ -241,9 +243,9 @@ def score(
     sigterm: Sigterm,
     splits: Sequence[str],
 ) -> dict[str, Any]:
-    """Reports on dev and test, as far as they are asked for and the corpus has them.
+    """Evaluate those of the splits that the corpus has; return the report of the metric by split.
 
-    The first process writes the predictions.
+    The first process writes the predicted tags.
     """
     scores: dict[str, Any] = {}
     for split in splits:
@@ -289,7 +291,7 @@ def run_summary(
 
 
 def seeded_tagger(cfg: DictConfig, encoder: Encoder) -> Tagger:
-    """The tagger with its initial weights; from here on, the process draws from the run's seed on its threads."""
+    """The tagger with its initial weights. Sets the process to the run's seed and number of threads."""
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
     return build(cfg, encoder)
@@ -331,7 +333,7 @@ def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger
 def write_scored_predictions(
     folder: Path, split: str, data: CorpusModule, ids: list[list[int]], report: dict[str, Any]
 ) -> None:
-    """Write predictions/SPLIT.conll, from which seqeval must compute the reported F1."""
+    """Write predictions/SPLIT.conll, and assert that seqeval computes the reported F1 from it."""
     tags = [[data.encoder.labels[tag] for tag in sentence] for sentence in ids]
     path = folder / "predictions" / f"{split}.conll"
     write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
@@ -351,7 +353,7 @@ def write_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
 
 
 def finished_result(folder: Path) -> dict[str, Any] | None:
-    """Result of the folder's finished run; None, with a warning, if one of its files is damaged."""
+    """Content of metrics.json; None if the run is not finished or, with a warning, if one of its files is damaged."""
     path = folder / METRICS_FILE
     if not path.exists():
         return None
@@ -375,7 +377,10 @@ def prepare_folder(folder: Path, cfg: DictConfig) -> None:
 
 
 def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
-    """Write metrics.json with the checksums of all files: from now on the run counts, and needs no checkpoint."""
+    """Write metrics.json with the checksums of all files, delete the checkpoint, and return the content.
+
+    From then on the run counts as finished.
+    """
     whole = artifacts.add_checksum(result | {artifacts.FILES: artifacts.checksums(folder)})
     write_json(folder / METRICS_FILE, whole)
     for name in (progress.CHECKPOINT, progress.NAME):

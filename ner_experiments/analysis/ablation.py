@@ -25,7 +25,7 @@ def recalls(tagger: Tagger, encoder: Encoder, sentences: Sequence[Sentence]) -> 
     (section 4.6). Reading: the share of tokens with that gold tag whose predicted tag has the same letter, whatever
     its type and the tags around it. For a part, the outputs of all others are set to 0 before the output layer;
     nothing is retrained, and the decoder is the run's. Tags without a gold token are left out. ValueError if the
-    corpus has no mentions.
+    corpus is scored tag by tag.
     """
     if encoder.task != "mentions":
         raise ValueError("chunk tags require a corpus of mentions, and the run's has none")
@@ -46,7 +46,7 @@ def recalls(tagger: Tagger, encoder: Encoder, sentences: Sequence[Sentence]) -> 
 
 
 def parts(tagger: Tagger) -> dict[str, Callable[[], AbstractContextManager[None]]]:
-    """Context managers that ablate all but one part of the model; "" is the whole, and only Att has others."""
+    """Context managers by part, which ablate all other parts. "" ablates nothing; only Att has other parts."""
     model = tagger.model
     ablations: dict[str, Callable[[], AbstractContextManager[None]]] = {"": nullcontext}
     if isinstance(model, AttBiLSTM):

@@ -1,7 +1,7 @@
-"""Archived runs: `archive` writes into results/ all that pages need of a run; the readers serve both kinds of run.
+"""Archived runs: `archive` writes all that pages need of a run into a file of results/.
 
-An archived run has numbers and predicted tags, no text of its corpus. `run_errors`, `run_calibration` and
-`f1_by_mention` read them from its file, and compute them for a run in its own folder.
+The file has numbers and predicted tags, but no text of the corpus. `run_errors`, `run_calibration` and `f1_by_mention`
+read it; for a run in its own folder they compute the same.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ner_experiments.utils.files import write_json
 
 
 def archive(run: Run, path: Path, label: str) -> None:
-    """Write all that pages need of a run of the row `label` into one file, without text of its corpus or paths."""
+    """Write all that pages need of a run into one file, without paths or text of its corpus. label: that of its row."""
     calibration = run_calibration(run)
     content = {
         "label": label,
@@ -88,7 +88,7 @@ class Errors:
 def errors_in_predictions(
     sentences: Sequence[Predicted], task: Task, train: Sequence[Sentence] | None
 ) -> Errors:
-    """Errors on a test set. Without `train` there are fewer dimensions; tags of single tokens have no kinds."""
+    """Errors on a test set. Dimensions that need `train` are left out without it, and kinds for task "tags"."""
     texts, named = marked(sentences, task), dimensions(train, task)
     return Errors(
         by_dimension(texts, named),

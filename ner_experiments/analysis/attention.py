@@ -77,7 +77,7 @@ def sentences_with_mentions(corpus: Corpus, text: str = "") -> Iterator[SplitSen
 
 
 def require_mentions(corpus: Corpus, text: str = "") -> list[SplitSentence]:
-    """List of `sentences_with_mentions`. ValueError if it is empty, or if the corpus is not about mentions."""
+    """List of `sentences_with_mentions`. ValueError if it is empty, or if the corpus is scored tag by tag."""
     if corpus.task != "mentions":
         raise ValueError(f"{corpus.name}: heat maps need a corpus of mentions; this one tags tokens")
     if not (sentences := list(sentences_with_mentions(corpus, text))):

@@ -60,7 +60,7 @@ def breakdown(
     and so are groups without any mention.
 
     Intervals are from the bootstrap over sentences, without the draws in which a group has no mention. They
-    are about other sentences for the same trained model, not about other seeds.
+    describe how F1 of this trained model varies with the test sentences, not how it varies with the seed.
     """
     return by_dimension(marked(sentences, task), dimensions(train, task))
 

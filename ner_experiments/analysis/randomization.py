@@ -72,7 +72,7 @@ def randomization_test(
     null = swap_sentences(parts[0].mean(axis=0), parts[1].mean(axis=0), draws, rng)
     if share:
         null += math.sqrt(share) * reassign_runs(scores[0], scores[1], draws, rng)
-    as_far = np.abs(null) >= abs(gap) - 1e-12  # a tie counts, whatever its last bit
+    as_far = np.abs(null) >= abs(gap) - 1e-12  # ties count, despite rounding errors
     return Randomization(gap, (1 + int(as_far.sum())) / (1 + draws), share)
 
 
@@ -150,9 +150,7 @@ def swap_sentences(
     """Differences of the scores after a coin for each sentence swaps its counts."""
     null = np.empty(draws)
     step = max(1, COINS_PER_CHUNK // len(a))
-    differing = np.flatnonzero(
-        (a != b).any(axis=1)
-    )  # a swap of equal counts moves nothing: usually most sentences
+    differing = np.flatnonzero((a != b).any(axis=1))  # swapping equal counts changes nothing
     gaps = b[differing] - a[differing]
     for start in range(0, draws, step):
         coins = toss((min(step, draws - start), len(a)), rng)

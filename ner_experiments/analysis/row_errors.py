@@ -1,6 +1,6 @@
 """Errors of a row, which is a group of runs that differ only in the seed: means over seeds with intervals.
 
-`rows` groups runs into rows, `pairs` compares each two rows of one test set.
+`rows` groups runs into rows, `pairs` compares all pairs of rows on one test set.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class RowErrors:
         return calibration(map(run_calibration, self.runs.values()))
 
     def predicted(self) -> dict[Path, list[Predicted]]:
-        """Test sentences by folder, for the runs that still have one; archived runs have no sentences."""
+        """Test sentences by folder, of the runs in their own folders; archived runs have no sentences."""
         return {run.folder: run.predicted() for run in self.runs.values() if run.folder.is_dir()}
 
     @property
     def identity(self) -> str:
-        """Identity of the row's runs; unlike it, the name of an archived row may not be unique."""
+        """Identity of the row's runs. It is unique, while the names of archived rows may repeat."""
         return str(next(iter(self.runs.values())).metrics["identity"])
 
     @property
@@ -105,10 +105,10 @@ class RowPair:
 
 
 def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
-    """Group runs into rows by identity, in order of first appearance; of runs with one seed the first is used.
+    """Group runs into rows by identity, in order of first appearance. If runs of a row share a seed, the first is used.
 
-    runs: the label of its row by the path of each run; an empty label stands for the name of the run's folder.
-    Raises ValueError for a path that is no finished run scored on test.
+    runs: path of each run -> label of its row; an empty label stands for the name of the run's folder.
+    Raises ValueError for a path that is not a finished run with a test score.
     """
     groups: dict[str, dict[int, Run]] = {}
     names: dict[str, str] = {}
@@ -123,7 +123,7 @@ def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
 
 
 def pairs(row_errors: Sequence[RowErrors]) -> list[RowPair]:
-    """Comparisons of every two rows on one test set, except rows with a run archived without its errors."""
+    """Comparisons of all pairs of rows on one test set, except where a run was archived without its errors."""
     both = [
         compare(one, other) for one, other in combinations(row_errors, 2) if one.test_set == other.test_set
     ]

@@ -79,7 +79,7 @@ class Search:
         return [trial.score for trial in self.trials if trial.score is not None]
 
     def command(self, trial: Trial) -> list[str]:
-        """The command that trains the trial's settings; if they are trained, it only scores test."""
+        """The command that trains the trial's settings and scores test, or only scores test if they are trained."""
         seeds = ",".join(map(str, self.seeds))
         program = ["python", "run.py", *(["-m"] if len(self.seeds) > 1 else [])]
         return [*program, *self.fixed, *trial.overrides, f"seed={seeds}"]

@@ -1,4 +1,4 @@
-"""Group sequential tests: levels of the tests at looks that are declared before any data are seen."""
+"""Group sequential testing: the level of the tests at each look, for looks declared before any data are seen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def levels(looks: Sequence[int], alpha: float) -> list[float]:
     """Level of the tests at each look, so that the probability of a false claim over all looks is at most alpha.
 
     looks: the numbers of seeds at which rows are tested, ascending. The error spent by look k of K is
-    alpha ln(1 + (e - 1) n_k / n_K), Pocock's spending function of Lan & DeMets (1983), and a look's level is what it
-    adds to that. By Bonferroni's inequality the levels hold for any test and any correlation of the looks; exact
+    alpha ln(1 + (e - 1) n_k / n_K), Pocock's spending function of Lan & DeMets (1983), and the level of a look is the
+    error that it adds. By Bonferroni's inequality the levels hold for any test and any correlation of the looks; exact
     boundaries would be less strict, but need the joint distribution of the test statistics.
     ValueError unless the looks ascend from at least two seeds.
     """

@@ -21,7 +21,7 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Sample mean and standard deviation (n - 1), with the t interval of the mean; no sd and interval for one seed."""
+    """Sample mean and standard deviation (n - 1), with the t interval of the mean; for one seed, only the mean."""
 
     mean: float
     sd: float | None
@@ -81,10 +81,10 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
 def against_published(
     scores: Iterable[float], published: float, *, sd: float | None = None, runs: int = 1
 ) -> AgainstPublished:
-    """Whether the published mean of `runs` runs lies where the mean of as many new runs of ours is expected.
+    """Compare the published mean of `runs` runs with the prediction interval of the mean of as many new runs of ours.
 
     The prediction interval is mean ± t s sqrt(1/n + 1/runs). With the paper's own `sd` it is
-    mean ± t sqrt(s²/n + sd²/runs), with Welch's degrees of freedom. There is none for one seed.
+    mean ± t sqrt(s²/n + sd²/runs), with Welch's degrees of freedom. One seed gives no interval.
     """
     if sd is not None and runs < 2:
         raise ValueError(f"a published deviation ({sd}) requires at least 2 runs, got runs={runs}")
@@ -123,9 +123,10 @@ def welch_difference(a: Iterable[float], b: Iterable[float]) -> Difference:
 
 
 def p_of_equivalence(a: Iterable[float], b: Iterable[float], margin: float) -> float | None:
-    """p of the hypothesis that the true means differ by `margin` or more: two one-sided Welch tests.
+    """p of the hypothesis that the true means differ by `margin` or more.
 
-    (Schuirmann 1987.) A small p shows that the difference lies within ± margin. None if a row has only one seed.
+    Two one-sided Welch tests (Schuirmann 1987). A small p shows that the difference lies within ± margin. None if a row
+    has only one seed.
     """
     first, second = summarize(a), summarize(b)
     if first.sd is None or second.sd is None:
@@ -159,7 +160,7 @@ def t_quantile(freedom: float) -> float:
 
 
 def t_test(gap: float, error: float, freedom: float, test: Literal["paired t", "Welch t"]) -> Difference:
-    # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; the tests compare with them elsewhere
+    # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; for others, our tests compare with them
     half = t_quantile(freedom) * error
     p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
     return Difference(gap, gap - half, gap + half, p, test)

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def markdown(runs: Mapping[Path, str], cases: Sequence[Case], total: int) -> str:
-    """The page; `runs` has the labels of rows, or "", by folder."""
+    """Page that lists the cases. runs: labels of rows by folder, or ""."""
     lines = [
         f"{number}. `{folder}`" + (f" ({label})" if label else "")
         for number, (folder, label) in enumerate(runs.items(), start=1)

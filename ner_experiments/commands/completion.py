@@ -86,7 +86,7 @@ def group(name: str) -> list[str]:
 
 
 def overrides(words: Sequence[str]) -> list[str]:
-    """Groups, their choices, settings and their values, as Hydra completes them, and what the suite adds."""
+    """Completions of the last word: groups, choices, settings and values, by Hydra, and the suite's own items."""
     *before, word = words
     key = word.partition("=")[0]
     if word.startswith("-"):

@@ -60,7 +60,7 @@ _ROWS_OF_MENTIONS = {"mentions": "mentions", "illegal_tags": "illegal tags"}
 
 
 def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] = {}) -> Source:
-    """The corpus of conf/data/NAME.yaml with these overrides, then settings. Raises ValueError for what is unknown."""
+    """The corpus of conf/data/NAME.yaml with these overrides, then settings. ValueError for unknown ones."""
     data = OmegaConf.to_container(compose([f"data={name}", *overrides]).data, resolve=True)
     assert isinstance(data, dict)
     try:

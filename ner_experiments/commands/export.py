@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Export the run, print the files, and return the exit status.
 
-    Raises ValueError or OSError for errors of the user.
+    Raises ValueError or OSError for user errors.
     """
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")

@@ -21,7 +21,7 @@ OUTPUTS = ("terminal", "jsonl", "conll", "html")
 def run(arguments: argparse.Namespace) -> int:
     """Tag the input and return the exit status: 1 if the reader of the output has gone.
 
-    Raises ValueError or OSError for errors of the user.
+    Raises ValueError or OSError for user errors.
     """
     try:
         _predict(arguments)

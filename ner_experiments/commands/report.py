@@ -17,7 +17,7 @@ FOLDER = "report"
 READ = (".json", ".yaml", ".csv", ".conll", ".safetensors")
 """Suffixes of files that a report reads."""
 PROGRESS_FILE = "progress.json"
-"""A running job writes it all the time, and a report does not read it."""
+"""File that a running job writes all the time, and that a report does not read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return the exit status. Raises ValueError or OSError for errors of the user."""
+    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     print(write(arguments))
     return 0
 

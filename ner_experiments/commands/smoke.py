@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def try_table(table: Table, output: Path) -> int:
-    """Run the rows of a table; returns the number that failed or are missing from the table afterwards."""
+    """Run the rows of a table; return how many failed or are missing from the table afterwards."""
     started = time.perf_counter()
     if table.command:
         extra_overrides = [f"output_dir={as_value(str(output / 'runs'))}"]
@@ -91,7 +91,7 @@ def try_table(table: Table, output: Path) -> int:
 
 
 def write_files(table: Table, output: Path) -> list[str]:
-    """Write the files that a table's rows read; returns the overrides that make the rows read these."""
+    """Write the files that a table's rows read; return the overrides that make the rows read them."""
     data_dir = output / "data"
     varied = {key(item) for row in table.rows for item in row.run or () if table.is_sweep}
     extra_overrides = [
@@ -121,7 +121,7 @@ def write_files(table: Table, output: Path) -> list[str]:
 
 
 def try_row(table: Table, experiment: Experiment) -> bool:
-    """Train and score a row; returns whether it succeeded."""
+    """Train and score a row; return whether it succeeded."""
     from ner_experiments.train import train  # torch and Lightning take seconds to import
 
     try:
@@ -143,7 +143,7 @@ def run_trials(table: Table, output: Path) -> None:
 
 
 def write_corpus(data: Mapping[str, Any]) -> None:
-    """Write the files that a choice of conf/data names, where it names them; a toy corpus has none."""
+    """Write the files of a corpus to the paths in its config; a toy corpus has none."""
     language: toy.Language = "zh" if data["name"] in CHINESE else "en"
     for split, file in data.get("files", {}).items():
         sentences = toy.sentences(language, split, SIZES[split])

@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def print_list(results: Path, output: Path) -> None:
-    """All tables, recorded sweeps and searches, a line each, with how much is measured.
+    """Print a line for each table, recorded sweep and search, with how much of it is measured.
 
-    Rows are composed, to find their runs in `output`, only for tables on the corpora of these runs.
+    Composing rows is slow, so runs in `output` are looked up only for tables on the corpora of these runs.
     """
     archived = summaries(results)
     read = {path.parents[1].name.partition("-")[0] for path in output.glob("*-*/seed-*/metrics.json")}
@@ -83,7 +83,7 @@ def print_list(results: Path, output: Path) -> None:
 def state_of_published(
     table: Table, archived: Sequence[Mapping[str, Any]], output: Path, read: set[str]
 ) -> str:
-    """`3 of 9 rows, up to 5 seeds, published best row: open`, of archived runs and of those in `output` together.
+    """`3 of 9 rows, up to 5 seeds, published best row: open`, for archived runs and those in `output` together.
 
     archived: summaries of the archived runs, of which those with the paper's settings are preferred.
     read: the corpora of the runs in `output`.
@@ -102,7 +102,7 @@ def state_of_published(
 
 
 def state_of_sweep(table: Table, output: Path) -> str:
-    """`3 of 3 rows, up to 2 seeds, layers=3 leads: open`: which row has the highest mean, and the verdict on it."""
+    """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 open`, where the row with the highest mean leads."""
     from ner_experiments.tables.scores import collect  # slow to import: SciPy
 
     page = collect(table, [f"output_dir={as_value(str(output))}"])
@@ -137,7 +137,7 @@ def state_of_search(search: Search) -> str:
 
 
 def state_of(summary: Mapping[str, Any]) -> str:
-    """`8 of 8 rows, 3 seeds, published best row: open`."""
+    """`8 of 8 rows, up to 3 seeds, published best row: open`."""
     seeds = summary["seeds"][1]
     parts = [f"{summary['measured']} of {summary['rows']} rows", f"up to {seeds} seed{'s' * (seeds > 1)}"]
     if summary["best_row"]:
@@ -180,7 +180,7 @@ def rendered(arguments: argparse.Namespace) -> str:
 def collected(table: Table, overrides: list[str], results: Path) -> Page:
     """The table with its runs in outputs and, if it is a published one, those archived in `results`.
 
-    If no run has exactly the requested settings, the runs that have them and deviate least in others.
+    If no run has exactly the requested settings, those that deviate least in other settings are taken.
     """
     from ner_experiments.tables.scores import collect  # slow to import: SciPy
 
@@ -202,7 +202,7 @@ def collected(table: Table, overrides: list[str], results: Path) -> Page:
 
 
 def places(page: Page) -> str:
-    """The number of runs in each folder."""
+    """Sentence that gives the number of runs in each folder."""
     folders = Counter(str(run.folder.parents[1]) for run in page.runs)
     return "Runs: " + ", ".join(f"{number} in {folder}" for folder, number in folders.items()) + "."
 

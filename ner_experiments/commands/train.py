@@ -20,7 +20,7 @@ from ner_experiments.launch import search, shell_scripts, sweeper
 from ner_experiments.launch.worker import hide_statistics_of_torch, run_job
 
 NOT_OF_HYDRA = (*overrides.SWEEP_SETTINGS, search.SPACE)
-"""They are read by the suite, and checked where they are."""
+"""Settings that the suite reads, and checks where it reads them."""
 
 
 def main(arguments: list[str]) -> int:
@@ -52,9 +52,7 @@ def main(arguments: list[str]) -> int:
             print(error, file=sys.stderr)
             sys.exit(1)
         if is_first_process(cfg):
-            from ner_experiments.launch.summary import (
-                show_run,  # imports rich, which a refused command does not need
-            )
+            from ner_experiments.launch.summary import show_run  # slow to import: rich
 
             show_run(result)
         return result
@@ -76,9 +74,9 @@ def print_completion(overrides: list[str]) -> int:
 
 
 def checked(options: Namespace) -> list[str] | None:
-    """The overrides by which Hydra starts the search or sweep that is asked for; None if they stay as they are.
+    """The overrides that make Hydra start the requested search or sweep; None if they stay as typed.
 
-    Raises ValueError for anything that no experiment can have.
+    Raises ValueError for overrides that no experiment can have.
     """
     if options.config_name not in (None, CONFIG_NAME):
         raise ValueError(f"--config-name={options.config_name}: there is one config, {CONFIG_NAME}")

@@ -28,7 +28,7 @@ from ner_experiments.utils.text import percent
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "interrupted": "yellow", "failed": "red", "waiting": "dim"}
 DISPLAY_PRIORITY = ("running", "failed", "interrupted", "done", "waiting")
-"""States shown first on a terminal with fewer lines than runs."""
+"""Order in which runs are shown on a terminal with fewer lines than runs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +115,7 @@ def recorded_sweep(overrides: Sequence[str]) -> Table | None:
 
 
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
-    """Refresh the table until no run is running or waiting, or Ctrl-C. The last table has all runs."""
+    """Refresh the table until no run is running or waiting, or until Ctrl-C. The last table has all runs."""
 
     runs, console = poll(), make_console()
     with Live(fitting_table(runs, console), console=console, auto_refresh=False) as screen:

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status: 1 if training did what is proved impossible.
 
-    Raises ValueError or OSError for errors of the user.
+    Raises ValueError or OSError for user errors.
     """
     return measure_one_run(arguments) if arguments.run else run_suite(arguments)
 

@@ -1,1 +1,1 @@
-"""Hydra composition and validation, the identity of a run, and config.yaml files of strangers."""
+"""Hydra composition and validation, the identity of a run, and safe reading of config.yaml."""

@@ -24,7 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from ner_experiments.config.conf import CONFIG_NAME, loader
 
 HYDRA = "hydra"
-"""Hydra's own settings, and the groups that they are chosen from."""
+"""Key of Hydra's own settings, and first part of the names of their groups."""
 
 
 class ConfFiles(CachingConfigRepository):
@@ -47,7 +47,7 @@ class ConfFiles(CachingConfigRepository):
         return result
 
     def settings_of(self, file: ResultDefault) -> Any:
-        """The settings of a file at the place that they have in the composition."""
+        """The settings of a file, nested as in the composition."""
         place = f"{file.config_path}@{file.package}"
         if place not in self.settings:
             self.settings[place] = self.config_loader._load_single_config(file, repo=self).config
@@ -69,11 +69,12 @@ def conf_files() -> ConfFiles:
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
+    """The overrides as Hydra parses them. Requires a `hydra_context`."""
     return OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
 
 
 def compose_quickly(overrides: Sequence[Override]) -> DictConfig:
-    """Hydra's composition within `hydra_context`, unchecked, of overrides that are neither a sweep nor Hydra's own."""
+    """The config of unchecked overrides, none of them a sweep or for Hydra itself. Requires a `hydra_context`."""
     values = [item for item in overrides if not is_choice(item)]
     cfg = copy.deepcopy(chosen(tuple(item.input_line for item in overrides if is_choice(item))))
     ConfigLoaderImpl._apply_overrides_to_config(values, cfg)
@@ -104,5 +105,5 @@ def chosen(choices: tuple[str, ...]) -> DictConfig:
     cfg = OmegaConf.create()
     for file in chosen_files(choices):
         cfg.merge_with(conf_files().settings_of(file))
-    OmegaConf.set_struct(cfg, True)  # as Hydra does: a value without a default is an error
+    OmegaConf.set_struct(cfg, True)  # as Hydra does: a key that is not in conf/ is an error
     return cfg

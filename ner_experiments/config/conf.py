@@ -21,7 +21,7 @@ CONFIG_NAME = "config"
 
 @contextmanager
 def hydra_context() -> Iterator[None]:
-    """Hydra with the suite's conf/ inside a `with`; the context of a running sweep is restored afterwards."""
+    """Context in which Hydra reads the suite's conf/. That of a running sweep is restored at the end."""
     running = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
@@ -33,10 +33,12 @@ def hydra_context() -> Iterator[None]:
 
 @cache
 def options(group: str) -> list[str]:
+    """The choices of a group of conf/; empty if there is no such group."""
     return loader().get_group_options(group)
 
 
 def groups() -> list[str]:
+    """The groups at the top of conf/, without Hydra's own."""
     return [group for group in loader().list_groups("") if group != "hydra"]
 
 

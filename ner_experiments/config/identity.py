@@ -1,5 +1,7 @@
-"""The identity of a run: a hash of the settings that can change its result. It names folders, and decides which
-runs count for a row of a table."""
+"""The identity of a run: a hash of the settings that can change its result.
+
+It names the run's folder, and decides which runs count for a row of a table.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_
 DEPTH = "layers"
 """The setting that `model.num_layers` refers to; models of a fixed depth do not."""
 KNOBS = (DEPTH, "paper")
-"""They only take effect through the settings that refer to them, which are hashed."""
+"""Settings that only take effect through others, which refer to them and are hashed."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
 """Settings of data and inputs that say where a file is; the checksum of its content is hashed instead."""
 PREDICT_ONLY = "tokens"
@@ -34,9 +36,9 @@ NEWER: Mapping[str, Any] = {
 
 
 def identity(cfg: DictConfig, checksum: str) -> str:
-    """64 hexadecimal digits, equal if and only if two runs differ only in their seed and where they ran.
+    """SHA-256 as 64 hexadecimal digits, equal for two runs exactly if only their seeds and where they ran differ.
 
-    checksum: of the content of every file that was read.
+    checksum: that of the content of every file that was read.
     """
     text = json.dumps([as_numbers(renamed.hashed(counted(cfg))), checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -91,12 +93,13 @@ def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
 
 
 def run_folder(cfg: DictConfig, name: str) -> Path:
-    """output_dir/DATA-MODEL-DECODER-IDENTITY/seed-SEED."""
+    """output_dir/DATA-MODEL-DECODER-IDENTITY/seed-SEED, where IDENTITY is the first 12 characters of `name`."""
     parts = [cfg.data.name, kind(cfg.model), kind(cfg.decoder), name[:12]]
     return Path(cfg.output_dir) / "-".join(parts) / f"seed-{cfg.seed}"
 
 
 def kind(part: DictConfig) -> str:
+    """Name of a part's class or function, in lower case."""
     return part._target_.rsplit(".", 1)[-1].lower()
 
 

@@ -1,4 +1,4 @@
-"""Checks what is for Hydra itself on a command line, so that a mistake there is one line as well."""
+"""Checks of the overrides for Hydra itself, such as the launcher, so that a mistake in them is one line as well."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ EXTRAS = {
 
 
 def check(overrides: Sequence[str], *, sweep: bool) -> None:
-    """ValueError for an unknown launcher or sweeper or a setting that it has not, and for a sweep without -m."""
+    """Raise ValueError for an unknown launcher, sweeper or setting of theirs, and for a sweep without -m."""
     with hydra_context():
         try:
             items = parse(overrides)
@@ -73,7 +73,7 @@ def check_plugin(item: Override) -> None:
 
 
 def composed(overrides: Sequence[str]) -> DictConfig:
-    """Hydra's own settings. ValueError, in one line, for what it refuses."""
+    """Hydra's own settings, composed. ValueError, in one line, for overrides that Hydra refuses."""
     try:
         with hydra_context():
             cfg = hydra.compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
@@ -87,9 +87,9 @@ def composed(overrides: Sequence[str]) -> DictConfig:
 
 
 def check_jobs(jobs: Sequence[Sequence[str]], overrides: Sequence[str], *, files: bool = True) -> None:
-    """ValueError for the first job that the launcher chosen by the overrides of the sweep cannot run.
+    """Raise ValueError for the first job that the launcher chosen by the overrides of the sweep cannot run.
 
-    Files and GPUs of this machine are not looked for if the jobs run on a cluster, and files only if `files`.
+    GPUs and files are looked for only if the jobs run on this machine, and files only if `files`.
     """
     here = not is_on_a_cluster(overrides)
     values.check_jobs(jobs, files=files and here, devices=here)

@@ -25,7 +25,7 @@ from ner_experiments.config.safe_yaml import leaves
 from ner_experiments.utils.text import did_you_mean
 
 SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
-"""The sweeper takes them from the command line; only sweep.name is in conf/ as well, for the jobs."""
+"""Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
 TYPES = {
     bool: "true or false",
@@ -38,7 +38,7 @@ TYPES = {
 
 
 def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
-    """ValueError for the first override that names no setting, or gives it a value of the wrong type.
+    """Raise ValueError for the first override that names no setting, or gives it a value of the wrong type.
 
     In a sweep every job is checked.
     """

@@ -16,7 +16,7 @@ def num_processes(cfg: DictConfig) -> int:
 
 
 def processes_note(cfg: DictConfig) -> str:
-    """How many processes train the model together, and what that means for a step; empty for one process."""
+    """Note on how many processes train the model together and what a step then is; empty for one process."""
     number, devices, nodes = num_processes(cfg), cfg.trainer.devices, cfg.trainer.num_nodes
     if number == 1:
         return ""

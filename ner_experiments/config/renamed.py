@@ -1,6 +1,6 @@
-"""Names of earlier versions and what they are called now, so that old runs and archives are read like new ones.
+"""Names of earlier versions and their present names, so that old runs and archives are read like new ones.
 
-Nothing else knows an earlier name. The identity of a run is a hash of the names of its time; see `hashed`.
+No other module knows an earlier name. Identities are still hashed with the earlier name of `init_from`; see `hashed`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TARGETS = {
     **{f"{LOGGERS}.{name}": f"{LOGGERS}.{name}.{name}" for name in ("tensorboard", "wandb")},
     **{f"{LOGGERS}.base.{name}": f"{LOGGERS}.{name}.{name}" for name in ("tensorboard", "wandb")},
 }
-"""What a `_target_` names."""
+"""Values of `_target_`."""
 OF_ARCHIVED_RUNS = {
     "peeked": "test_every_epoch",
     "right": "correct",
@@ -29,7 +29,7 @@ TEST_LOG = "peek.csv"
 
 
 def settings(node: Any, prefix: str = "") -> Any:
-    """The settings of a run, as plain values, by the names of now."""
+    """The settings of a run, as plain values, under their present names."""
     if isinstance(node, list):
         return [settings(child, f"{prefix}{place}.") for place, child in enumerate(node)]
     if not isinstance(node, dict):
@@ -45,7 +45,7 @@ def settings(node: Any, prefix: str = "") -> Any:
 
 
 def setting(key: str) -> str | None:
-    """The name of now of a setting that an earlier version had: init_from.words for first.words. None for others."""
+    """The present name of a renamed setting, such as init_from.words for first.words; None for others."""
     for old, new in SETTINGS.items():
         if key == old or key.startswith(f"{old}."):
             return new + key.removeprefix(old)
@@ -53,7 +53,7 @@ def setting(key: str) -> str | None:
 
 
 def archived(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of an archived run's file by the names of now."""
+    """The content of an archived run's file under present names."""
     renamed = dict(_values(content))
     if "config" in renamed:
         renamed["config"] = settings(renamed["config"])
@@ -64,7 +64,7 @@ def archived(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _values(node: Any) -> Any:
-    """A node with its values by the names of now; the name of a mapping may be that of a type, and stays."""
+    """A node with present names for its values. Names of mappings are kept, as they may be types of mentions."""
     if isinstance(node, list):
         return [_values(child) for child in node]
     if not isinstance(node, Mapping):
@@ -76,6 +76,6 @@ def _values(node: Any) -> Any:
 
 
 def hashed(counted: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that an identity is the hash of: init_from by its first name, by which all runs were hashed."""
+    """The settings as an identity hashes them: `init_from` under its first name, so that no identity changes."""
     names = {"init_from": "first"}
     return {names.get(name, name): value for name, value in counted.items()}

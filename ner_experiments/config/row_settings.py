@@ -23,11 +23,11 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 def compared(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """The keys that the rows compare: the varying ones that follow from no other.
+    """The keys that the rows compare: those that vary and follow from no other.
 
-    A setting follows from one that determines it and is not determined by it. Of two that determine each other, what
-    goes with the corpus follows from it, and a number from a choice. The corpus follows from nothing. The place
-    of a file is never compared.
+    A setting follows from another one that determines it, unless it also determines that one. If each determines the
+    other, it follows only from the corpus or, if it is a number, from a choice. The corpus follows from nothing. Paths
+    of files are never compared.
     """
     keys = [key for key in varying(rows) if not any(is_place(row.get(key, "")) for row in rows)]
     columns = {key: [row.get(key) for row in rows] for key in keys}
@@ -70,8 +70,8 @@ def shared(rows: Sequence[Iterable[Item]]) -> list[Item]:
 def distinguishing(columns: Mapping[str, Sequence[Hashable]], choices: Sequence[Hashable]) -> list[str]:
     """A minimal set of settings that distinguishes the choices as far as any settings do.
 
-    `columns` are the values of each setting, row by row. Settings that do not follow from the choice are ignored;
-    earlier ones are preferred.
+    columns: the values of each setting, row by row. choices: the choice of each row. Settings that do not follow from
+    the choice are ignored; earlier ones are preferred.
     """
     columns = {name: column for name, column in columns.items() if determines(choices, column)}
     for name, column in columns.items():

@@ -1,4 +1,4 @@
-"""Safe reading of YAML files from strangers: config.yaml of a run's folder, and tables.
+"""Safe reading of untrusted YAML files: config.yaml of a run's folder, and tables.
 
 A run's folder may come from anyone, and its config is instantiated when the run is loaded. So its `_target_`s may
 only name what the suite's own conf/ names, or modules and optimizers of PyTorch and of `ner_experiments.models`.
@@ -67,7 +67,7 @@ def read_plain(path: Path) -> Any:
 
 
 def to_yaml(content: Mapping[str, Any]) -> str:
-    """The content as text that `read_plain` reads."""
+    """The content as YAML that `read_plain` reads."""
     return OmegaConf.to_yaml(OmegaConf.create(dict(content)))
 
 
@@ -113,7 +113,7 @@ OF_TORCH = ("torch.nn", "torch.optim", INITIALIZERS)
 
 
 def read_config(path: Path) -> DictConfig:
-    """The settings of a run by the names of now. ValueError, with key and value, for any that no run writes."""
+    """The settings of a run under their present names. ValueError, with key and value, for any that no run writes."""
     cfg = parse(path)
     if not isinstance(cfg, DictConfig) or (missing := [part for part in PARTS if part not in cfg]):
         lacks = f"it lacks {', '.join(missing)}" if isinstance(cfg, DictConfig) else "got a list"
@@ -129,7 +129,7 @@ def read_config(path: Path) -> DictConfig:
 
 
 def refuse_foreign(settings: Any, source: Path | str) -> None:
-    """ValueError if a `_target_` names anything but what conf/ names, or a module or optimizer.
+    """Raise ValueError if a `_target_` names anything but what conf/ names, or a module or optimizer.
 
     settings: plain dictionaries and lists, without interpolations. source: where they come from.
     """
@@ -170,7 +170,7 @@ def is_module_or_optimizer(name: str) -> bool:
 
 
 def targets(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The key and the name of every `_target_`, and of every class passed on by `hydra.utils.get_class`."""
+    """Yield the key and the name of every `_target_`, and of every class passed on by `hydra.utils.get_class`."""
     if isinstance(node, dict) and TARGET in node:
         only_a_class = node[TARGET] == GET_CLASS and node.keys() == {TARGET, "path"}
         key = "path" if only_a_class else TARGET
@@ -180,6 +180,7 @@ def targets(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted key and the value of every setting that is neither a mapping nor a list."""
     if not isinstance(node, dict | list):
         yield place, node
     for key, child in children(node):

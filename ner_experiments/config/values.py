@@ -1,7 +1,7 @@
-"""Checks the values of settings, and the files and devices that they name, before any job is started.
+"""Checks of the values of settings, and of the files and devices that they name, before any job is started.
 
-`overrides.check` knows names and types; here are the ranges of numbers (`RANGES`, from which the reference in
-docs/configuration.md is made as well), required values, GPUs, and files. Nothing here imports torch.
+`overrides.check` covers names and types, this module ranges of numbers (`RANGES`, also a source of the reference in
+docs/configuration.md), required values, GPUs and files. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ RANGES: Mapping[str, Range] = {
     "hydra.launcher.gpus_per_job": AT_LEAST_1,
     "hydra.launcher.minutes": AT_LEAST_0,
 }
-"""By dotted name, or by last name. In a list each number counts."""
+"""Ranges by dotted name, or by its last part. In a list, each number is checked."""
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 WORDS: Mapping[str, Sequence[str]] = {
@@ -81,13 +81,13 @@ WORDS: Mapping[str, Sequence[str]] = {
     "runtime.accelerator": ACCELERATORS,
     "trainer.precision": ("32-true", "bf16-mixed"),
 }
-"""Settings that are one of a few words, likewise."""
+"""Allowed words of a setting, by name as in `RANGES`."""
 
 
 def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bool = True) -> None:
-    """ValueError for the first job, given by its overrides, that cannot be run.
+    """Raise ValueError for the first job, given by its overrides, that cannot be run.
 
-    files, devices: whether those of this machine are the jobs'; a cluster's nodes have their own.
+    files, devices: whether to look for them on this machine; the nodes of a cluster have their own.
     """
     seen: set[str] = set()
     for overrides in jobs:
@@ -130,7 +130,7 @@ def needs(key: str, overrides: Sequence[str]) -> str:
 
 
 def check_ranges(settings: Mapping[Any, Any] | DictConfig, prefix: str = "") -> None:
-    """ValueError for the first number that lies outside its range, or word that is none of the known ones."""
+    """Raise ValueError for the first number outside its range, or word that is not allowed."""
     for name, value in settings.items():
         key = f"{prefix}{name!s}"
         if isinstance(value, Mapping | DictConfig):
@@ -154,7 +154,7 @@ def numbers(value: Any) -> Iterator[float]:
 
 
 def check_accelerator(name: str) -> None:
-    """ValueError if it is a GPU, and there is none."""
+    """Raise ValueError if the accelerator is a GPU, and this machine has none that PyTorch can use."""
     if name in ("gpu", "cuda", "mps") and (lack := lack_of_gpu()):
         raise ValueError(
             f"runtime.accelerator={name}: {lack}; on processors: runtime.accelerator=cpu, or auto"
@@ -183,7 +183,7 @@ def lack_of_gpu() -> str:
 
 
 def check_files(settings: Mapping[str, Any], seen: set[str]) -> None:
-    """ValueError for a missing file of the corpus or of an input; what was `seen` is not looked up again."""
+    """Raise ValueError for a missing file of the corpus or an input. Skips settings in `seen`, and adds the others."""
     data = json.dumps(settings["data"])
     if data not in seen:
         try:

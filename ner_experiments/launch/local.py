@@ -83,7 +83,7 @@ class Worker:
             self.process.stdin.write(json.dumps([str(outcome), *job.overrides]).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has died, and is found so
+            pass  # the process has died, which `is_done` reports
 
     @property
     def is_done(self) -> bool:
@@ -156,11 +156,11 @@ class LocalLauncher(Launcher):
         slot = min(load, key=load.__getitem__) if load else None
         outcome = folder / f"{job.number}.json"
         program = [sys.executable, "-m", "ner_experiments.launch.worker", *self.hydra_overrides]
-        # the processes that join it repeat its command line, in which the job has to be
+        # further processes of the job repeat this command line, so the job has to be in it
         arguments = ["--job", str(outcome), *job.overrides] if job.several else []
         process = subprocess.Popen(
             [*program, *arguments],
-            stdin=subprocess.PIPE,  # ends with this process, which stops the job
+            stdin=subprocess.PIPE,  # closes when this process ends, which stops the job
             env={**os.environ, "PYTHONPATH": worker.python_path()}
             | ({} if slot is None else {"CUDA_VISIBLE_DEVICES": slot}),
             start_new_session=True,
@@ -194,9 +194,9 @@ class LocalLauncher(Launcher):
 
 
 def spare(devices: Sequence[str], cores: int) -> int:
-    """How many jobs that need so many cores this machine can run at a time, at least one.
+    """Number of jobs, each on a slot of `devices` or on `cores` cores, that can run at a time; at least one.
 
-    Other programs that are running do not count: those of an interrupted sweep would still weigh on its repetition.
+    The load by other programs is ignored: it may come from an interrupted sweep whose jobs are still ending.
     """
     possible = len(devices) or usable_cores() // cores
     return max(1, min(possible, available_memory() // MEMORY))

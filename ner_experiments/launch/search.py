@@ -121,7 +121,7 @@ class OptunaSweeper(TableSweeper):
         return []
 
     def search(self, study: "SearchStudy") -> int:
-        """Run trials until the search has its number; returns how many failed."""
+        """Run trials until the search has `n_trials`; return how many failed."""
         failed = 0
         while batch := study.next_trials(self.n_jobs, self.n_trials):
             jobs = [study.space.jobs(study.overrides(trial)) for trial in batch]
@@ -149,7 +149,7 @@ class OptunaSweeper(TableSweeper):
 
 
 def proposal_seed(seed: int, number: int) -> int:
-    """32 bits that the seed of a search and the number of a proposal decide."""
+    """A 32-bit seed, computed from the seed of the search and the number of the proposal."""
     return int(hashlib.sha256(f"{seed} {number}".encode()).hexdigest()[:8], 16)
 
 
@@ -178,9 +178,9 @@ def record_trial(study: "SearchStudy", trial: "Trial", jobs: Sequence[JobReturn]
 
 
 def search_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
-    """The overrides of a search, with the ranges of `search=NAME`; None without a search.
+    """The overrides of a search, with `search=NAME` replaced by its ranges; None if nothing is searched.
 
-    ValueError for settings and ranges that a search cannot have: every end of a range is composed.
+    Raises ValueError for settings and ranges that a search cannot have. Both ends of each range are composed.
     """
     named = [item for item in overrides if key(item) == SPACE]
     if not named and SWEEPER not in overrides:
@@ -207,14 +207,14 @@ def is_for_hydra(item: str) -> bool:
 
 
 def refuse_intervals(overrides: Sequence[str]) -> None:
-    """ValueError for an interval where nothing is searched, which has no values to enumerate."""
+    """Raise ValueError for an interval outside a search: only a search can draw values from it."""
     for item in overrides:
         if re.match(r"[^=]+=\W*(\w+\W+)*interval\(", item):
             raise ValueError(f"{item}: an interval can only be searched: add -m {SWEEPER}")
 
 
 def check_settings(overrides: Sequence[str]) -> None:
-    """ValueError if the overrides for Hydra do not exist, or have a value that a search cannot have."""
+    """Raise ValueError if an override for Hydra names no setting, or has a value that a search cannot have."""
     settings = composed(overrides).sweeper
     for name in ("n_trials", "n_jobs"):
         if settings[name] < 1:

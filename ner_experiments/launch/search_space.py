@@ -189,9 +189,9 @@ class Space:
         return f"{keys[:50]}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
     def check(self, overrides: Sequence[str]) -> None:
-        """ValueError if an end of a range, or a choice, is not a value of its setting, or changes the dev sentences.
+        """Raise ValueError if a choice or an end of a range is invalid for its setting, or changes the data.
 
-        overrides: of the search, among them its launcher.
+        overrides: those of the search, with its launcher among them.
         """
         first = {each.key: each.checked()[0] for each in self.dimensions}
         data = None
@@ -211,7 +211,7 @@ class Space:
 
 
 def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:
-    """ValueError, with the range, for values that no job can have."""
+    """Raise ValueError, with the range, for values that no job can have."""
     try:
         check_jobs(jobs, overrides)
     except ValueError as error:
@@ -219,7 +219,7 @@ def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], overrides:
 
 
 def whole_hint(dimension: Dimension) -> str:
-    """Hint on integers, where an interval may have been meant as a range of them."""
+    """Hint for an error, if an interval may have been meant as a range of integers; empty otherwise."""
     if isinstance(dimension, Numbers) and not dimension.whole and dimension.step is None:
         return f" (for whole numbers: {dimension.key}=int({dimension.text}))"
     return ""

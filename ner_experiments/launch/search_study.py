@@ -33,7 +33,7 @@ SETTINGS, METRIC = "settings", "metric"
 """Attributes of a study: the settings that its trials share, those that vary, and the name of the score."""
 OWNER, OVERRIDES, ERROR, AGAIN, DROPPED = ("owner", "overrides", "error", "again", "dropped")
 SCORES, FOLDERS, SECONDS = ("scores", "folders", "seconds")
-"""Attributes of a trial. Without overrides it was proposed and not run: it equals another, or its command died."""
+"""Attributes of a trial. One without overrides was never run: it repeats another, or its command died."""
 MIN_TRIALS = 10
 """Complete trials below which the importance of settings is not estimated."""
 
@@ -41,8 +41,8 @@ MIN_TRIALS = 10
 class SearchStudy:
     """The trials of a search.
 
-    sampler: makes a sampler from the number of a proposal. Each proposal has its own, so that a search that was cut
-    off proposes what it would have proposed without the break.
+    sampler: makes a sampler from the number of a proposal. Each proposal has its own, so that an
+    interrupted search proposes the same points as an uninterrupted one.
     """
 
     def __init__(
@@ -68,8 +68,8 @@ class SearchStudy:
     def next_trials(self, number: int, n_trials: int) -> list[Trial]:
         """The next batch, at most `number`; empty if the search has its `n_trials`, or all points were tried.
 
-        Counted are complete trials, those that other commands are running, and those that failed since this command
-        started.
+        Complete trials count towards `n_trials`, as do those that other commands are running and those that failed
+        since this command started.
         """
         with self.locked():
             running = self.in_state("RUNNING")
@@ -102,7 +102,7 @@ class SearchStudy:
         return own
 
     def drop_unfinished_proposals(self) -> None:
-        """End the proposals of commands that were killed before they had recorded them; they are made again."""
+        """Mark proposals as failed whose command was killed before it recorded them, so that they are made again."""
         from optuna.trial import TrialState
 
         for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
@@ -111,7 +111,7 @@ class SearchStudy:
                 self.study.tell(trial.number, state=TrialState.FAIL)
 
     def enqueue_failed(self) -> None:
-        """Queue the points that failed once, before this command: the machine may have been the cause."""
+        """Queue points again that failed only once, before this command: the machine may have been the cause."""
         times = Counter(overrides_of(trial) for trial in self.trials())
         queued = {trial.user_attrs.get(AGAIN) for trial in self.study.get_trials(deepcopy=False)}
         for trial in self.in_state("FAIL"):
@@ -120,9 +120,9 @@ class SearchStudy:
                 self.study.enqueue_trial(trial.params, user_attrs={AGAIN: trial.number})
 
     def propose(self) -> Trial | None:
-        """A trial at a point that was not tried; None if all points were tried.
+        """A trial at an untried point; None if all points were tried.
 
-        Samplers propose points again where a space has few. Then one that was not tried is drawn at random.
+        In a small space, samplers repeat points. An untried one is then drawn at random.
         """
         from optuna.trial import TrialState
 
@@ -170,7 +170,7 @@ class SearchStudy:
     def write(self, n_trials: int, sampler: str, *, at_end: bool = False) -> search_trials.Search:
         """Write search.json for the report, which needs no Optuna, and return its content.
 
-        Importance takes seconds if there are many trials, so it is estimated at the end of a command alone.
+        Importance takes seconds if there are many trials, so it is estimated only at the end of a command.
         """
         importance = self.importance() if at_end else {}
         with self.locked():
@@ -234,7 +234,7 @@ def owner_folder(folder: Path, owner: str) -> Path:
 def open_study(
     folder: Path, storage: str | None, space: Space, sampler: Callable[[int], BaseSampler]
 ) -> Iterator[SearchStudy]:
-    """The study of a folder, made if it is not there. ValueError if it was made with other settings."""
+    """Context with the study of a folder, created if missing. ValueError if it was created with other settings."""
     import optuna  # takes a third of a second
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -276,7 +276,7 @@ def first_line(error: Exception) -> str:
 
 
 def database(path: Path) -> Any:
-    """SQLite, whose transactions survive a command that is killed while it writes."""
+    """SQLite storage, whose transactions survive a command that is killed while it writes."""
     from optuna.storages import RDBStorage
     from sqlalchemy import URL
 
@@ -287,7 +287,7 @@ def database(path: Path) -> Any:
 
 
 def check_settings(study: Study, space: Space, folder: Path) -> None:
-    """ValueError if the study was made with other settings, whose scores cannot be compared with these."""
+    """Raise ValueError if the study was created with other settings, whose scores cannot be compared with these."""
     settings = space.settings()
     made = study.user_attrs.get(SETTINGS)
     if made is None:

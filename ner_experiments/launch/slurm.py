@@ -153,7 +153,7 @@ class SlurmLauncher(Launcher):
 
 @contextmanager
 def job_environment() -> Iterator[None]:
-    """The environment that sbatch passes on to the jobs: with this code on PYTHONPATH, and without SLURM_* variables.
+    """Context with the environment that sbatch passes on: with this code on PYTHONPATH, and without SLURM_* variables.
 
     If the sweep itself runs in a SLURM job, its jobs would mistake that job's variables for their own.
     """
@@ -179,7 +179,7 @@ class ArrayTask:
         self.overrides = overrides
 
     def __call__(self) -> None:
-        """Write the result of `worker.run`, or the reason of its failure, which is also raised to stop submitit."""
+        """Write the result of `worker.run`, or the reason for its failure, which is also raised to stop submitit."""
         from submitit import JobEnvironment
 
         environment = JobEnvironment()

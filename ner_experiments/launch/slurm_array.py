@@ -18,7 +18,7 @@ from ner_experiments.config.row_settings import differing
 from ner_experiments.runs.status import PlannedRun
 
 Outcome = dict[str, Any] | str
-"""The result of a task, or the reason of its failure in one line."""
+"""The result of a task, or the reason for its failure in one line."""
 
 ENDED = {
     *("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED"),
@@ -27,13 +27,13 @@ ENDED = {
 """States of jobs that will not run again; a requeued job is PENDING."""
 
 FORGOTTEN = ("FORGOTTEN", "")
-"""Not a state of SLURM: it forgets a job some minutes after its end."""
+"""State of a job that SLURM no longer lists, some minutes after its end. SLURM itself has no such state."""
 
 TASKS = "_tasks.txt"
-"""Follows the job's id in a file name. One line per task: its id and its overrides, quoted for a shell."""
+"""Suffix, after the job's id, of a file with a line per task: its id and its overrides, quoted for a shell."""
 
 OUTCOME = "_outcome.json"
-"""Follows the ids of task and process in the name of the file that a process writes: 12_0_0_outcome.json."""
+"""Suffix, after the ids of task and process, of the file that a process writes: 12_0_0_outcome.json."""
 
 LATE = 15.0
 """Seconds that a network file system may take to show the result of a job that has ended."""

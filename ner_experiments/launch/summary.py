@@ -40,9 +40,9 @@ def finished_runs(page: Page) -> Rows:
 
 
 def show(jobs: Sequence[JobReturn], console: Console | None = None, finished: Rows | None = None) -> int:
-    """Print the finished rows and the failed jobs; returns how many failed.
+    """Print the finished rows and the failed jobs; return how many failed.
 
-    finished: all runs of the sweep, which are shown in place of those of this command alone, if they include these.
+    finished: all finished runs of the sweep, shown in place of this command's if they include them.
     """
     console = console or make_console()
     overrides = [list(job.overrides or ()) for job in jobs]

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class TableSweeperConfig:
     """The command line as the sweeper gets it, see `sweeper_overrides`.
 
-    table: a published table or a recorded sweep, whose unfinished runs are the jobs. seeds: its own without any.
-    overrides: of the jobs of a table. name: under which a sweep is recorded; empty to name it after what varies.
+    table: a published table or a recorded sweep, whose unfinished runs are the jobs. seeds: empty for its own.
+    overrides: those of all jobs of a table. name: name to record a sweep under; empty to name it after what varies.
     looks: the numbers of seeds at which the sweep decides whether to add more; empty for a fixed number.
     """
 
@@ -201,8 +201,8 @@ def jobs_of(to_run: Mapping[str, Sequence[int]], overrides: Mapping[str, Sequenc
 def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | None:
     """The command line with `table=`, `seeds=` and `sweep.*` as settings of `TableSweeper`; None if it has none.
 
-    Hydra itself would check the other overrides of a table against conf/ alone, without those of the rows. Composes
-    every row of a table, and every job of a sweep. ValueError for an invalid table, row, override or setting.
+    All overrides of a table become one setting: Hydra would check them against conf/ without those of the rows.
+    Composes every row of a table, and every job of a sweep. ValueError for an invalid table, row, override or setting.
     """
     if (request := table_request(overrides)) is not None:
         if not sweep:
@@ -237,9 +237,9 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
 
 
 def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
-    """ValueError for a value that a row cannot have, and if the files of every row are missing.
+    """Raise ValueError for a value that a row cannot have, and if every row lacks files.
 
-    If only some are, the others run: a line says why these rows will fail.
+    If only some rows do, the others run, and a line on stderr says why these will fail.
     """
     rows = [[*each.overrides] for each in experiments(request.table, request.extra_overrides)]
     seed = [f"seed={max(request.seeds, default=0)}"]
@@ -308,7 +308,7 @@ def value(own: Mapping[str, str], key: str) -> str:
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
-    """ValueError for a string that does not follow the grammar of overrides."""
+    """The overrides as Hydra parses them. ValueError for one that does not follow the grammar."""
     try:
         return OverridesParser.create().parse_overrides(list(overrides))
     except OverrideParseException as error:

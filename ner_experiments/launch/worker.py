@@ -1,10 +1,9 @@
-"""One job: an experiment in whatever process a launcher chose for it; its outcome is reported to the sweep.
+"""One job of a sweep, or a single experiment: it is run by `run_job` in whatever process a launcher chose for it.
 
-Every job runs by `run_job`: that of a single experiment, that of a sweep in this process, and that of a launcher.
-`python -m ner_experiments.launch.worker` runs jobs one after another in a process of its own. Each is a line on stdin:
-a JSON list of a path and the job's overrides. The outcome is written to the path, as JSON. With `--job PATH OVERRIDE
-...` it runs that one only. Arguments before are overrides of Hydra itself, for every job. When stdin ends, since the
-process that started this one is gone, a running job stops with a checkpoint.
+`python -m ner_experiments.launch.worker HYDRA_OVERRIDE ...` is a process that runs one job after another, all with
+these overrides of Hydra itself. Each line on stdin is a job: a JSON list of a path and the job's overrides. The outcome
+is written to the path, as JSON. With `--job PATH OVERRIDE ...` at its end, the command runs that job alone. When stdin
+closes, because the process that started this one has ended, a running job stops with a checkpoint.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class RefusedError(CompactHydraException):
 
 
 def hide_statistics_of_torch() -> None:
-    """PyTorch logs statistics of a cache when a process ends, which Hydra's logging would print."""
+    """Hide the cache statistics that PyTorch logs when a process ends: Hydra's logging would print them."""
     logging.getLogger("torch._subclasses.fake_tensor").addFilter(lambda each: each.levelno >= logging.WARNING)
 
 
@@ -55,7 +54,8 @@ def main(arguments: Sequence[str]) -> int:
 def receive(jobs: Queue[list[str]]) -> None:
     """Put the jobs of stdin into the queue, and send this process SIGTERM when stdin ends.
 
-    The parent holds its other end, which closes however it dies. Unbuffered: a lock on a buffer would outlive main.
+    The parent holds the other end, which closes however the parent dies. Unbuffered, since Python aborts at exit if a
+    daemon thread still holds the lock of a buffer.
     """
     with open(0, "rb", buffering=0, closefd=False) as lines:
         for line in lines:

@@ -1,1 +1,1 @@
-"""Everything that was measured as a folder of HTML pages that need nothing else, not even a network."""
+"""Report of everything that was measured: a folder of HTML pages that opens from disk, without a network."""

@@ -49,7 +49,7 @@ def title(run: Run, label: str) -> str:
 
 
 def write(site: Site, name: str, run: Run, label: str, trail: list[tuple[str, str]]) -> AttentionPage:
-    """Write the page of a run. A run that cannot be read is named instead."""
+    """Write the page of a run; return its address, or the reason why the run cannot be read."""
     from ner_experiments.analysis.attention import attention  # imports torch; few reports have these pages
     from ner_experiments.build import load_with_corpus
 

@@ -131,7 +131,7 @@ def file_name(override: str) -> str:
 def entries(
     results: Path, outputs: Path | None, tables: Sequence[Table], overrides: Sequence[str] = ()
 ) -> list[Entry]:
-    """The tables in their order; of each the paper's settings before others.
+    """Entries of the tables, in their order; for each table, the paper's settings first.
 
     `overrides` are those with which the runs under `outputs` were made. ValueError or OSError as `results_folder.read`.
     """
@@ -305,7 +305,7 @@ def flat_settings(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def kind(part: Mapping[str, Any]) -> str:
-    """Classes of a part: ResidualBiLSTM, or Characters+CharCNN for an input and its module; its own parts; or none."""
+    """Classes of a part, such as ResidualBiLSTM or Characters+CharCNN; without one, its subparts; "none" if empty."""
     nodes = (part, part.get("input", {}), part.get("module", {}))
     targets = [node["_target_"].rpartition(".")[2] for node in nodes if "_target_" in node]
     return "+".join(targets or part) or "none"

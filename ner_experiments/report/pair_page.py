@@ -27,7 +27,7 @@ Segments = list[tuple[str, str]]
 class ShownSentence:
     """A test sentence of the page with its 1-based number.
 
-    correct, wrong: indices of the rows that are so for some seed.
+    correct, wrong: indices of the rows that tag it so with some seed.
     """
 
     number: int
@@ -134,7 +134,7 @@ def select_cases(rows: Mapping[int, Result]) -> tuple[list[ShownSentence], str]:
 def select(shares: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
     """Sentences to show, those on which rows differ most first, and how many of each pair are among them.
 
-    This is the largest number with which the page stays within `MAX_SENTENCES`, at least one.
+    The number per pair is the largest that keeps the page within `MAX_SENTENCES`, and at least one.
     """
     best = best_ranks(shares, lengths)
     bound = np.sort(best)[MAX_SENTENCES:]

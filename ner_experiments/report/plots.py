@@ -137,7 +137,7 @@ def points(bars_by_row: Mapping[str, Sequence[Bar]], name: str, unit: str, title
             place = labels.index(bar.label) + below
             if interval:
                 panel.interval(bar.value, place, *interval, upright=False, color=color)
-            panel.point(bar.value, place, marker(number), clip=False)  # a point at 0 or 100 is whole
+            panel.point(bar.value, place, marker(number), clip=False)  # not cut off at 0 or 100
     description = f"One point each, with its 95 % interval, cut at 0 and 100: {', '.join(bars_by_row)}."
     svg = picture.svg(name, title, description)
     return Plot(svg, title, grid)
@@ -273,7 +273,7 @@ def is_logarithmic(values: Sequence[float]) -> bool:
 
 
 def scaled(value: float, *, logarithmic: bool) -> float:
-    """The value's place on an axis; the end of an interval that reaches 0 or below is at the left of any other."""
+    """The value's place on an axis. On a logarithmic one, values of 0 or below lie to the left of all others."""
     if not logarithmic:
         return value
     return math.log10(value) if value > 0 else -99.0
@@ -327,7 +327,7 @@ def engineering(value: float) -> str:
 def number_places(
     centers: Sequence[tuple[float, float]], within: tuple[float, float, float, float]
 ) -> list[tuple[float, float]]:
-    """Where the number of each point stands: at the first offset from it that is free, and within the four sides."""
+    """Place of the number of each point: the first of the offsets in `SIDES` that is free and within the four sides."""
     left, top, right, bottom = within
     half = NUMBER_SIZE / 2
     taken = list(centers)

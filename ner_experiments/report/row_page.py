@@ -178,7 +178,7 @@ def settings_section(runs: Runs) -> Section:
 
 
 def worst_section(runs: Mapping[int, Run]) -> Section | None:
-    """The test sentences with most errors, as each run tags them; None without errors or without sentences."""
+    """The test sentences with the most errors, as each run tags them; None without errors or without sentences."""
     readable = with_sentences(runs)
     if not readable:
         return None

@@ -1,7 +1,7 @@
 """The plots of `tables.plots` for pages of the report: the same rows and axes, drawn without Matplotlib, and seeds.
 
-Two drawings of one plot: a report has hundreds, which Matplotlib would take minutes for, in the colors of the page;
-those of results/ are few, and are files that have to look the same in any viewer, without a page's style sheet.
+Why there are two drawings of each plot: a report has hundreds of plots, for which Matplotlib would need minutes, in the
+colors of its pages. Those of results/ are few, and have to look the same in any viewer, without a style sheet.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SEED_DESCRIPTION = (
 
 
 def score_plots(page: Page) -> list[Plot]:
-    """As `tables.plots.score_plots`: along the number that the table varies or, without one, row by row."""
+    """Plots along the number that the table varies or, without one, row by row, as `tables.plots.score_plots`."""
     if axis := axis_of(page):
         return [axis_plot(axis, "axis", unit_of(page.table, page.results))]
     return [

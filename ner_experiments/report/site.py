@@ -92,7 +92,7 @@ class Site:
 
     @property
     def policy(self) -> str:
-        """Content security policy: only this script and these styles, and no address at all."""
+        """Content security policy that allows only this script and these styles, and no network address."""
         digest = base64.b64encode(hashlib.sha256(self.script.encode()).digest()).decode()
         return f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
 

@@ -104,13 +104,13 @@ class Panel:
     def x_axis(
         self, label: str, steps: int, *, integer: bool = False, grid: bool = True, color: str = INK
     ) -> None:
-        """The axis with ticks, numbers and its label."""
+        """Draw the axis with ticks, numbers and its label."""
         self.x_axis_at(label, ticks(*self.x, MaxNLocator(steps, integer=integer)), grid=grid, color=color)
 
     def x_axis_at(
         self, label: str, ticks: Sequence[tuple[float, str]], *, grid: bool = True, color: str = INK
     ) -> None:
-        """The axis with ticks at the given values, each with its text."""
+        """Draw the axis with ticks at the given values, each with its text."""
         for value, text in ticks:
             x = self.px(value)
             if grid:
@@ -122,7 +122,7 @@ class Panel:
         self.text(x, y, label, NORMAL, "middle", fill="" if color == INK else f"; fill: {color}")
 
     def y_axis(self, label: str, ticks: Sequence[tuple[float, str]] | None = None) -> None:
-        """The axis with its label, and ticks at round values or, if given, at others with their texts."""
+        """Draw the axis with its label, and with the given ticks or, by default, ticks at round values."""
         for value, text in y_ticks(self.y, self.bottom - self.top) if ticks is None else ticks:
             y = self.py(value)
             self.clipped.append(line(self.left, y, self.right, y, GRID, 0.8))
@@ -135,13 +135,13 @@ class Panel:
             self.text(x, y, label, NORMAL, "middle", turn=f' transform="rotate(-90 {x:g} {y:g})"')
 
     def rows(self, labels: Sequence[str]) -> None:
-        """Labels of rows at 0, 1, ... instead of numbers."""
+        """Draw an axis with the labels of rows at 0, 1, ... in place of numbers."""
         self.unclipped.append(line(self.left, self.top, self.left, self.bottom, AXIS, 0.8))
         for number, label in enumerate(labels):
             self.text(self.left - TICK, self.py(number) + 4, label, SMALL, "end")
 
     def row_lines(self, count: int) -> None:
-        """A line through the middle of each row."""
+        """Draw a line through the middle of each row."""
         for number in range(count):
             y = self.py(number)
             self.clipped.append(line(self.left, y, self.right, y, GRID, 0.8))
@@ -158,7 +158,7 @@ class Panel:
         self.unclipped.append(f'<text x="{x:.2f}" y="{y:.2f}" style="{style}"{turn}>{escape(text)}</text>')
 
     def bar(self, row: float, value: float) -> None:
-        """A bar from the left side, with 62 % of the height of its row."""
+        """Draw a bar from the left side, with 62 % of the height of its row."""
         top, bottom = sorted((self.py(row - 0.31), self.py(row + 0.31)))
         self.clipped.append(
             f'<rect x="{self.left:.2f}" y="{top:.2f}" width="{self.px(value) - self.left:.2f}" '
@@ -168,7 +168,7 @@ class Panel:
     def interval(
         self, x: float, y: float, low: float, high: float, *, upright: bool, color: str = COLORS[0]
     ) -> None:
-        """The interval of a point, with an end on each side that has a length."""
+        """Draw the interval of a point, with a cap at each end that differs from the point."""
         value = y if upright else x
         ends = [(x, end) if upright else (end, y) for end in (min(low, value), max(high, value))]
         (x1, y1), (x2, y2) = [(self.px(a), self.py(b)) for a, b in ends]
@@ -183,7 +183,7 @@ class Panel:
         (self.clipped if clip else self.unclipped).append(moved(mark, self.px(x), self.py(y)))
 
     def curve(self, xs: Sequence[float], ys: Sequence[float], style: str) -> None:
-        """A line through the points; it has a gap where a value is not finite."""
+        """Draw a line through the points, with a gap where a value is not finite."""
         path, pen = [], "M"
         for x, y in zip(xs, ys, strict=True):
             if not math.isfinite(y):
@@ -202,7 +202,7 @@ class Panel:
         width: float | None = None,
         above: float = 0.0,
     ) -> None:
-        """The entries above the axes, as `legend_lines` divides them; a title stands before the first.
+        """Draw the entries above the axes, divided into lines by `legend_lines`; a title stands before the first.
 
         width: of the legend, by default that of the axes. above: distance from the axes.
         """
@@ -223,7 +223,7 @@ class Panel:
 def legend_lines(
     entries: Sequence[LegendEntry], width: float, title: str = ""
 ) -> list[list[tuple[float, LegendEntry]]]:
-    """The entries of each line of a legend of that width, each with its place; too long ones are cut."""
+    """The entries of each line of a legend of that width, each with its x position; too long ones are cut."""
     max_letters = int(width / LETTER_WIDTH) - MARK_LETTERS
     lines: list[list[tuple[float, LegendEntry]]] = [[]]
     place = 0.0

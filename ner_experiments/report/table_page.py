@@ -50,7 +50,7 @@ XOR_DESCRIPTION = (
 
 
 def sections(entry: Entry, links: Links) -> list[Section | None]:
-    """Sections that a table has by its runs; None for those without content."""
+    """Sections of a table's page that depend on its runs; None for those without content."""
     if entry.page.table.is_sweep:
         first = [answer_section(entry), pairs_section(entry), results_section(entry, links)]
     else:
@@ -107,7 +107,7 @@ def pairs_section(entry: Entry) -> Section | None:
 
 
 def verdict_first(line: Sequence[str]) -> list[str]:
-    """A line with its last cell, the verdict, after its first, where it is seen on a phone."""
+    """A line with its last cell, the verdict, moved behind the first, where a phone shows it."""
     return [line[0], line[-1], *line[1:-1]]
 
 

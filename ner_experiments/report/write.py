@@ -39,8 +39,8 @@ def write_report(
     """Write the report and return the page to open first. ValueError if the folder holds something else.
 
     results: where single runs are archived; None leaves them out. own: entries of runs that belong to no published
-    table. stamp: what `is_up_to_date` compares. Pages of an earlier report stay if they are made from the same, and are
-    deleted if they no longer belong to the report; after an error it is as it was.
+    table. stamp: what `is_up_to_date` compares. Pages of an earlier report stay if they were made from the same inputs,
+    and are deleted if they no longer belong to the report. After an error the folder is unchanged.
     """
     check_replaceable(output)
     check_replaceable(output)
@@ -61,7 +61,7 @@ def is_up_to_date(output: Path, commit: str | None, stamp: str) -> Path | None:
 
 
 def check_replaceable(output: Path) -> None:
-    """ValueError unless the folder is missing, empty, or an earlier report."""
+    """Raise ValueError unless the folder is missing, empty, or an earlier report."""
     if not output.exists():
         return
     index = output / "index.html"
@@ -129,7 +129,7 @@ def row_name(result: Result) -> str:
 
 
 def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str, RowErrors]) -> None:
-    """Write the pages of a table, unless they were made from the same."""
+    """Write the pages of a table, unless they were made from the same inputs."""
     page = entry.page
     names = [f"{entry.name}.html", *pair_pages(entry).values()]
     if site.are_current(names, (entry.inputs, attention_section(entry, maps))):

@@ -76,8 +76,10 @@ def format_counts(counts: np.ndarray) -> str:
 
 
 def pack_tags(sentences: Iterable[Sequence[str]]) -> str:
-    """Tags of sentences as one line of text, which `unpack_tags` reads: tags separated by spaces, sentences by line
-    feeds, compressed by zlib, in Base64. A tag has no space, and a sentence has a tag.
+    """Tags of sentences as one line of text, which `unpack_tags` reads.
+
+    Tags are separated by spaces and sentences by line feeds; the text is compressed by zlib and encoded in Base64.
+    Requires tags without spaces, and sentences with at least one tag.
     """
     text = "\n".join(map(" ".join, sentences))
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()

@@ -1,4 +1,4 @@
-"""Artifacts of a finished run: file names, and SHA-256 checksums in metrics.json of itself and of the others."""
+"""Artifacts of a finished run: their names, and their SHA-256 checksums, which metrics.json holds (its own too)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
-    """The content, if its checksum is as `add_checksum` made it. Raises `DamagedError` otherwise."""
+    """The content, if its own checksum is right. Raises `DamagedError`, with the path, otherwise."""
     if not isinstance(content, dict):
         raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
     if CHECKSUM not in content:

@@ -54,7 +54,7 @@ def as_field(text: str) -> str:
 
 
 def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
-    """Counts per sentence: correct, predicted and gold mentions; or correct tags and all tags."""
+    """Counts, [sentences, counts]: correct, predicted and gold mentions; or correct tags and all tags."""
     if task == "tags":
         return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
     pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]

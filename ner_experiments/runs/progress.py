@@ -16,7 +16,7 @@ SLURM_TASK = ("SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID")
 def eta(
     rows: Sequence[Mapping[str, Any]], primary_metric: str, limit: int, patience: int
 ) -> tuple[float, float] | None:
-    """Seconds of training left, at least (if dev no longer improves) and at most; None before the first epoch.
+    """Seconds of training left, at least (if dev no longer improves) and at most; None until an epoch has ended.
 
     Estimated from the median epoch so far. Patience counts from the first epoch with a score above 0.
     """

@@ -67,7 +67,7 @@ def made_by() -> str:
 
 
 def reset_peak_memory() -> None:
-    """Start a new measurement, so that a second job in the same process does not report the peak of the first."""
+    """Reset the measured peak, so that a second job in the same process does not report the peak of the first."""
     import torch  # as in `machine`
 
     if torch.cuda.is_available():

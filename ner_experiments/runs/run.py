@@ -51,11 +51,11 @@ class Run:
         return PRIMARY_METRIC[self.metrics["task"]][0]
 
     def settings(self) -> Mapping[Any, Any]:
-        """The settings of the run's identity, without its data files."""
+        """The settings that can change the result, as `identity.counted`."""
         return counted(read_config(self.folder))
 
     def counts(self) -> np.ndarray:
-        """Counts per test sentence: correct, predicted and gold mentions; or correct tags and all tags."""
+        """Counts per test sentence, as `runs.predictions.count`."""
         return predictions.count(self.predicted(), self.metrics["task"])
 
     def epochs(self) -> list[dict[str, float]]:
@@ -101,7 +101,7 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 
 
 def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[int, Run]:
-    """Runs of the experiment under `output_dir` by seed, on the data files as they are now.
+    """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
 
     fingerprint: computes the checksum of the files that a config reads, such as `build.Fingerprints()`; called
         only if there is a run, and its exceptions propagate.

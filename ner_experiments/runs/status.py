@@ -19,14 +19,14 @@ from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, INTERRUPTED, FAILED, WAITING = STATES = ("running", "done", "interrupted", "failed", "waiting")
 HEARTBEAT_TIMEOUT = 6 * progress.HEARTBEAT_SECONDS
-"""Seconds without a heartbeat after which a run on another machine, whose lock may be invisible, is interrupted."""
+"""Seconds without a heartbeat after which a run on another machine counts as interrupted: its lock may be invisible."""
 
 
 @dataclass(frozen=True)
 class Status:
     """Status of one run. Scores are in [0, 1], times in seconds; unknown values are None.
 
-    epoch: finished epochs. part: finished share of the next epoch. left: bounds of the time left. silent: time since
+    epoch: finished epochs. part: finished share of the current epoch. left: bounds of the time left. silent: time since
     the last heartbeat. best: best dev score; for a finished run, dev equals best. reason: why a run failed or waits.
     """
 
@@ -84,7 +84,7 @@ def sweep_statuses(
 def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedRun, str]) -> Status:
     """Status of a run from its folders.
 
-    There are several if the run failed before its data could be read, or was repeated on other data.
+    A run has several folders if it failed before its data could be read, or was repeated on other data.
     """
     statuses = [status for folder in folders if (status := status_of_folder(folder, run.label)) is not None]
     if statuses:
@@ -119,6 +119,7 @@ def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
 
 @lru_cache(maxsize=4096)
 def read_experiment(folder: Path, changed: int) -> str:
+    """Experiment of a run's folder. changed: modification time of config.yaml; a new one invalidates the cache."""
     return experiment(read_config(folder))
 
 
@@ -168,7 +169,7 @@ def finished_status(folder: Path, label: str, seed: int) -> Status:
 
 
 def last_heartbeat(folder: Path) -> tuple[dict[str, Any], float | None]:
-    """Content and age of a run's progress.json."""
+    """Content of a run's progress.json, and its age in seconds; {} and None if there is none."""
     path = folder / progress.NAME
     try:
         heartbeat = json.loads(path.read_text(encoding="utf-8"))

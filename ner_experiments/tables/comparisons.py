@@ -18,7 +18,8 @@ class Comparison:
     """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
 
     p_adjusted: p over seeds, corrected by Holm for the number of comparisons of the table that have one.
-    seeds: the number of seeds per row with which a difference of this size is detected four times out of five.
+    seeds: the number of seeds per row with which a difference of this size is detected with 80 % power;
+        None if a row has one seed, or if the means are equal.
     """
 
     row: Row
@@ -55,5 +56,5 @@ def compare(result: Result, reference: Result) -> Comparison:
 
 
 def all_counts(result: Result) -> np.ndarray:
-    """[runs, sentences, counts]"""
+    """Counts of a row's runs, as `runs.predictions.count`, [runs, sentences, counts]."""
     return np.stack([run.counts() for run in result.runs.values()])

@@ -19,7 +19,7 @@ from ner_experiments.tables.scores import Page, groups
 DOMINANT_SHARE = 0.05
 """A sentence with a larger share of all gold mentions (or tags) is dominant."""
 MIN_SENTENCES = 100
-"""A smaller test set has no dominant sentence: there, an average sentence has a large share."""
+"""Smaller test sets have no dominant sentence, since even an average sentence has a large share."""
 
 
 def dominant_sentence(gold: Int[np.ndarray, " sentences"]) -> int | None:
@@ -43,7 +43,7 @@ def remarks(page: Page) -> list[str]:
 
 
 def drop_sentence(page: Page) -> Page:
-    """A page of archived runs, scored on test without its dominant sentence. Raises ValueError if none is."""
+    """A page of archived runs, scored on test without its dominant sentence. Raises ValueError if there is none."""
     results = []
     for result in page.results:
         runs = {seed: _without_sentence(cast(ArchivedRun, run)) for seed, run in result.runs.items()}

@@ -114,7 +114,7 @@ def identity_of(overrides: tuple[str, ...]) -> str:
 
 
 def joined(*parts: Sequence[str]) -> tuple[str, ...]:
-    """All overrides in order; of several with the same key, the last."""
+    """All overrides in order; the last of several with the same key replaces the others."""
     return tuple({key(item): item for part in parts for item in part}.values())
 
 

@@ -61,7 +61,7 @@ def write(template: Path) -> Path:
 
 
 def measured(results: Path, name: str, *overrides: str) -> Measured:
-    """The archived runs of a table; for an analysis, those of the table it analyzes. Raises ValueError without."""
+    """The archived runs of a table; for an analysis, those of the table it analyzes. ValueError if there are none."""
     table = spec.load(name)
     folder = results_folder.find_folder(results, table.runs_of, overrides)
     if folder is None:
@@ -105,7 +105,7 @@ class Measured:
         return rows[label]
 
     def of(self, label: str) -> Result:
-        """The row of that label. Raises ValueError if there is none, or no run of it."""
+        """The row of that label. Raises ValueError if there is none, or if it has no runs."""
         result = self.row(label)
         if not result.scores:
             raise ValueError(f"{self.page.table.name} has no run of row {truncated_repr(label)}")
@@ -142,7 +142,7 @@ class Measured:
         return f"{statistics.difference(self.of(a).scores, (base or self).of(b).scores).mean:+.2f}"
 
     def dev_difference(self, a: str, b: str, base: Measured | None = None) -> str:
-        """The difference of `dev` of two rows."""
+        """Our mean dev score of row a minus that of row b."""
         return f"{self.dev(a) - (base or self).dev(b):+.2f}"
 
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
@@ -154,7 +154,7 @@ class Measured:
         return f"{gap.mean:+.2f} ({interval(gap.low, gap.high)}, p {probability(gap.p)})"
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:
-        """p of two rows being equal, over seeds and sentences; marked if a row has one seed: over sentences alone."""
+        """p of the difference of two rows, over seeds and sentences; marked if it is over sentences alone."""
         return marked_probability(compare(self.of(a), (base or self).of(b)).over_sentences)
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
@@ -195,7 +195,7 @@ class Measured:
         return f"{results_folder.cost(self.page.runs, self.page.trials)[1]:.1f}"
 
     def plots(self) -> str:
-        """The plots of the rows with runs, and what their bars are; along the table's axis or for each corpus."""
+        """Plots of the rows with runs, along the table's axis or for each corpus, and an explanation of their bars."""
         page = Page(self.page.table, tuple(self.measured_rows()), self.page.deviations)
         stem = self.place.replace("/", "-")
         plots = enumerate(score_plots(page), start=1)

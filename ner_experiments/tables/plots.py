@@ -48,7 +48,7 @@ DESCRIPTION = f"{BARS} The numbers are in the table below the picture."
 
 @dataclass(frozen=True)
 class Axis:
-    """A numeric setting, the rows along it, and the settings that change with it and say nothing new."""
+    """A numeric setting, the rows along it, and the settings coupled to it, which add no information."""
 
     key: str
     points: tuple[Point, ...]
@@ -101,7 +101,7 @@ def unit_of(table: Table, results: Iterable[Result]) -> str:
 
 
 def axis_of(page: Page) -> Axis | None:
-    """The first number that the table varies with at least `MIN_POINTS` rows alike in all else, or None.
+    """The first number that the table varies, with at least `MIN_POINTS` rows alike in all else, or None.
 
     A non-numeric setting with a different value in each of these rows is what the rows are about; then the number is
     no axis. Other numbers that qualify are coupled to the first.
@@ -263,7 +263,7 @@ def row_plot(panel: Panel, name: str, unit: str) -> Plot:
 
 
 def draw_rows(axes: Axes, kind: str, results: Sequence[Result], offset: float) -> None:
-    """Draw the published scores that far above the rows' lines, and ours below."""
+    """Draw the scores of one kind, published or ours, `offset` lines away from the middle of their rows."""
     series: list[tuple[str, Callable[[Result], bool], str]] = [(OURS, lambda result: True, SERIES[0])]
     if kind == PAPER:
         series = [

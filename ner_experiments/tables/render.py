@@ -115,7 +115,7 @@ def markdown(page: Page) -> str:
 def answer(page: Page) -> str:
     """Answer of a sweep: its verdict, its rows as a strip plot in text, and all pairs of rows.
 
-    Nothing for a single score, which was printed with its run.
+    Empty for a single score, which was printed with its run.
     """
     tested = pairs(page)
     parts = [verdict(tested)] if tested else []
@@ -132,14 +132,14 @@ def answer(page: Page) -> str:
 
 
 def pairs(page: Page) -> list[Pair]:
-    """All pairs of rows on one test set; those of a sweep with looks as each was tested at its look."""
+    """All pairs of rows on one test set; in a sweep with looks, each as tested at the look that decided it."""
     if page.table.looks:
         return [*decide(page, page.table.looks, page.table.seeds[0]).pairs.values()]
     return pairs_of(page)
 
 
 def latex(page: Page) -> str:
-    """For \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text.
+    """LaTeX for \\usepackage{booktabs}: a tabular, a second one if rows are compared, and the notes as text.
 
     A sweep of the user's own has its verdict and all pairs of rows in place of the comparisons with one row.
     """
@@ -159,7 +159,7 @@ def latex(page: Page) -> str:
 
 
 def as_csv(page: Page) -> str:
-    """One line per row and one column per figure; empty cells where there is none."""
+    """CSV with one line per row and one column per figure; cells without a figure are empty."""
     lines = records(page)
     file = io.StringIO()
     published = [key for key in lines[0] if key not in ("measured", "also", "reads")]
@@ -172,7 +172,7 @@ def as_csv(page: Page) -> str:
 
 
 def as_json(page: Page) -> str:
-    """A sweep of the user's own has a verdict in place of `comparisons`, whose tests are not those of its pairs."""
+    """JSON of a table. A sweep has a verdict instead of `comparisons`, whose tests differ from those of its pairs."""
     tested = pairs(page)
     content = {
         "name": page.table.name,
@@ -256,7 +256,7 @@ def legend(page: Page) -> str:
 def results(page: Page) -> Grid:
     """The published and measured scores of all rows, without the columns that no row can fill.
 
-    These are the last if no run has an oracle epoch, and `PUBLISHED_HEADINGS` if nothing is published.
+    The last column is left out if no run has an oracle epoch, `PUBLISHED_HEADINGS` if nothing is published.
     """
     lines, gains = [], [result.oracle_epoch_gain() for result in page.results]
     headings = RESULT_HEADINGS[:-1] if set(gains) == {None} else RESULT_HEADINGS
@@ -280,12 +280,12 @@ def results(page: Page) -> Grid:
     columns = [column for column, heading in enumerate(headings) if heading not in PUBLISHED_HEADINGS]
     names = [headings[column] for column in columns]
     if page.table.is_sweep:
-        names[names.index("ours")] = "test"  # there is nothing that is not ours
+        names[names.index("ours")] = "test"  # nothing is published, so all scores are ours
     return Grid(names, [[line[column] for column in columns] for line in lines])
 
 
 def measured(page: Page, result: Result) -> str:
-    """The row's mean, or that it was not run, with the data that it needs."""
+    """The row's mean as text; without runs, a note that names the data that it needs."""
     ours = result.measured
     if ours is not None:
         origin = origin_of(result) if has_both_origins(page) else ""

@@ -62,7 +62,7 @@ def add(page: Page, results: Path) -> Path:
 def find_folder(results: Path, name: str, overrides: Sequence[str]) -> Path | None:
     """The folder of a table's runs with these overrides, by table.json; None if there is none.
 
-    Of a path only the last component is compared, as a file may lie elsewhere on another machine.
+    Paths are compared by their last component, as a file may lie elsewhere on another machine.
     """
     expected = sorted(map(without_folders, overrides))
     for folder in archive_folders(results / name):
@@ -128,7 +128,7 @@ def stored(folder: Path) -> dict[str, Any]:
 
 
 def write(folder: Path) -> Page:
-    """Write the page of a folder of archived runs, or of what a table's command stored there."""
+    """Write the page of a folder of archived runs, or of what a table's command stored there; return it."""
     page = read(folder)
     if page.trials:
         sections = trials_sections(page.trials, page.table.command)
@@ -164,7 +164,7 @@ def source_of(runs: Sequence[ArchivedRun]) -> Source:
 
 
 def summary(page: Page, place: Path) -> dict[str, Any]:
-    """How much of a table is measured with some settings, at what cost, and whether its best row is the paper's."""
+    """Line of tables.jsonl: how much of a table is measured, at what cost, and whether its best row is the paper's."""
     number, time = cost(page.runs, page.trials)
     seeds = [len(result.scores) for result in page.results if result.scores]
     return {

@@ -46,9 +46,9 @@ class Page:
         return [run for result in self.results for run in result.runs.values()]
 
     def needs(self, result: Result) -> list[str]:
-        """Data that a row without runs would read, except what a run in its own folder has read.
+        """Names of the data that a row without runs would read, except what a run in its own folder has read.
 
-        Archived runs read their data elsewhere.
+        What archived runs have read does not count, since it may not be on this machine.
         """
         here = [other for other in self.results if any(not run.archived for run in other.runs.values())]
         available = {name for other in here for name in other.reads}
@@ -135,6 +135,8 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | 
 
 
 def in_output_dir() -> Source:
+    """Source of the runs under `output_dir` that read the data files as they are now."""
+
     @cache
     def fingerprints() -> Callable[[DictConfig], str]:
         from ner_experiments.build import Fingerprints  # imports Lightning, needed only if there is a run

@@ -209,7 +209,7 @@ def extended(path: Path) -> Table:
 
 @cache
 def parsed(path: Path) -> Table:
-    """The table of a file alone; the agreement of its rows with each other and other tables is not checked."""
+    """The table of a file by itself. Its rows are not checked against each other or against other tables."""
     settings = checked(read_plain(path), TABLE, f"{path}")
     rows = [
         parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)

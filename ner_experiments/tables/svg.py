@@ -98,7 +98,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
 
 
 def lay_out(figure: Figure) -> None:
-    """Place the axes, as `savefig` does; but it also draws everything once to do so, and then again."""
+    """Place the axes as `savefig` does, which would draw everything once more to do so."""
     engine = figure.get_layout_engine()
     if engine is not None:
         FigureCanvasSVG(figure)

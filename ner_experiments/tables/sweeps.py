@@ -126,7 +126,7 @@ def of_jobs(
 ) -> Table:
     """The jobs of a sweep as a table: a row for each combination of settings other than the seed.
 
-    overrides: of the command line, of which a row is labeled by what varies. ValueError if two jobs are one run.
+    overrides: those of the command line, which become the title. ValueError if two jobs are one run.
     """
     swept = set(varying([settings(job) for job in jobs]))
     if place := next((item for item in overrides if is_place(item) and key(item) in swept), None):
@@ -177,7 +177,7 @@ def rows_of(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequen
 
 
 def check_different(jobs: Iterable[Sequence[str]]) -> None:
-    """ValueError if two jobs are the same run, such as those of seed=1,1."""
+    """Raise ValueError if two jobs are the same run, such as those of seed=1,1."""
     seen: dict[str, Sequence[str]] = {}
     for job in jobs:
         effective = {
@@ -214,7 +214,7 @@ def record(table: Table, output: Path) -> Table:
 def add_to_record(table: Table, output: Path, seeds: Iterable[int] = (), looks: Sequence[int] = ()) -> Table:
     """Add seeds and looks to a sweep recorded in OUTPUT/sweeps; returns the table with them.
 
-    Other tables are files of the user's or the suite's, and stay as they are.
+    The files of other tables are not changed.
     """
     table = replace(table, seeds=tuple(sorted({*table.seeds, *seeds})), looks=tuple(looks) or table.looks)
     if table.is_sweep and table.name in names(output) and table.name not in spec.names():
@@ -250,10 +250,10 @@ def named(table: Table, output: Path) -> Table:
 
 
 def named_runs(items: Sequence[str]) -> dict[Path, str]:
-    """The runs that a command line names, by their place, with the label of their row in the table that names them.
+    """Labels of the rows of the runs that a command line names, by path of the run; "" if no table names it.
 
-    items: places of runs, which have no label, and names of tables and sweeps, which stand for all their finished
-        runs; overrides such as output_dir=DIR say where these are. Without a name and a place, overrides such as
+    items: paths of runs, which have no label, and names of tables and sweeps, which stand for all their finished
+        runs; overrides such as output_dir=DIR say where these are. Without a name and a path, overrides such as
         layers=2,3 name a recorded sweep. ValueError if there is no finished run.
     """
     overrides = [item for item in items if "=" in item and not Path(item).exists()]

@@ -55,7 +55,7 @@ class LastCheckpoint(Checkpoint):
         self.sigterm.install()
 
     def on_train_batch_end(self, trainer: Trainer, *_: Any) -> None:
-        """Poll, except after an epoch's last batch: Lightning could not resume there with the validation."""
+        """Poll, except after an epoch's last batch, from where Lightning could not resume with the validation."""
         within = not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch
         if within and (trainer.world_size == 1 or trainer.global_step % STEPS == 0):
             self.poll(trainer)
@@ -92,7 +92,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         content = io.BytesIO()  # on a full disk torch.save raises an error that names neither disk nor file
         torch.save(checkpoint, content)
-        content.write(sha256(content.getbuffer()).digest())  # readers of zip files ignore what follows
+        content.write(sha256(content.getbuffer()).digest())  # readers of zip files ignore trailing bytes
         with atomic_write(Path(path)) as part:
             part.write_bytes(content.getbuffer())
 

@@ -58,7 +58,7 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Tr
 
 
 def cluster_environment(several: bool) -> list[Any]:
-    """Cluster plugins: no cluster for a single process, SLURM, or none, so that Lightning detects it (torchrun)."""
+    """Environment plugin: Lightning's for one process, SLURM's in its jobs, else none, so that torchrun is detected."""
     if not several:
         return [LightningEnvironment()]
     return [SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else []
