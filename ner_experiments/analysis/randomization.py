@@ -18,7 +18,7 @@ class Randomization:
     """Mean score of a minus mean score of b, both in [0, 1], and its two-sided p.
 
     `run_share` is the share of the variance between a row's runs that sentences do not explain: some runs are better
-    or worse everywhere. It is None if a row has one run, whose luck cannot be told from its row's worth.
+    or worse everywhere. It is None if a row has one run, whose luck cannot be told apart from the quality of the row.
     """
 
     difference: float
@@ -32,7 +32,7 @@ class Randomization:
 
     @property
     def p_over_sentences(self) -> float | None:
-        """p for new sentences and the same runs, if a row has only one; None otherwise."""
+        """p for new sentences and the same runs if a row has one run, else None."""
         return self.p if self.run_share is None else None
 
 
@@ -51,7 +51,7 @@ def randomization_test(
 
     With one run per row this is Yeh's test: a coin for each sentence swaps its two outcomes. These coins alone reject
     too often where seeds are random too, since a lucky seed is better everywhere and no swap of sentences reveals it.
-    With one run in either row they are all there is, and p covers sentences alone.
+    With one run in either row only these coins are tossed, and p covers sentences alone.
     Reading (ours): a draw from the null is the sum of two permutations.
     Sentences: each coin swaps the sentence's mean counts over runs. This covers everything that differs
     independently between sentences, by row or by run.

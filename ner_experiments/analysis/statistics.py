@@ -149,7 +149,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def holm_of_tested(p_values: Sequence[float | None]) -> list[float | None]:
-    """p values corrected by Holm for the number of those that are not None; None stays None."""
+    """p values as `holm`, corrected for the number of those that are not None; None stays None."""
     adjusted = iter(holm([p for p in p_values if p is not None]))
     return [None if p is None else next(adjusted) for p in p_values]
 

@@ -212,7 +212,7 @@ def _keys(paths: Sequence[str]) -> dict[str, str]:
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """Write FROM as TO, read it back, and say what differs; exit status 1 if a mention does."""
+    """Write FROM as TO, read it back, and print what differs; return exit status 1 if mentions differ."""
     source_path, target = Path(arguments.source), Path(arguments.target)
     remarks = Remarks()
     if source_path.exists() or arguments.from_format:
@@ -243,7 +243,7 @@ def convert(arguments: argparse.Namespace) -> int:
 
 
 def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
-    """Compare what was written with what is read from it; the number of mentions that differ."""
+    """Compare the sentences with what is read from their file; return the number of mentions that differ."""
     settings = [f"data.tokens={source.tokens}"]
     if not FORMATS[to].has_tokens:
         settings.append("data.lines=true")

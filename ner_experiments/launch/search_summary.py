@@ -19,6 +19,7 @@ DRAWS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 def show(search: Search, *, exhausted: bool = False, console: Console | None = None) -> None:
+    """Print the tables, and the command that scores the best settings on test."""
     console = console or make_console()
     ranked = search.ranked
     if ranked:
@@ -63,6 +64,7 @@ def score(trial: Trial) -> str:
 
 
 def importance(search: Search) -> Table:
+    """The importance of each setting in percent of the variance, the largest first."""
     table = new_table("setting", "importance")
     for key, share in sorted(search.importance.items(), key=lambda item: -item[1]):
         table.add_row(escape(key), f"{100 * share:.0f} %")

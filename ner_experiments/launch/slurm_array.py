@@ -1,4 +1,4 @@
-"""Waits for the tasks of a SLURM array job, reports their states, and finds the runs that are pending."""
+"""The tasks of SLURM array jobs: waiting for them, reporting their states, and finding the pending ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class SlurmArray:
             time.sleep(min(15.0, 1.0 + (time.monotonic() - started) / 30))
 
     def poll(self) -> None:
-        """Ask SLURM once for the states of all tasks. While SLURM does not answer, only results count."""
+        """Ask SLURM once for the states of all tasks. While it does not answer, only files with outcomes are read."""
         queue = squeue(self.id)
         if (queue is not None) != self.answers:
             self.answers = queue is not None

@@ -40,6 +40,7 @@ def hide_statistics_of_torch() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
+    """Run the job of `--job` and return the exit status; without it, run the jobs of stdin until it closes."""
     jobs: Queue[list[str]] = Queue()
     Thread(target=receive, args=[jobs], daemon=True).start()
     if "--job" in arguments:

@@ -249,7 +249,7 @@ def merged_result(first: Result, second: Result) -> Result:
 
 
 class OwnRuns(Entry):
-    """Runs of no published table, shown as one."""
+    """Runs of no published table, shown as a table of their own."""
 
     @property
     def commands(self) -> Sequence[tuple[str, str]]:

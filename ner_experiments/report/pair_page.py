@@ -87,7 +87,7 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
 
 
 def num_shown(shares: np.ndarray, cases: Sequence[ShownSentence]) -> dict[tuple[int, int], str]:
-    """For each pair of rows with sentences on the page, how many of its sentences are shown."""
+    """Number of sentences shown for each pair of rows that has sentences on the page."""
     texts = {}
     for line, column in permutations(range(len(shares)), 2):
         if shown := sum(line in case.correct and column in case.wrong for case in cases):

@@ -290,7 +290,7 @@ def centers_of(results: Sequence[Result], key: str) -> list[tuple[float, float]]
 
 
 def draw_costs(panel: Panel, results: Sequence[Result], key: str) -> None:
-    """One point per row with its standard deviations; sets the limits of the x axis."""
+    """Draw one point per row with its standard deviations, and the x axis."""
     means = [cost(result, key).mean for result in results]
     log = is_logarithmic(means)
     low, high = limits_of([scaled(mean, logarithmic=log) for mean in means])
@@ -356,7 +356,7 @@ def mean_and_sd(summary: Summary, digits: int) -> str:
 
 
 def dev_curves(runs: Mapping[int, Run], name: str, title: str, limits: Limits) -> Plot:
-    """Small plot of a row's dev scores; `limits` of the axis are shared by the rows on a corpus."""
+    """Small plot of a row's dev scores. limits: of the y axis, shared by the rows on a corpus."""
     curve = dev_curve(runs)
     picture = Picture(330, 200)
     draw_curves(picture, [(curve, limits)], seeds_shown=len(runs) > 1)

@@ -152,7 +152,7 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def values_by_epoch(rows: Sequence[Mapping[str, str]], kind: str, column: str) -> list[dict[str, float]]:
-    """One mapping per epoch, with the column's value for each part that has one."""
+    """Values of a column by part, with one mapping per epoch, which has the number of the epoch too."""
     epochs: dict[str, dict[str, float]] = {}
     for row in rows:
         if row["kind"] == kind and row.get(column):

@@ -70,7 +70,7 @@ def score_plots(page: Page) -> list[Plot]:
 
 
 def axis_plot(axis: Axis, name: str, unit: str) -> Plot:
-    """One line along the axis per series; published and ours in two plots if they are of different data."""
+    """Plot with one line along the axis per series; published and ours in two plots if they are of different data."""
     comparable = all(point.result.comparable for point in axis.points)
     kinds = [kind for kind in (PAPER, OURS) if any(center(it.result, kind) is not None for it in axis.points)]
     sides = [kinds] if comparable else [[kind] for kind in kinds]
@@ -160,7 +160,7 @@ PUBLISHED: tuple[Series, ...] = (
 
 
 def row_plot(rows: Rows, name: str, unit: str) -> Plot:
-    """One line of the plot per row, the first on top; published and ours side by side if not comparable."""
+    """Plot with one line per row, the first on top; published and ours side by side if not comparable."""
     published = any(center(result, PAPER) is not None for result in rows.results)
     measured: tuple[Series, ...] = ((OURS, OURS if published else MEAN, COLORS[0], lambda result: True),)
     series = [
@@ -224,7 +224,7 @@ def draw_series(panel: Panel, results: Sequence[Result], series: Series, offset:
 
 
 def seed_plots(page: Page) -> list[Plot]:
-    """For a sweep: the rows on each corpus with every seed as a point."""
+    """Plots of a sweep, one per corpus: its rows with every seed as a point."""
     return [
         seed_plot(rows, f"seeds-{number}", unit_of(page.table, rows.results))
         for number, rows in enumerate(panels(page))

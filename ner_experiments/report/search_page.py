@@ -229,7 +229,7 @@ def expected_plot(search: Search) -> Plot:
 
 
 def setting_plot(search: Search, number: int) -> Plot:
-    """Dev score by the value of one setting; logarithms of the values where its range is logarithmic."""
+    """Dev score by the value of one setting, or by its log10 if its range is logarithmic."""
     key = search.keys[number]
     values = [varied_values(trial)[number] for trial in search.ranked]
     scores = [100 * (trial.score or 0.0) for trial in search.ranked]

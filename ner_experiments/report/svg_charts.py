@@ -180,6 +180,7 @@ class Panel:
             )
 
     def point(self, x: float, y: float, mark: str, *, clip: bool = True) -> None:
+        """Draw a mark at a point; with `clip`, it is cut off at the four sides."""
         (self.clipped if clip else self.unclipped).append(moved(mark, self.px(x), self.py(y)))
 
     def curve(self, xs: Sequence[float], ys: Sequence[float], style: str) -> None:

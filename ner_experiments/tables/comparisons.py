@@ -17,7 +17,7 @@ from ner_experiments.tables.spec import Row
 class Comparison:
     """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
 
-    p_adjusted: p over seeds, corrected by Holm for the number of comparisons of the table that have one.
+    p_adjusted: p over seeds, corrected by Holm for the number of rows of the table that have such a p; None without.
     seeds: the number of seeds per row with which a difference of this size is detected with 80 % power;
         None if a row has one seed, or if the means are equal.
     """

@@ -28,7 +28,7 @@ class PairTest:
     """Tests of the difference of row a minus row b over seeds, in points.
 
     over_seeds: Welch's test, for new seeds on the same test sentences.
-    p_adjusted: its p, corrected by Holm for the number of pairs; None if a row has one seed.
+    p_adjusted: its p, corrected by Holm for the number of tested pairs; None if a row has one seed.
     p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed,
         or if no run of either row has learned anything.
     alpha: the level at which the verdict is given.
@@ -132,7 +132,7 @@ def compare_all(group: Sequence[Result], alpha: float = ALPHA) -> list[Pair]:
 def compare_seeds(rows: Sequence[Mapping[int, float]], alpha: float = ALPHA) -> list[PairTest]:
     """Tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`.
 
-    Holm's correction counts the pairs that are tested: those of rows with two seeds each.
+    Holm's correction counts only pairs that are tested, in which both rows have at least two seeds.
     """
     scores = [(a.values(), b.values()) for a, b in combinations(rows, 2)]
     differences = [statistics.welch_difference(a, b) for a, b in scores]

@@ -192,7 +192,7 @@ def unique_words(title: str, common_words: Mapping[str, set[str]]) -> set[str]:
 
 
 def axis_plot(axis: Axis, name: str, unit: str) -> Plot:
-    """One line along the axis per series; published and ours in two plots if they are of different data."""
+    """Plot with one line along the axis per series; published and ours in two plots if they are of different data."""
     comparable = all(point.result.comparable for point in axis.points)
     lines = list(dict.fromkeys(point.series for point in axis.points))
     sides = [(PAPER, OURS)] if comparable else [(PAPER,), (OURS,)]
@@ -239,7 +239,7 @@ def set_ticks(axes: Axes, values: Sequence[float]) -> None:
 
 
 def row_plot(panel: Panel, name: str, unit: str) -> Plot:
-    """One line of the plot per row, the first on top; published and ours side by side if not comparable."""
+    """Plot with one line per row, the first on top; published and ours side by side if not comparable."""
     comparable = all(result.comparable for result in panel.results)
     labels = [result.row.label for result in panel.results]
     drawn = tuple(

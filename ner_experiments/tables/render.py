@@ -61,7 +61,7 @@ PAIR_HEADINGS = (
     *("p corrected", "seeds needed", "verdict"),
 )
 P_HEADINGS = ("p over seeds", "p over seeds and sentences", "p over sentences alone", "p corrected")
-"""Columns that are left out where no pair has such a p."""
+"""Columns of p values; those that are empty in every line are left out."""
 PAIRS = (
     "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p, corrected for "
     "the number of pairs (Holm 1979), at 5 % or, in a sweep with looks, at the level of the look, by which all looks "
@@ -244,6 +244,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
 
 
 def legend(page: Page) -> str:
+    """Explanation of the columns of the table, by the kind of table."""
     if page.table.command:
         return TRIALS
     if page.table.is_sweep:
@@ -347,7 +348,7 @@ def pair_grid(tested: Sequence[Pair]) -> Grid:
 
 
 def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
-    """The grid without those of the optional columns in which no line has anything."""
+    """The grid without those optional columns that are empty in every line. optional: headings."""
     keep = [
         column
         for column, heading in enumerate(grid.headings)
@@ -357,7 +358,7 @@ def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
 
 
 def legends(grid: Grid, legend: str) -> list[str]:
-    """The legend of a grid of differences, and what a p over sentences alone is where it has one."""
+    """The legend of a grid of differences; if the grid has a p over sentences alone, also what that means."""
     return [legend, *([SENTENCES_ALONE] if "p over sentences alone" in grid.headings else [])]
 
 
@@ -442,7 +443,7 @@ def seed_counts(a: Sized, b: Sized) -> str:
 
 
 def probability(p: float | None) -> str:
-    """p to three decimals; empty for None."""
+    """p with three decimals, or `< 0.001`; empty for None."""
     if p is None:
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"

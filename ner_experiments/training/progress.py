@@ -1,4 +1,4 @@
-"""Progress of a run: a line per epoch on stderr, and progress.json in its folder, which `watch` reads."""
+"""Progress of a run: a line per epoch on stderr, and progress.json in the run's folder, which `watch` reads."""
 
 from __future__ import annotations
 
