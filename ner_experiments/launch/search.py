@@ -49,7 +49,7 @@ NOT_OF_A_SEARCH = {
 class TPESamplerConfig:
     """`hydra/sweeper/sampler=tpe`: after `n_startup_trials` random trials, points similar to the best so far.
 
-    constant_liar: trials that are running count as bad ones, so that a batch does not crowd at one point.
+    constant_liar: running trials count as bad ones, so that the points of a batch are spread out.
     """
 
     _target_: str = "optuna.samplers.TPESampler"

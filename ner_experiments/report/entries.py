@@ -197,7 +197,7 @@ def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
 
 
 def merge_by_settings(table: Table, entries: Iterable[Entry]) -> list[Entry]:
-    """One entry for each choice of settings, the paper's first, which is there even if nothing was measured."""
+    """One entry for each choice of settings, the paper's first, which is included even if unmeasured."""
     by_settings: dict[tuple[str, ...], Entry] = {(): Entry(Page(table, tuple(map(Result, table.rows))))}
     for entry in entries:
         key = tuple(sorted(entry.page.deviations))
@@ -210,14 +210,14 @@ def is_measured(entry: Entry) -> bool:
 
 
 def has_runs(entry: Entry) -> bool:
-    """Whether it has runs, even if they do not count."""
+    """Whether the entry has results, or runs that were not used."""
     return is_measured(entry) or any(result.missing for result in entry.page.results)
 
 
 def merged(first: Entry, second: Entry) -> Entry:
-    """The runs of both entries, row by row; for a run in both, that of the second.
+    """The runs of both entries, row by row; a run in both is taken from the second.
 
-    An analysis is made again from these runs. Results of a command are not merged: the second's are taken.
+    An analysis is recomputed from these runs. Results of a command are not merged; the second's are taken.
     """
     if not is_measured(first):
         return second if has_runs(second) else first

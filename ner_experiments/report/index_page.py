@@ -1,4 +1,4 @@
-"""Index page: for every table, how much of it is measured, what is missing, and which rows are off."""
+"""Index page: for every table, how much is measured or missing, and how many rows are off the published number."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class ShownSentence:
 
 
 def correct_shares(results: Sequence[Result]) -> np.ndarray:
-    """Share of a row's seeds that tag the whole sentence correctly, [rows, sentences]."""
+    """Share of each row's seeds that tag the whole sentence correctly, [rows, sentences]."""
     return np.stack(
         [
             np.mean([correct_sentences(run.counts()) for run in result.runs.values()], axis=0)
@@ -48,7 +48,7 @@ def correct_shares(results: Sequence[Result]) -> np.ndarray:
 
 
 def matrix(shares: np.ndarray) -> list[list[str | None]]:
-    """Number of sentences that the line's row tags correctly and the column's does not: means over seeds."""
+    """Number of sentences that the line's row tags correctly and the column's does not; means over pairs of seeds."""
     counts = shares @ (1 - shares).T
     return [
         [None if line == column else f"{counts[line, column]:.1f}" for column in range(len(counts))]
@@ -108,7 +108,7 @@ def archived_label(result: Result) -> str:
 
 
 def select_cases(rows: Mapping[int, Result]) -> tuple[list[ShownSentence], str]:
-    """The sentences that count most for some pair, and the criterion; `rows` by index on the page."""
+    """The sentences that rank highest for some pair of rows, and the criterion as text. rows: by index on the page."""
     indices, results = list(rows), list(rows.values())
     shares = correct_shares(results)
     predictions = [{seed: run.predicted() for seed, run in result.runs.items()} for result in results]
@@ -145,9 +145,9 @@ def select(shares: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def best_ranks(shares: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Best rank of each sentence over all pairs, from 0; the number of sentences if it is in no pair.
+    """Best rank of each sentence over all ordered pairs of rows, from 0; the number of sentences if it has none.
 
-    The sentences of a pair are ranked by their share in its number, shorter ones first among equals.
+    The sentences of a pair are ranked by what they add to its count in `matrix`, shorter ones first among equals.
     """
     best = np.full(shares.shape[1], shares.shape[1])
     for correct, wrong in permutations(shares, 2):

@@ -113,7 +113,7 @@ class Site:
         return environment
 
     def are_current(self, names: Sequence[str], inputs: Any) -> bool:
-        """Whether the pages in the folder were made from these inputs by this code; they stay, if so.
+        """Whether the pages in the folder were made from these inputs by this code. If so, they are kept.
 
         inputs: anything whose repr is the same in every process.
         """
@@ -125,7 +125,7 @@ class Site:
         return True
 
     def write(self, name: str, template: str, context: Mapping[str, Any]) -> None:
-        """Make a page; `finish` writes it."""
+        """Render a page; `finish` writes it to disk."""
         known = {"inputs": self.digests.get(name, ""), "start": self.start}
         self.pages[name] = self.environment.get_template(template).render({**known, **context})
 
