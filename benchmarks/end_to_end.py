@@ -48,21 +48,22 @@ EPOCHS = 3
 TINY = {"data": {"sentences": 8, "forms": 60}, "epochs": 2}
 
 EQUAL = [
-    "corpus; word vectors, all trained; characters as they stand, digits too",
+    "corpus; word vectors, all of them trained; characters unchanged, digits included",
     "layers and their widths; SGD without momentum or decay; dropout of the same rate on the BiLSTM's input"
     " and output; float32; 32 sentences a batch",
-    "threads (OMP_NUM_THREADS); a process for each contestant and round",
+    "number of threads (OMP_NUM_THREADS); one process per contestant and round",
 ]
 DIFFERENT = [
-    "training: ours sorts by length within pools of 20 batches; ours_random, as all others, does not",
-    "decoding: ours, flair and plain PyTorch sort by length; NCRF++ does not, and keeps a graph of gradients",
-    "ours_tokens has the suite's defaults: at most 512 tokens a batch with padding, 2,048 in decoding",
-    "decoding: of ours all of scoring dev, F1 too; of the others what makes the tags, of flair the spans",
-    "gradients: clipped at a norm of 5 by ours, flair and plain PyTorch; NCRF++ clips nothing",
-    "loss: the mean over sentences, of flair the sum",
-    "NCRF++: dropout on the characters' vectors as well; decodes in training, to print an accuracy",
-    "NCRF++ scores a tag for padding as well, and like flair two for the ends of a sentence",
-    "words are looked up before the clock starts, by flair in each epoch",
+    "training: ours sorts sentences by length within pools of 20 batches; ours_random and all others do not",
+    "decoding: ours, flair and plain PyTorch sort by length; NCRF++ does not, and records a graph for gradients",
+    "ours_tokens has the suite's default batches: at most 512 tokens with padding, 2,048 in decoding",
+    "decoding: our time includes all of scoring dev, F1 too; that of the others only computing the tags, in flair"
+    " the spans",
+    "gradients: clipped at a norm of 5 by ours, flair and plain PyTorch, but not by NCRF++",
+    "loss: the mean over sentences; in flair the sum",
+    "NCRF++ also applies dropout to the characters' vectors, and decodes during training to print an accuracy",
+    "NCRF++ also scores a tag for padding; NCRF++ and flair score two more tags, for the start and end of a sentence",
+    "words are looked up before the clock starts; flair looks them up in each epoch",
 ]
 
 

@@ -37,7 +37,7 @@ from ner_experiments.utils.machine import available_memory, usable_cores
 class LocalLauncherConfig:
     """jobs: how many run at a time; 0: as many as there are GPUs or, without GPUs, cores, if memory allows.
 
-    gpus: the CUDA indices to use; by default all GPUs. A slot is `gpus_per_job` of them.
+    gpus: the CUDA indices to use; by default all GPUs. Their number must be a multiple of `gpus_per_job`.
     gpus_per_job: how many GPUs each job gets.
     minutes: the time limit of a job, which is resumed when the command is rerun; 0: none.
     """

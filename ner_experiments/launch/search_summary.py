@@ -37,7 +37,7 @@ def show(search: Search, *, exhausted: bool = False, console: Console | None = N
             console.print("Importance: the share of the variance of dev scores that a setting explains alone")
             console.print(importance(search))
         if len(ranked) > 1:
-            console.print("Expected best dev score of that many of these trials, drawn at random")
+            console.print("Expected best dev score of N trials drawn at random from these")
             console.print(expected(search))
     if exhausted:
         console.print("All points of the search space were tried.")

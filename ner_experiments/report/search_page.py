@@ -35,9 +35,9 @@ log = logging.getLogger(__name__)
 MAX_NAME = 60
 NO_TEST = "Trials are ranked by dev score. None was scored on test; the command below scores the best settings on test."
 EXPECTED = (
-    "The mean of the best score over all ways to draw that many of these trials, with replacement "
-    "(Dodge et al. 2019): the expected result of a smaller search. It takes the trials as independent draws, "
-    "which only those of random search are."
+    "The mean of the best score over all ways to draw N of these trials, with replacement (Dodge et al. 2019): "
+    "the expected result of a search of N trials. It treats the trials as independent draws, which only those of "
+    "random search are."
 )
 IMPORTANCE = (
     "The share of the variance of dev scores that each setting explains alone (fANOVA, Hutter et al. 2014), "
