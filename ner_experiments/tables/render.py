@@ -39,8 +39,8 @@ COMPARED = (
     "column: seeds per row that detect a difference of this size with 80 % power."
 )
 SENTENCES_ALONE = (
-    "p over sentences alone, where a row has a single run: it tests these runs on other sentences and says nothing "
-    "about other seeds, so no verdict rests on it."
+    "p over sentences alone is given where a row has a single run. It tests these runs on other sentences and says "
+    "nothing about other seeds, so no verdict rests on it."
 )
 ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
@@ -63,11 +63,12 @@ PAIR_HEADINGS = (
 P_HEADINGS = ("p over seeds", "p over seeds and sentences", "p over sentences alone", "p corrected")
 """Columns of p values; those that are empty in every line are left out."""
 PAIRS = (
-    "Each row minus each other, in points. p over seeds: Welch's t-test. The verdict is based on its p, corrected for "
-    "the number of pairs (Holm 1979), at 5 % or, in a sweep with looks, at the level of the look, by which all looks "
-    "and pairs together stay below 5 %: ahead, behind, equal if the difference is shown to be below "
-    f"{SMALLEST_EFFECT:g} points (two one-sided tests), else open. p over seeds and sentences: approximate "
-    "randomization. Seeds needed: per row, to detect a difference of this size with 80 % power."
+    "Each row minus each other row, in points. p over seeds: Welch's t-test. p over seeds and sentences: approximate "
+    "randomization. p corrected: p over seeds, corrected for the number of pairs (Holm 1979). Verdict: ahead or behind "
+    "if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, show that the difference is "
+    f"below {SMALLEST_EFFECT:g} points; otherwise open. In a sweep with looks, each look has a level below 5 %, so "
+    "that false verdicts over all looks and pairs together stay below 5 %. Seeds needed: per row, to detect a "
+    "difference of this size with 80 % power."
 )
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
