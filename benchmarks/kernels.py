@@ -20,8 +20,9 @@ import numpy as np
 import timing
 import torch
 from hydra.utils import instantiate
-from taggers import Trial, composed, made_up
+from taggers import Trial, made_up
 
+from ner_experiments.config.compose import compose
 from ner_experiments.data.batches import Plan
 from ner_experiments.data.corpus import load
 from ner_experiments.data.datamodule import EVALUATION
@@ -73,7 +74,7 @@ def main() -> None:
 
 
 def measure_row(overrides: list[str], arguments: argparse.Namespace) -> dict[str, Any]:
-    cfg = composed(overrides)
+    cfg = compose(overrides)
     corpus = made_up(8, range(2, 9)) if arguments.tiny else load(instantiate(cfg.data))
     trial = Trial(corpus, overrides)
     plan = instantiate(cfg.batches).plan(trial.split.lengths, np.random.default_rng(0))
