@@ -34,6 +34,7 @@ from ner_experiments.runs.artifacts import ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
+from ner_experiments.utils.text import read_json_object
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +172,7 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     encoder = make_encoder(cfg)
     path = folder / ENCODER
     try:
-        encoder.restore(json.loads(path.read_text(encoding="utf-8")))
+        encoder.restore(read_json_object(path))
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: expected the state of the fitted inputs: {error!r}") from error
     tagger, weights = build(cfg, encoder), read_weights(folder)
@@ -186,9 +187,15 @@ def read_weights(folder: Path) -> dict[str, Tensor]:
     """Weights of a finished run. ValueError for a truncated file, or one that is not safetensors."""
     path = folder / WEIGHTS
     try:
-        return load_file(path)
+        weights = load_file(path)
     except SafetensorError as error:
         raise ValueError(f"{path}: expected weights as safetensors: {error}") from error
+    for name, weight in weights.items():
+        if weight.is_complex() or not weight.isfinite().all():
+            raise ValueError(
+                f"{path}: {name}: expected finite real numbers, got {weight.dtype}, or NaN or infinity in it"
+            )
+    return weights
 
 
 def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:

@@ -358,7 +358,7 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     try:
-        result = artifacts.read(path)
+        result = artifacts.read_metrics(path)
         artifacts.verify(folder, result)
     except artifacts.DamagedError as error:
         log.warning("%s; the run is repeated", error)
@@ -396,8 +396,9 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
     corpus = glob.escape(cfg.data.name)
     for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS_FILE}")):
         try:
-            earlier = artifacts.read(path).get("read", {})
-        except artifacts.DamagedError:
+            earlier = artifacts.read_metrics(path).get("read", {})
+        except artifacts.DamagedError as error:
+            log.warning("%s; this run is left out", error)
             continue
         for source, checksum in earlier.items():
             if sources.get(source, checksum) != checksum:

@@ -26,6 +26,8 @@ from ner_experiments.data.columns import read_lines
 from ner_experiments.utils.text import truncated_repr, visible
 
 MAX_DEPTH = 10
+MAX_BYTES = 2**20
+"""Size of the largest YAML file that is read: parsing takes a second. A run's config has some 5 kB."""
 _NESTS = {
     yaml.MappingStartEvent: 1,
     yaml.SequenceStartEvent: 1,
@@ -40,6 +42,8 @@ def read_text(path: Path) -> str:
     ValueError, with file and line, for bytes that are not UTF-8, invalid YAML, a bare value, more than ten levels,
     an alias (`*name`: a few lines of them expand to millions) and a tag (`!name`).
     """
+    if (size := path.stat().st_size) > MAX_BYTES:
+        raise ValueError(f"{path}: expected at most {MAX_BYTES:,} bytes, got {size:,}")
     text = "\n".join(line for _, line in read_lines(path))
     depth = 0
     try:

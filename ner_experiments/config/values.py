@@ -28,6 +28,7 @@ from ner_experiments.config.identity import inputs
 from ner_experiments.data.needed_files import check_corpus, check_input
 from ner_experiments.modules.checks import REDUCTIONS
 from ner_experiments.utils.ranges import AT_LEAST_0, AT_LEAST_1, POSITIVE, PROBABILITY, RATE, Range
+from ner_experiments.utils.text import truncated_repr
 
 SIZE = Range(1, 65_536)
 DEPTH = Range(1, 1_000)
@@ -94,6 +95,7 @@ def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bo
         settings = complete(overrides)
         for part in (settings, settings["init_from"]):
             check_ranges(part)
+        check_name(settings["data"]["name"])
         if devices:
             check_accelerator(settings["runtime"]["accelerator"])
         if files:
@@ -127,6 +129,15 @@ def needs(key: str, overrides: Sequence[str]) -> str:
     texts = [(CONF / f"{path}.yaml").read_text(encoding="utf-8") for path in files]
     comments = [found[1] for text in texts if (found := leaf.search(text))]
     return f"{who} needs {key}=...{''.join(f', {comment}' for comment in comments[:1])}"
+
+
+def check_name(name: Any) -> None:
+    """ValueError unless the corpus's name can begin the name of a folder."""
+    if not isinstance(name, str) or not name.isprintable() or not name.strip(". ") or {"/", "\\"} & set(name):
+        raise ValueError(
+            f"data.name must be printable text without / and \\, as it begins the names of folders, "
+            f"got {truncated_repr(name)}"
+        )
 
 
 def check_ranges(settings: Mapping[Any, Any] | DictConfig, prefix: str = "") -> None:

@@ -163,7 +163,7 @@ def same_experiment(run: Run) -> dict[int, Run]:
     same = []
     for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS_FILE}")):
         with suppress(artifacts.DamagedError):
-            other = Run(path.parent, artifacts.read(path))
+            other = Run(path.parent, artifacts.read_metrics(path))
             same += [other] if other.metrics["identity"] == run.metrics["identity"] else []
     return by_seed([*same, run])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.config import safe_yaml
+from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.utils.files import json_digest, sha256
+from ner_experiments.utils.text import read_json_object, truncated_repr
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -19,6 +20,12 @@ CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
 LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
 ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
+RECORDED = {
+    **dict.fromkeys(("identity", "checksum", "task", "commit"), str),
+    **dict.fromkeys(("seed", "epochs", "best_epoch"), int),
+    **dict.fromkeys(("data", "dev"), dict),
+}
+"""What every finished run's metrics.json holds, and of which type."""
 
 
 class DamagedError(ValueError):
@@ -33,16 +40,36 @@ def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
 def read(path: Path) -> dict[str, Any]:
     """Content of a JSON file, after its own checksum has been verified. Raises `DamagedError` with the path."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json_object(path)
     except ValueError as error:
         raise DamagedError(f"{path} is damaged: {error}") from error
     return verify_checksum(content, path)
 
 
-def verify_checksum(content: Any, path: Path) -> dict[str, Any]:
+def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
+    """Content of a run's metrics.json. Raises `DamagedError` as `read`, and for a value of another type than a run's.
+
+    whole: with all that every run records, not its task alone.
+    """
+    metrics = read(path)
+    for name, kind in RECORDED.items():
+        if not whole and name != "task" and name not in metrics:
+            continue
+        if not isinstance(value := metrics.get(name), kind):
+            raise DamagedError(
+                f"{path} is damaged: {name}: expected {kind.__name__}, got {truncated_repr(value)}"
+            )
+    if metrics["task"] not in PRIMARY_METRIC:
+        raise DamagedError(f"{path} is damaged: task: unknown, got {truncated_repr(metrics['task'])}")
+    for split in ("dev", "test"):
+        score = metrics.get(split, {}).get(PRIMARY_METRIC[metrics["task"]][0])
+        if split in metrics and not isinstance(score, int | float):
+            raise DamagedError(f"{path} is damaged: {split}: expected a score, got {truncated_repr(score)}")
+    return metrics
+
+
+def verify_checksum(content: dict[str, Any], path: Path) -> dict[str, Any]:
     """The content, if its own checksum is right. Raises `DamagedError`, with the path, otherwise."""
-    if not isinstance(content, dict):
-        raise DamagedError(f"{path} is damaged: expected an object, got {type(content).__name__}")
     if CHECKSUM not in content:
         raise DamagedError(
             f"{path}: expected a file of a run or of results/, but it does not record its SHA-256"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
@@ -21,6 +22,8 @@ from ner_experiments.runs.predictions import Predicted
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -93,11 +96,25 @@ def rows_of(path: Path) -> list[dict[str, float]]:
 
 
 def candidates(cfg: DictConfig) -> Iterator[Run]:
-    """Finished runs under `output_dir` with the corpus, model and decoder of the config."""
+    """Finished runs under `output_dir` with the corpus, model and decoder of the config.
+
+    A damaged metrics.json is named in a warning and left out.
+    """
     any_identity = run_folder(cfg, "*").parent
     prefix = glob.escape(any_identity.name.removesuffix("*"))
     for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
-        yield Run(path.parent, artifacts.read(path))
+        try:
+            metrics = artifacts.read_metrics(path)
+        except artifacts.DamagedError as error:
+            log_once(f"{error}; this run is left out")
+            continue
+        yield Run(path.parent, metrics)
+
+
+@cache
+def log_once(warning: str) -> None:
+    """Log a warning the first time: a table looks for the runs of each of its rows."""
+    log.warning(warning)
 
 
 def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[int, Run]:
@@ -141,4 +158,4 @@ def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
 
 def open_run(folder: Path) -> Run:
     """The run of a folder. Raises ValueError if it is not finished or its metrics.json is damaged."""
-    return Run(folder, artifacts.read(predictions.file(folder, artifacts.METRICS_FILE)))
+    return Run(folder, artifacts.read_metrics(predictions.file(folder, artifacts.METRICS_FILE), whole=False))

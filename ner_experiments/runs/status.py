@@ -159,7 +159,7 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
 
 def finished_status(folder: Path, label: str, seed: int) -> Status:
     try:
-        metrics = artifacts.read(folder / METRICS_FILE)
+        metrics = artifacts.read_metrics(folder / METRICS_FILE)
     except (artifacts.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
     primary_metric = PRIMARY_METRIC[metrics["task"]][0]
@@ -174,7 +174,7 @@ def last_heartbeat(folder: Path) -> tuple[dict[str, Any], float | None]:
     try:
         heartbeat = json.loads(path.read_text(encoding="utf-8"))
         return dict(heartbeat), max(0.0, time.time() - path.stat().st_mtime)
-    except (OSError, ValueError):  # not written yet, or the run has just finished
+    except (OSError, ValueError, TypeError, RecursionError):  # not written yet, or the run has just finished
         return {}, None
 
 

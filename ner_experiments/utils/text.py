@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 MAX_LENGTH = 80
+MAX_JSON_BYTES = 256 * 2**20
+"""Size of the largest JSON file that is read; the largest that the suite writes are the vocabularies of a run."""
 
 
 def truncated_repr(value: object) -> str:
@@ -51,6 +54,13 @@ def json_object(text: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError("expected a JSON object")
     return content
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file. ValueError for anything else, and for a file of more than 256 MiB."""
+    if (size := path.stat().st_size) > MAX_JSON_BYTES:
+        raise ValueError(f"expected at most {MAX_JSON_BYTES:,} bytes, got {size:,}")
+    return json_object(path.read_text(encoding="utf-8"))
 
 
 def check_strings(name: str, words: Any) -> None:

@@ -11,6 +11,7 @@ import random_tags
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import ROOT
+from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
 from ner_experiments.analysis.archive import archive, run_calibration, run_errors
@@ -125,7 +126,7 @@ def test_where_train_has_changed_what_needs_it_is_left_out(
 def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
     sentences = [Sentence(("a", "b"), ("X", "Y"))]
     write_predictions(tmp_path / "predictions" / "test.conll", "tags", sentences, [["X", "X"]])
-    (tmp_path / "metrics.json").write_text(json.dumps(add_checksum({"data": {"checksum": "abc"}})))
+    (tmp_path / "metrics.json").write_text(json.dumps(add_checksum(METRICS)))
     OmegaConf.save(CONFIG, tmp_path / "config.yaml", resolve=True)
     run = Run(tmp_path, {"task": "tags"})
     assert run_errors(run).kinds == {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from seqeval.metrics import classification_report
+from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
 from ner_experiments.analysis.breakdown import by_length, by_type
@@ -204,9 +205,7 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
 
 def test_a_damaged_run_is_refused(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
     metrics, predictions = runs[0] / "metrics.json", runs[0] / "predictions" / "test.conll"
-    whole = json.dumps(
-        artifacts.add_checksum({"task": "mentions", artifacts.FILES: artifacts.checksums(runs[0])})
-    )
+    whole = json.dumps(artifacts.add_checksum(METRICS | {artifacts.FILES: artifacts.checksums(runs[0])}))
     metrics.write_text(whole)
     predictions.write_text(predictions.read_text().replace("rained O O", "rained O B-LOC"))
     assert cli(["cases", *map(str, runs)]) == 1

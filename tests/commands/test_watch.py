@@ -11,6 +11,7 @@ from typing import Any
 
 import killed
 import pytest
+from tiny_runs import METRICS
 
 from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG
 from ner_experiments.config.compose import compose
@@ -112,9 +113,6 @@ def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
         assert run["reason"].startswith("ValueError: conll2003: not found in")
 
 
-RESULT = {"task": "mentions", "dev": {"f1": 0.5}, "test": {"f1": 0.4}, "epochs": 3, "best_epoch": 2}
-
-
 def test_a_run_that_ends_while_it_is_looked_at_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +122,7 @@ def test_a_run_that_ends_while_it_is_looked_at_is_done(
 
     def ends(folder: Path) -> bool:
         """Finish the run and release its lock, between two polls of the folder."""
-        (folder / "metrics.json").write_text(json.dumps(add_checksum(RESULT)))
+        (folder / "metrics.json").write_text(json.dumps(add_checksum(METRICS)))
         (folder / "progress.json").unlink()
         return False
 

@@ -6,6 +6,19 @@ from ner_experiments.config.compose import compose
 from ner_experiments.data.toy import sentences
 from ner_experiments.train import train
 
+METRICS = {
+    "identity": "abc",
+    "checksum": "def",
+    "task": "mentions",
+    "commit": "unknown",
+    "seed": 1,
+    "epochs": 3,
+    "best_epoch": 2,
+    "data": {"checksum": "abc"},
+    "dev": {"f1": 0.5, "accuracy": 0.5},
+    "test": {"f1": 0.4, "accuracy": 0.4},
+}
+"""The least that a run's metrics.json holds."""
 TINY = [
     "trainer.max_epochs=4",
     "batches=tokens",

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tiny_runs import METRICS
 from toy_rows import TABLE, TEST, TOY, finish, page_of
 
 from ner_experiments.build import Fingerprints
@@ -75,7 +76,7 @@ def test_runs_that_cannot_be_identified_are_named_with_the_reason(tmp_path: Path
     for number, name in enumerate((identity(cfg, "old"), "0123")):
         folder = run_folder(cfg, str(number)).parent / "seed-1"
         folder.mkdir(parents=True)
-        metrics = {"identity": name, "seed": 1, "checksum": "old"}
+        metrics = METRICS | {"identity": name, "checksum": "old"}
         (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     page = collect(table, further)
     assert [result.row for result in page.results if result.missing] == [experiment.row]

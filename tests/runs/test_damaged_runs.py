@@ -1,0 +1,116 @@
+"""Run folders that no run of the suite writes: each is named in one line, and the others are still read."""
+
+import json
+import logging
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from tiny_runs import METRICS, TINY, TOY
+
+from ner_experiments import build
+from ner_experiments.config import safe_yaml
+from ner_experiments.config.compose import compose
+from ner_experiments.main import cli
+from ner_experiments.runs import run as runs
+from ner_experiments.runs.artifacts import DamagedError, add_checksum, read_metrics
+from ner_experiments.runs.status import FAILED, status_of_folder
+from ner_experiments.train import refuse_changed_data
+from ner_experiments.utils import text
+
+BAD_METRICS = {
+    "nested": "[" * 100_000,
+    "a list": "[1]",
+    "empty": "{}",
+    "a long number": f'{{"seed": {"9" * 5000}}}',
+    **{
+        name: json.dumps(add_checksum(content))
+        for name, content in {
+            "nothing": {},
+            "other keys": {"read": [1], "checksum": 3},
+            "no score": METRICS | {"dev": {"f1": "high"}},
+            "other task": METRICS | {"task": "parsing"},
+        }.items()
+    },
+}
+DAMAGE = r"is damaged|does not record its SHA-256"
+
+
+@pytest.fixture
+def other(toy_run: Path, tmp_path: Path) -> Path:
+    """A copy of a finished run, beside which its seed 2 is to be damaged."""
+    folder = tmp_path / "outputs" / toy_run.parent.name / "seed-1"
+    shutil.copytree(toy_run, folder)
+    shutil.copytree(toy_run, folder.with_name("seed-2"))
+    return folder.with_name("seed-2")
+
+
+@pytest.mark.parametrize("content", BAD_METRICS.values(), ids=BAD_METRICS)
+def test_a_damaged_metrics_json_is_named_and_left_out(
+    other: Path, content: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = other / "metrics.json"
+    path.write_text(content)
+    with pytest.raises(DamagedError, match=DAMAGE) as refusal:
+        read_metrics(path)
+    assert len(str(refusal.value)) < 400
+    assert str(path) in str(refusal.value)
+
+    status = status_of_folder(other, "toy")
+    assert status is not None
+    assert status.state == FAILED
+    assert re.search(DAMAGE, status.reason)
+
+    cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
+    with caplog.at_level(logging.WARNING):
+        found = [run.folder for run in runs.candidates(cfg)]
+        refuse_changed_data(cfg, {})
+    assert other.with_name("seed-1") in found
+    assert other not in found
+    assert str(path) in caplog.text
+    assert "this run is left out" in caplog.text
+
+    cli(["watch", "--once", f"output_dir={other.parent.parent}"])
+    assert re.search(DAMAGE, " ".join(capsys.readouterr().out.split()))
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "[]", "{}", '{"task": 1, "labels": 2, "inputs": 3}'])
+def test_a_damaged_encoder_is_named(other: Path, content: str) -> None:
+    (other / "encoder.json").write_text(content)
+    with pytest.raises(ValueError, match=r"encoder\.json: expected the state of the fitted inputs"):
+        build.load(other)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1j])
+def test_weights_that_are_not_finite_real_numbers_are_refused(other: Path, value: complex) -> None:
+    weights = load_file(other / "model.safetensors")
+    name = sorted(weights)[0]
+    kind = torch.complex64 if isinstance(value, complex) else torch.float32
+    weights[name] = torch.full_like(weights[name], value, dtype=kind)
+    save_file(weights, other / "model.safetensors")
+    with pytest.raises(ValueError, match=f"model.safetensors: {name}: expected finite real numbers"):
+        build.load(other)
+
+
+def test_files_too_large_to_be_a_runs_are_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("a: 1\n" * 250_000)
+    with pytest.raises(ValueError, match=r"config\.yaml: expected at most 1,048,576 bytes, got 1,250,000"):
+        safe_yaml.read_config(path)
+    monkeypatch.setattr(text, "MAX_JSON_BYTES", 10)
+    path.write_text('{"a": "bcdefg"}')
+    with pytest.raises(ValueError, match="expected at most 10 bytes, got 15"):
+        text.read_json_object(path)
+
+
+@pytest.mark.parametrize("name", ["../../escape", "a/b", "/tmp/a", "..", "", "a\\b", "a\tb", "\u202ea"])
+def test_names_of_corpora_that_are_no_names_of_folders_are_refused(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["train", "data=toy_en", f"data.name='{name}'", "trainer=smoke"]) != 0
+    assert "data.name must be printable text without / and" in capsys.readouterr().err
