@@ -14,6 +14,8 @@ from typing import Literal
 
 import scipy  # imports scipy.stats when it is first used
 
+Test = Literal["paired t", "Welch t", "moderated t"]
+
 CONFIDENCE = 0.95
 POWER = 0.8
 """Probability of detecting a true difference that `seeds_needed` plans for."""
@@ -38,7 +40,7 @@ class Difference:
     low: float | None
     high: float | None
     p: float | None
-    test: Literal["paired t", "Welch t"] | None
+    test: Test | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ def t_quantile(freedom: float) -> float:
     return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
-def t_test(gap: float, error: float, freedom: float, test: Literal["paired t", "Welch t"]) -> Difference:
+def t_test(gap: float, error: float, freedom: float, test: Test) -> Difference:
     # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; for others, our tests compare with them
     half = t_quantile(freedom) * error
     p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
