@@ -24,6 +24,15 @@ FILES: dict[Path, Callable[[], str]] = {
 
 def main(*arguments: str) -> int:
     """Write the files, or check them; return the exit status."""
+    try:
+        return written(*arguments)
+    except ValueError as error:  # such as a setting without a comment
+        print(error, file=sys.stderr)
+        return 1
+
+
+def written(*arguments: str) -> int:
+    """`main`, with a ValueError for what a file cannot be made from."""
     if arguments == ("--check",):
         changed = [path for path, make in FILES.items() if path.read_text(encoding="utf-8") != make()]
         lines = [f"{path}: not what it is made from now; run `make generated`" for path in changed]

@@ -8,12 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from safetensors import SafetensorError
@@ -33,7 +34,7 @@ from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.artifacts import ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import open_run
-from ner_experiments.tagger import Tagger
+from ner_experiments.tagger import Architecture, Tagger
 from ner_experiments.utils.text import read_json_object
 
 log = logging.getLogger(__name__)
@@ -60,13 +61,41 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
     return Tagger(
         inputs=inputs,
         direct=direct,
-        model=instantiate(cfg.model)(input_size=sum(module.output_size for module in inputs.values())),
+        model=build_encoder(cfg, sum(module.output_size for module in inputs.values())),
         decoder=instantiate(cfg.decoder)(num_tags=num_tags, allowed=allowed),
         num_tags=num_tags,
         metric=METRICS[encoder.task](encoder.labels),
         penalty=instantiate(cfg.penalty) if cfg.penalty else None,
         optimizer=instantiate(cfg.optimizer),
     )
+
+
+def build_encoder(cfg: DictConfig, input_size: int) -> Architecture:
+    """The encoder of the config. ValueError as `encoder_class`, and for one without `output_size`."""
+    encoder: Architecture = encoder_class(cfg)(input_size=input_size)
+    if not isinstance(getattr(encoder, "output_size", None), int):
+        raise ValueError(
+            f"model: {cfg.model._target_} has no output_size: set it in the constructor to the size of what it returns"
+        )
+    return encoder
+
+
+def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:
+    """The class of the encoder with its settings; `input_size` is still to be given.
+
+    Raises ValueError for a config without `_partial_`, and for a class that cannot be imported.
+    """
+    name = cfg.model._target_
+    if not cfg.model.get("_partial_"):
+        raise ValueError(
+            f"model: write `_partial_: true` below `_target_: {name}`: input_size is known only later"
+        )
+    try:
+        found: Callable[..., Architecture] = instantiate(cfg.model)
+    except InstantiationException as error:
+        reason = " ".join(str(error.__cause__ or error).split())
+        raise ValueError(f"model: expected a class in `_target_: {name}`: {reason}") from error
+    return found
 
 
 def takes_sparse_gradients(cfg: DictConfig) -> bool:

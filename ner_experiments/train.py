@@ -21,6 +21,7 @@ from ner_experiments.build import (
     checksums_by_source,
     data_settings,
     digest,
+    encoder_class,
     fingerprint,
     init_config,
     read_data,
@@ -62,13 +63,15 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
-    On SIGTERM the process exits with status 143 once a checkpoint is written.
+    On SIGTERM the process exits with status 143 once a checkpoint is written. ValueError as `build.build_encoder` and
+    `read_experiment`.
     """
     is_first = is_first_process(cfg)
     if not is_first:  # the first process locks the folder, writes the files and logs
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
     elif note := processes_note(cfg):
         log.info("%s", note)
+    encoder_class(cfg)  # refused before anything is read or written
     start = train(init_config(cfg)) if cfg.init_from else None
     corpus, encoder, about = read_experiment(cfg, start)
     folder = run_folder(cfg, about["identity"])

@@ -1,6 +1,7 @@
 """A whole experiment in one process: selected on dev alone, reproducible, loadable without executing code."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import chain, repeat
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
+from torch import nn
 
 from ner_experiments import build, train
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
@@ -217,3 +219,34 @@ def test_what_was_measured_says_where(trained: dict[str, Any]) -> None:
     assert torch.__version__.startswith(metrics["versions"]["torch"])
     assert metrics["data"]["name"] == "toy_en"
     assert metrics["tokens_per_second"] > 0
+
+
+BASE = "ner_experiments.models"
+ENCODERS = {
+    f"model: write `_partial_: true` below `_target_: {BASE}.bilstm.BiLSTM`: input_size is known only later": {
+        "_partial_": False
+    },
+    f"model: expected a class in `_target_: {BASE}.bilstm.BiLTSM`: ": {"_target_": f"{BASE}.bilstm.BiLTSM"},
+    f"model: expected a class in `_target_: {BASE}.bilstn.BiLSTM`: ": {"_target_": f"{BASE}.bilstn.BiLSTM"},
+}
+
+
+@pytest.mark.parametrize("message", ENCODERS)
+def test_a_config_of_an_encoder_that_cannot_be_built_is_refused_in_one_line(
+    message: str, tmp_path: Path
+) -> None:
+    cfg = configure(f"output_dir={tmp_path}", "model=bilstm")
+    cfg.model.update(ENCODERS[message])
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        train.train(cfg)
+    assert "\n" not in str(error.value)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{BASE}.bilstm.BiLSTM.__init__", lambda self, **settings: nn.Module.__init__(self))
+    message = (
+        f"model: {BASE}.bilstm.BiLSTM has no output_size: set it in the constructor to the size of what it"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))

@@ -54,7 +54,7 @@ def candidates(line: str) -> list[str]:
     if command == "smoke":
         return starting(word, published())
     if command == "data":
-        return starting(word, ["check", "get"] if len(rest) == 1 else group("data"))
+        return starting(word, ["check", "convert", "get"] if len(rest) == 1 else group("data"))
     return starting(word, SHELLS if command == "completion" else [])
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
-from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 from hydra.errors import HydraException
@@ -41,6 +39,7 @@ from ner_experiments.data.formats.registry import FORMATS, format_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme
+from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 
 Report = dict[str, Any]
@@ -195,14 +194,8 @@ def standard_input_as_file(names: Sequence[str]) -> Iterator[list[str]]:
     if "-" not in names:
         yield list(names)
         return
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "<stdin>"
-        with path.open("wb") as file:
-            copyfileobj(sys.stdin.buffer, file)
-        try:
-            yield [str(path) if name == "-" else name for name in names]
-        except ValueError as error:
-            raise ValueError(str(error).replace(f"{folder}/", "")) from error
+    with as_file(sys.stdin.buffer) as path:
+        yield [str(path) if name == "-" else name for name in names]
 
 
 def _keys(paths: Sequence[str]) -> dict[str, str]:

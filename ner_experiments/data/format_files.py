@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
-from ner_experiments.utils.files import sha256
+from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
 
 
@@ -77,9 +78,15 @@ class AnnotatedFiles(Files):
             yield Sentence(intern_all(it.words), intern_all(tags), dict(it.columns), line=it.line)
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
-        assert isinstance(path, str | Path)
-        for it in self.annotated(Path(path), Remarks()):
-            yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
+        if not isinstance(path, str | os.PathLike):
+            with as_file(path) as copy:
+                yield from self.untagged(copy)
+            return
+        if not (paths := FORMATS[self.format].files(Path(path))):
+            raise ValueError(f"{path}: expected {FORMATS[self.format].about}")
+        for each in paths:
+            for it in self.annotated(each, Remarks()):
+                yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
 
     def line_of(self, sentence: Sentence, token: int) -> int:
         return sentence.line

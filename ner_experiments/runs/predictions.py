@@ -34,11 +34,15 @@ def read_file(path: Path) -> list[Predicted]:
 
 
 def file(run: Path, name: str) -> Path:
-    """Path of a file of a run's folder. Raises ValueError if it does not exist."""
+    """Path of a file of a run's folder. Raises ValueError if it does not exist, with the runs of a folder of runs."""
     path = run / name
-    if not path.is_file():
-        raise ValueError(f"{run}: expected the folder of a finished run, but it has no {name}")
-    return path
+    if path.is_file():
+        return path
+    expected = f"{run}: expected the folder of a finished run, but"
+    if not run.exists():
+        raise ValueError(f"{expected} there is no such folder")
+    seeds = ", ".join(sorted(each.parent.name for each in run.glob(f"seed-*/{name}")))
+    raise ValueError(f"{expected} it has no {name}" + (f"; its runs are {seeds}" if seeds else ""))
 
 
 def units(tags: Sequence[str], task: Task) -> list[Span]:

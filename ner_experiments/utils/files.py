@@ -12,6 +12,8 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 
@@ -70,6 +72,19 @@ def _new_part(path: Path) -> BinaryIO:
         except OSError:  # a file system without locks: no process can lock the file, so none removes it
             return file
         file.close()
+
+
+@contextmanager
+def as_file(stream: BinaryIO) -> Iterator[Path]:
+    """A temporary file with what a stream, such as standard input, still holds. A ValueError names only the stream."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / Path(stream.name).name
+        with path.open("wb") as file:
+            copyfileobj(stream, file)
+        try:
+            yield path
+        except ValueError as error:
+            raise ValueError(str(error).replace(f"{folder}/", "")) from error
 
 
 def remove_partial_files(folder: Path, name: str = "*") -> None:

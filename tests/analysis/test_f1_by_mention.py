@@ -183,7 +183,7 @@ def test_runs_that_cannot_be_held_against_each_other_are_refused(
         assert cli(["cases", *(str(tmp_path / name) for name in names)]) == 1
         return capsys.readouterr().err
 
-    assert "nothing: expected the folder of a finished run, but it has no metrics.json" in refused(
+    assert "nothing: expected the folder of a finished run, but there is no such folder" in refused(
         "ours", "nothing"
     )
     assert cli(["cases", str(runs[0])]) == 1

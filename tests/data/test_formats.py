@@ -190,6 +190,29 @@ def test_nested_mentions_are_refused_or_chosen_from_with_counts(tmp_path: Path) 
         assert remarks.counts() == [f"mentions left out beside the {choice}: 1"]
 
 
+# Files to tag
+
+
+@pytest.mark.parametrize("name", [name for name, it in FORMATS.items() if it.read])
+def test_predict_reads_a_file_and_standard_input(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "written"
+    FORMATS[name].write([of_words(["Ada", "sang"], [(0, 1, "PER")]), of_words(["Rain"], [])], path)
+    reader = source(path, name, lines=True)
+    expected = [("Ada", "sang"), ("Rain",)]
+    assert [it.words for it in reader.untagged(path)] == expected
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            assert [it.words for it in reader.untagged(stream)] == expected
+
+
+def test_what_predict_cannot_read_is_named(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"id": 1})
+    with path.open("rb") as stream, pytest.raises(ValueError, match=r"^a\.jsonl:1: expected \"tokens\""):
+        list(source(path, "jsonl").untagged(stream))
+    with path.open("rb") as stream, pytest.raises(ValueError, match=r"^a\.jsonl: expected a folder of BRAT"):
+        list(source(path, "brat").untagged(stream))
+
+
 # BRAT
 
 
@@ -342,19 +365,15 @@ def test_training_reads_every_format(tmp_path: Path) -> None:
 def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = tmp_path / "start.conll"
     start.write_text("Ada B-PER\nLovelace I-PER\nsang O\n\nNew B-LOC\nYork I-LOC\n\nRain O\n")
-    path = start
-    for name, form in FORMATS.items():
-        target = tmp_path / f"to-{name}{(form.suffixes or FORMATS[form.config].suffixes or ('',))[0]}"
-        arguments = ["convert", str(path), str(target), "--to", name, "--from", FORMATS[name].config]
-        arguments[-1] = "conll" if path == start else arguments[-1]
-        previous = [*FORMATS.values()][max(0, [*FORMATS].index(name) - 1)]
-        arguments[-1] = "conll" if path == start else previous.config
-        extra = [] if previous.has_tokens or path == start else ["data.lines=true"]
-        assert data_command([*arguments[:3], *extra, *arguments[3:]], refuse) == 0, capsys.readouterr()
-        assert capsys.readouterr().out == f"{target}: 3 sentences, 2 mentions\n"
-        path = target
+    path, previous = start, FORMATS["conll"]
     back = tmp_path / "back.conll"
-    assert data_command(["convert", str(path), str(back)], refuse) == 0
+    for name in [*FORMATS, "conll"]:
+        target = back if path.name.startswith(f"to-{[*FORMATS][-1]}") else tmp_path / f"to-{name}"
+        settings = [] if previous.has_tokens else ["data.lines=true"]
+        arguments = ["convert", str(path), str(target), *settings, "--from", previous.config, "--to", name]
+        assert data_command(arguments, refuse) == 0, capsys.readouterr()
+        assert capsys.readouterr().out == f"{target}: 3 sentences, 2 mentions\n"
+        path, previous = target, FORMATS[name]
     assert back.read_text() == start.read_text().replace(" ", "\t") + "\n"
 
 

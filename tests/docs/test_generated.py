@@ -51,3 +51,17 @@ def test_a_map_with_another_arrow_is_not_up_to_date(
 def test_an_edge_that_others_imply_is_left_out(script: dict[str, Any]) -> None:
     drawn = script["rooms"].drawn
     assert drawn({("a", "b"), ("b", "c"), ("a", "c"), ("a", "d")}) == {("a", "b"), ("b", "c"), ("a", "d")}
+
+
+def test_a_setting_without_a_comment_gives_one_line(
+    script: dict[str, Any], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def page() -> str:
+        raise ValueError("conf/: mixed: model.dropout has no comment that says what it means")
+
+    monkeypatch.setitem(script["main"].__globals__, "FILES", {ROOT / "README.md": page})
+    for arguments in ((), ("--check",)):
+        assert script["main"](*arguments) == 1
+        assert capsys.readouterr().err == (
+            "conf/: mixed: model.dropout has no comment that says what it means\n"
+        )

@@ -207,7 +207,7 @@ def test_a_lock_that_is_held_is_said(tmp_path: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("begin", "arguments"),
     [
-        ("...: expected the folder", ["predict", "outputs/nothing/seed-1", "ok.conll"]),
+        ("...: expected the folder", ["predict", ".", "ok.conll"]),
         ("there is no table", ["table", "yang2020_tabel12"]),
     ],
 )

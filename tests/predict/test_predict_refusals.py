@@ -87,7 +87,14 @@ def test_what_cannot_be_read_is_refused_in_a_line(
 def test_a_run_or_a_file_that_is_not_there_is_named(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "expected the folder of a finished run, but it has no metrics.json" in refusal(capsys, tmp_path)
+    expected = "expected the folder of a finished run, but"
+    assert f"{expected} it has no metrics.json" in refusal(capsys, tmp_path)
+    assert refusal(capsys, tmp_path / "none") == f"{tmp_path}/none: {expected} there is no such folder"
+    for seed in (2, 1):
+        (tmp_path / f"seed-{seed}").mkdir()
+        (tmp_path / f"seed-{seed}/metrics.json").touch()
+    expected = f"{expected} it has no metrics.json; its runs are seed-1, seed-2"
+    assert refusal(capsys, tmp_path) == f"{tmp_path}: {expected}"
     assert f"{tmp_path}/missing" in refusal(capsys, toy_run, f"{tmp_path}/missing")
     for wrong, rule in (
         ("word", "expected word=COLUMN, then more such as tag=COLUMN"),

@@ -169,7 +169,7 @@ REFUSED = [
     (["--models", "corss"], "--models: no architecture 'corss'; did you mean 'cross'?"),
     (["--seeds", "0"], "--seeds must be at least 1, got 0"),
     (["--processes", "0"], "--processes must be at least 1, got 0"),
-    (["--run", "nowhere"], "nowhere: expected the folder of a finished run, but it has no metrics.json"),
+    (["--run", "nowhere"], "nowhere: expected the folder of a finished run, but there is no such folder"),
     (["--run", "nowhere", "--sentences", "0"], "--sentences must be at least 1, got 0"),
 ]
 
