@@ -130,7 +130,7 @@ def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> 
     )
     assert without.difference("first", "first", whole) != "+0.00"
     p = without.p("first", "second")
-    assert p.endswith(" (sentences alone)")    # one run a row
+    assert p.endswith(" (sentences alone)")  # one run a row
     assert float(p.removesuffix(" (sentences alone)").removeprefix("< ")) < 0.05
     assert whole.p("first", "second") != without.p("first", "second")
 
