@@ -3,8 +3,8 @@
     python benchmarks/batches.py [--threads N] [--rounds N] [--output FILE]
 
 Every file of conf/batches (`random` is 32 random sentences), and 64 random sentences, on toy English and,
-where NER_DATA_DIR has it, on CoNLL-2003. `together`: of the pairs of sentences that share a batch in one
-epoch, the share that does in the next; chance alone gives about one over the number of batches.
+where NER_DATA_DIR has it, on CoNLL-2003. `together` is the share of the pairs of sentences in one batch that
+are in one batch in the next epoch too. Chance alone gives about one over the number of batches.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def encoded(corpus: str) -> EncodedSplit:
-    """Train, as the default experiment reads it."""
+    """The train split, encoded as in the default experiment."""
     cfg = compose([f"data={corpus}"])
     read, encoder = load(instantiate(cfg.data)), make_encoder(cfg)
     encoder.fit(read)
@@ -95,7 +95,7 @@ def padded(plan: Plan, lengths: np.ndarray) -> int:
 
 
 def together(first: Plan, second: Plan, sentences: int) -> float:
-    """The pairs within a batch of `first` that are also in one batch of `second`, as a share of them all."""
+    """Share of the pairs in a batch of `first` that are also together in a batch of `second`."""
     place = np.empty(sentences, dtype=np.int64)
     for number, batch in enumerate(second):
         place[batch] = number

@@ -2,9 +2,9 @@
 
     python benchmarks/bf16.py [--threads N] [--rounds N] [--output FILE]
 
-float32 against `trainer.precision=bf16-mixed`: forward passes under autocast, the CRF in float32 all the
-same. Steps on 32 sentences of 20 tokens; models at their papers' sizes. F1: whole runs, three seeds for each
-precision, on toy English and, where NER_DATA_DIR has it, on the first sentences of CoNLL-2003.
+float32 against `trainer.precision=bf16-mixed`, in which forward passes run under autocast and only the CRF stays
+in float32. Steps are on 32 sentences of 20 tokens, with models at their papers' sizes. F1 is that of whole runs,
+three seeds for each precision, on toy English and, where NER_DATA_DIR has it, on the first sentences of CoNLL-2003.
 """
 
 import statistics

@@ -2,8 +2,8 @@
 
     python benchmarks/crf.py [--threads N] [--rounds N] [--peers NAME ...] [--output FILE]
 
-All run in turn, round after round, in one process with the same number of threads, after their results were
-found equal; a peer with other results is left out of the shape, and named. A ratio is the median of its times
+All run in turn, round after round, in one process with the same number of threads. Their results are compared
+first: a peer whose results differ is left out of the shape, and named. A ratio is the median of a peer's times
 over that of ours.
 """
 
@@ -42,7 +42,7 @@ class Contestant(NamedTuple):
     name: str
     weights: list[Tensor]
     loss: Callable[[Problem], Tensor]
-    """The mean over the sentences; its gradient is taken by the scores and by `weights`."""
+    """The mean over the sentences, to be differentiated with respect to the scores and `weights`."""
     decode: Callable[[Problem], list[list[int]] | Tensor] | None
 
 
@@ -92,7 +92,7 @@ def measure_shape(batch: int, length: int, tags: int, names: list[str], rounds: 
 
 
 def make_problem(batch: int, length: int, tags: int) -> Problem:
-    """Lengths are uniform from 1 to `length`, which occurs."""
+    """A random batch. Its lengths are uniform from 1 to `length`; the first is `length`."""
     lengths = torch.randint(1, length + 1, (batch, 1))
     lengths[0] = length
     scores = torch.randn(batch, length, tags, requires_grad=True)

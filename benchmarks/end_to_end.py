@@ -2,21 +2,21 @@
 
     python benchmarks/end_to_end.py [--ncrfpp CLONE] [--flair-python PYTHON] [--threads N] [--rounds N]
 
-A character BiLSTM and word vectors, a BiLSTM, a CRF; SGD, batches of 32 sentences; 2,000 made sentences to
-train on and 2,000 others to decode. Each contestant is a process of its own with its own unpatched code, see
-drivers/; all run in turn, round after round. Of a process' epochs, and of its passes of decoding, the first
-does not count. NCRF++ (a clone's folder) and flair (the Python of an environment that has it) are left out if
-not given, plain PyTorch if there is no pytorch-crf.
+The model has a character BiLSTM and word vectors, a BiLSTM, and a CRF. It is trained by SGD, in batches of 32
+sentences, on 2,000 generated sentences, and decodes 2,000 others. Each contestant is a process of its own with its
+own unpatched code (see drivers/); all run in turn, round after round. The first epoch of a process and its first
+decoding pass are warm-ups, and do not count. NCRF++ (a clone's folder) and flair (the Python of an environment that
+has it) are left out if not given, plain PyTorch if there is no pytorch-crf.
 
-The result, beside where and when it was made:
+The result, apart from where and when it was measured:
 
     model, data         the settings that all share, and the counts of the corpus
     contestants         by name: train_tokens_per_second, decode_tokens_per_second and peak_memory_bytes, each
                         {median, quartiles, runs}, where runs has a number per round; version; settings
     ratios              by name of one of ours: {train, decode, memory: {name of another: ratio}}: its tokens
-                        per second over the other's, and the other's bytes over its
-    load                the machine's, a minute's average, before each round: {median, quartiles, runs}
-    equal, different    in words
+                        per second over the other's, and the other's bytes over its own
+    load                load of the machine, averaged over a minute, before each round: {median, quartiles, runs}
+    equal, different    in what the programs' settings agree and differ, in words
 """
 
 import argparse
@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def begin(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, list[Contestant]]:
-    """The options, and the names of the contestants."""
+    """The options, and the contestants to run."""
     arguments = timing.begin(parser)
     if arguments.clock == "processor":
         parser.error("the drivers measure by the wall clock")
@@ -151,7 +151,7 @@ def contestants(arguments: argparse.Namespace) -> list[Contestant]:
 def take_turns(
     everyone: list[Contestant], folder: Path, arguments: argparse.Namespace
 ) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
-    """The load before each round, and the outcomes of the drivers, by contestant."""
+    """The load before each round, and the outcomes of each contestant by round."""
     load: list[float] = []
     outcomes: dict[str, list[dict[str, Any]]] = {one.name: [] for one in everyone}
     for number in range(1, arguments.rounds + 1):
@@ -165,7 +165,7 @@ def take_turns(
 
 
 def run(contestant: Contestant, folder: Path, threads: int) -> dict[str, Any]:
-    """Run a driver and return its outcome. RuntimeError with the process's output if it failed."""
+    """Run a driver and return its outcome. Raises RuntimeError, with the process's stderr, if it failed."""
     output = folder / "outcome.json"
     output.unlink(missing_ok=True)
     driver, *options = contestant.arguments
@@ -177,7 +177,7 @@ def run(contestant: Contestant, folder: Path, threads: int) -> dict[str, Any]:
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Drivers see this checkout's package, whether it is installed or not."""
+    """Environment variables of a driver, which imports this checkout's package, whether it is installed or not."""
     numbers = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
     return {**os.environ, **numbers, "PYTHONPATH": str(DRIVERS.parent.parent)}
 

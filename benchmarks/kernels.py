@@ -89,7 +89,7 @@ def measure_row(overrides: list[str], arguments: argparse.Namespace) -> dict[str
 
 
 def sample(trial: Trial, plan: Plan, tokens: int) -> list[Batch]:
-    """Random batches of the plan, with this many tokens in total."""
+    """Random batches of the plan, until they have this many tokens in total."""
     batches: list[Batch] = []
     for number in np.random.default_rng(0).permutation(len(plan)):
         if num_tokens(batches) >= tokens:
@@ -127,7 +127,7 @@ def without(*kernels: str) -> Iterator[None]:
 
 
 def onednn_can(x: Any, lengths: Any, weights: lstm.Weights) -> bool:
-    """Whether oneDNN can compute the layer, and is faster than a loop: that runs many small units at once."""
+    """Whether oneDNN can compute the layer, and faster than a loop, which runs many small units at once."""
     _, units, _, size = weights.recurrent.shape
     return weights.peepholes is None and (units == 1 or size >= 64)
 

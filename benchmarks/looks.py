@@ -2,10 +2,11 @@
 
     python benchmarks/looks.py [--threads N] [--rounds N] [--output FILE]
 
-Scores are drawn from normal distributions, a mean and a deviation for each row; the rule is that of sweeps
-(`sweep.looks`), the tests are those of tables. A round is a thousand sweeps of each scenario. A false claim is a
-sweep in which some pair of equal rows is called ahead or behind, or some pair that differs by the smallest effect or
-more is called equal. Runs saved are those of eight seeds for each row less those made, in percent.
+Scores are drawn from normal distributions, with a mean and a standard deviation for each row. The rule is that of
+sweeps (`sweep.looks`), and the tests are those of tables. A round is a thousand sweeps of each scenario. A sweep makes
+a false claim if it calls a pair of equal rows ahead or behind, calls the worse of two rows ahead, or calls a pair equal
+that differs by the smallest effect or more. Runs saved are the share of the runs with eight seeds per row that were
+not needed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +27,7 @@ SWEEPS = 1000
 
 @dataclass(frozen=True)
 class Scenario:
-    """Means of the rows in points, and the deviations of their seeds."""
+    """Means of the rows in points, and standard deviations over their seeds."""
 
     name: str
     means: tuple[float, ...]
@@ -68,7 +69,10 @@ def main() -> None:
 
 
 def simulate(scenario: Scenario, looks: Sequence[int], number: int) -> dict[str, Any]:
-    """Shares of sweeps with a false claim, of differing pairs that were detected, and of runs saved."""
+    """Shares of sweeps with a false claim, of differing pairs that were detected, and of runs saved.
+
+    The second is None if all rows are equal.
+    """
     rng = np.random.default_rng(0)
     rows = len(scenario.means)
     differing = [

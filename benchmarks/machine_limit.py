@@ -2,9 +2,10 @@
 
     python benchmarks/machine_limit.py [--threads N] [--rounds N] [--output FILE]
 
-A step is forward, backward and Adam on 32 sentences of 20 tokens, with 100 numbers a word, a character CNN
-and a CRF. Its share of the limit is the operations of its matrix products (`taggers.operations`) over what a product
-of two large float32 matrices would have done in that time, measured in the same rounds with the same threads.
+A step is forward, backward and Adam on 32 sentences of 20 tokens, with word vectors of 100 numbers, a character CNN
+and a CRF. The limit is the operations that a product of two large float32 matrices would have done in the time of a
+step, measured in the same rounds with the same threads. A step's share of it counts the operations of the step's matrix
+products (`taggers.operations`).
 """
 
 from functools import partial
@@ -18,7 +19,7 @@ from ner_experiments.config.conf import architectures
 
 SENTENCES, LENGTH = 32, 20
 DEEP = 4
-"""Layers of Yang & Xu's (2020) models; those of Li et al. (2020) have two, as the default."""
+"""Number of layers of Yang & Xu's (2020) models. Those of Li et al. (2020) have two, which is the default."""
 SQUARE = 2048
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/peephole.py [--threads N] [--rounds N] [--output FILE]
 
-One direction over 32 sentences of 20 tokens, 150 numbers each. The loop has the same weights as ours, and its
-states and gradients were found equal first; the stock LSTM shows what the peepholes cost, and is not equal.
+One direction over 32 sentences of 20 tokens, with 150 numbers per token. The loop has the same weights as ours, and its
+states and gradients are first checked to be equal. The stock LSTM, which computes something else, shows what the
+peepholes cost.
 """
 
 from functools import partial

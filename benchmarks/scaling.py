@@ -2,12 +2,12 @@
 
     python benchmarks/scaling.py [--threads N] [--rounds N] [--output FILE]
 
-From stacked BiLSTMs with a CRF: two layers of 100 units per direction, 32 sentences of 20 tokens, 17 tags. Of
-a training step, but for the corpus, where it is an epoch with the encoding of its sentences. Each value has a
-process of its own in each round; memory is what its peak adds to the libraries and a tiny model, which are
-loaded before. Processes, by the wall clock only: what `trainer=ddp` trains on toy English, one thread each,
-all memory of the first. A slope is that of the logs, over all values and over the last two: 1 is linear, 0 is
-constant.
+The starting point is stacked BiLSTMs with a CRF: two layers of 100 units per direction, 32 sentences of 20 tokens, 17
+tags. Measured is a training step; for the size of the corpus, an epoch with the encoding of its sentences. Each value
+has a process of its own in each round. Memory is what the peak adds to the libraries and a tiny model, which are loaded
+before. For the number of processes, `trainer=ddp` trains on toy English with one thread each, measured by the wall
+clock; the memory is all of the first process's. A slope is that of log time or memory over the log of the setting, over
+all values and over the last two: 1 is linear, 0 is constant.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def slopes(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
 
 
 def prepared_steps(knobs: dict[str, int]) -> Callable[[], float]:
-    """Load what is loaded once, and return the measured function, which includes building the model and its data."""
+    """Load what is loaded once, and return the function to measure, which also builds the model and its data."""
     warm_up()
 
     def run() -> float:
@@ -126,7 +126,7 @@ def processes(rounds: int) -> dict[str, Any]:
 
 
 def trained(number: int) -> dict[str, Any]:
-    """The metrics.json of two epochs."""
+    """The metrics.json of a run of two epochs by this number of processes."""
     root = timing.FOLDER.parent
     with tempfile.TemporaryDirectory() as folder:
         command = [

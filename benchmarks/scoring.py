@@ -2,8 +2,8 @@
 
     python benchmarks/scoring.py [--threads N] [--rounds N] [--output FILE]
 
-All score the same tags and are found to give the same counts. Ours are tensors in the batches of an
-evaluation, as the decoder leaves them; the others read lists of strings. No making of input is counted.
+All score the same tags, and are first checked to return the same counts. Ours reads tensors, in the batches of an
+evaluation, as the decoder returns them; the others read lists of strings. The making of the input is not counted.
 """
 
 import random
@@ -21,7 +21,7 @@ from ner_experiments.metrics import SpanF1
 SENTENCES, TYPES = 50_000, ("LOC", "MISC", "ORG", "PER")
 LABELS = ("O", *(f"{prefix}-{kind}" for kind in TYPES for prefix in "BIES"))
 WRONG = 0.05
-"""The share of tokens whose tag is drawn anew."""
+"""Probability that a token's predicted tag is drawn at random."""
 
 Tags = list[list[str]]
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def made_up(sentences: int) -> Tags:
-    """Legal BIOES tags, a mention of one to four tokens after every two other tokens or so."""
+    """Legal BIOES tags: mentions of one to four tokens, with zero to five other tokens before each."""
     draws = random.Random(0)
 
     def sentence(length: int) -> list[str]:
@@ -107,7 +107,7 @@ def seqeval(gold: Tags, predicted: Tags) -> tuple[int, int, int]:
 
 
 def loop(gold: Tags, predicted: Tags) -> tuple[int, int, int]:
-    """A mention runs from B to E of its type with only I between, or is one S."""
+    """Numbers of correct, predicted and gold mentions. A mention is B I* E of one type, or a single S."""
     correct = num_predicted = num_gold = 0
     for sentence, tags in zip(gold, predicted, strict=True):
         gold_mentions, predicted_mentions = mentions(sentence), mentions(tags)

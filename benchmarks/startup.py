@@ -2,8 +2,9 @@
 
     python benchmarks/startup.py [--threads N] [--rounds N] [--output FILE]
 
-The time of whole processes, one after another, after one of each that is not counted: it compiles what is
-kept on the disk. Then once more under `python -X importtime`: the seconds that each top-level package takes.
+Times are those of whole processes, one after another. One process of each is run first and not counted: it compiles
+what is then cached on disk. Each command of run.py is run once more under `python -X importtime`, for the seconds that
+each top-level package takes.
 """
 
 import os
@@ -42,7 +43,7 @@ def main() -> None:
 
 
 def run(command: list[str], folder: str) -> str:
-    """Run a command and return its stderr. Each run has a folder of its own, as a finished one is not run again."""
+    """Run a command and return its stderr. Each smoke run gets a new folder, since a finished run is not repeated."""
     if "trainer=smoke" in command:
         command = [*command, f"output_dir={tempfile.mkdtemp(dir=folder)}", "runtime.progress=false"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -53,7 +54,7 @@ def run(command: list[str], folder: str) -> str:
 
 
 def import_times(command: list[str], folder: str) -> dict[str, float]:
-    """Seconds of the packages that take longest, the time of what each imports not in it."""
+    """Seconds of the packages that take longest to import, without the time of what each of them imports."""
     seconds: Counter[str] = Counter()
     for line in run(["-X", "importtime", *command], folder).splitlines():
         own, _, module = line.removeprefix("import time:").partition("|")

@@ -1,7 +1,7 @@
 """`python benchmarks/tables.py`: write the tables of README.md and RESULTS.md, between markers, from results/*.json.
 
-A table stands between `<!-- NAME -->` and `<!-- end -->`, where NAME is that of the benchmark; `targets` is the table
-of what was aimed at. Each benchmark prints the same tables when it ends.
+A table stands between `<!-- NAME -->` and `<!-- end -->`, where NAME is the benchmark's; `targets` is the table of the
+speed targets and whether they were met. Each benchmark prints the same tables when it ends.
 """
 
 import json
@@ -69,12 +69,12 @@ def table(*head: str, rows: Cells) -> str:
 
 
 def figure(number: float) -> str:
-    """Three digits, or all before the point."""
+    """The number with three significant digits, or as an integer from 100 on."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def spread(measured: Result, unit: float = 1) -> str:
-    """Median, and in parentheses the quartiles."""
+    """Text of the median and, in parentheses, the quartiles."""
     first, third = (figure(unit * value) for value in measured["quartiles"])
     return f"{figure(unit * measured['median'])} ({first}-{third})"
 

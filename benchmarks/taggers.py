@@ -26,9 +26,9 @@ RECURRENT = (nn.LSTM, nn.GRU, PeepholeLSTM, BiLSTMUnits, VariationalLSTMs)
 
 
 class Trial:
-    """A tagger, its optimizer and a split, to take steps with: what Lightning does, without what it logs.
+    """A tagger, its optimizer and a split, for training steps as Lightning takes them, without its logging.
 
-    `precision` is the trainer's: with "bf16-mixed" forward passes run under autocast, as Lightning runs them.
+    With `trainer.precision=bf16-mixed`, forward passes run under autocast, as in Lightning.
     """
 
     def __init__(self, corpus: Corpus, overrides: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ class Trial:
 
 
 def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:
-    """Sentences of random words and tags: `length` tokens each, or evenly from a range of lengths."""
+    """A corpus of random words and tags, with `length` tokens per sentence, or lengths drawn uniformly from a range."""
     draws = random.Random(0)
     words = ["".join(draws.choices("etaoinshrdlu", k=draws.randint(2, 10))) for _ in range(WORDS)]
     tags = ["O", *(f"{prefix}-T{kind}" for kind in range(types) for prefix in "BIES")]
@@ -82,9 +82,10 @@ def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:
 def operations(tagger: Tagger, batch: Batch) -> int:
     """Multiplications and additions in the matrix products of a training step, on a batch without padding.
 
-    A recurrent layer takes two operations for each weight, token and direction forward, and twice as many backward, by
-    its input and by its weights: 3 x 2 x 4n(n + m) for an LSTM of n units that reads m numbers. All else is what
-    PyTorch's counter sees. It sees nothing in compiled kernels, so the CRF counts as nothing.
+    A recurrent layer takes two operations for each weight, token and direction forward. Backward it takes twice as
+    many, for the gradients of its input and of its weights: 3 x 2 x 4n(n + m) per token in all, for an LSTM of n units
+    that reads m numbers. All other operations are counted by PyTorch's counter, which does not see compiled kernels, so
+    the CRF counts as 0.
     """
     tagger = copy.deepcopy(tagger).train()
     layers = outermost(tagger)
@@ -103,7 +104,7 @@ def outermost(module: nn.Module) -> list[nn.Module]:
 
 
 def replace(layer: nn.Module) -> dict[str, int]:
-    """Make the layer repeat its first output at no cost; returns a dict that receives the operations of one call."""
+    """Make the layer repeat its first output at no cost. Returns a dict that receives the operations of that call."""
     compute, about = layer.forward, {}
     weights = sum(weight.numel() for name, weight in layer.named_parameters() if "weight" in name)
 

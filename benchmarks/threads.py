@@ -2,9 +2,9 @@
 
     python benchmarks/threads.py [--threads N] [--rounds N] [--output FILE]
 
-Each number of threads, up to N (otherwise: the processors), has a process of its own in each round, and
-several threads have another with OMP_WAIT_POLICY=passive, under which PyTorch's threads sleep while they
-wait. `runtime.threads` of conf/config.yaml is what a run takes if nothing is said.
+Each number of threads, up to N (by default, the number of processors), has a process of its own in each round.
+Numbers above 1 have another with OMP_WAIT_POLICY=passive, under which PyTorch's threads sleep while they wait.
+`runtime.threads` in conf/config.yaml is the number of threads of a run by default.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from taggers import Trial, made_up
 from ner_experiments.config.compose import compose
 
 SECONDS, STEPS = 0.5, 50
-"""Duration, or number of steps, for which a case is trained after the first steps."""
+"""Seconds for which a case is trained after its first steps, and the maximum number of steps."""
 
 
 class Case(NamedTuple):
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def settings(most: int) -> list[tuple[int, str]]:
-    """1, 2, 4, ... and the most, and how threads wait."""
+    """Pairs of a number of threads (1, 2, 4, ... and `most`) and how threads wait: OMP_WAIT_POLICY, or "" if unset."""
     counts = sorted({*(2**power for power in range(most.bit_length())), most})
     return [(1, ""), *((count, policy) for count in counts[1:] for policy in ("", "passive"))]
 

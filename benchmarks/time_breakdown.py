@@ -2,10 +2,10 @@
 
     python benchmarks/time_breakdown.py [--threads N] [--rounds N] [--output FILE]
 
-Parts are run by themselves, on what they are given within the whole, in turn with it: recurrent layers and
-CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. What the
-products of recurrent layers would take at best is their operations (`taggers.operations`) over the rate of a product
-of two large float32 matrices. Lightning's loop is the suite's own `fit`, with its callbacks.
+Each part is run by itself, on the inputs that it has within the whole, in turn with the whole: recurrent layers and
+CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. The shortest possible
+time of the products of recurrent layers is their operations (see `taggers.operations`) over the rate of a product of
+two large float32 matrices. Lightning's loop is the suite's own `fit`, with its callbacks.
 """
 
 import tempfile
@@ -54,7 +54,7 @@ Runs = dict[str, Callable[[], object]]
 
 
 class Clocked(EpochLog):
-    """The seconds of the last epoch's steps, by the benchmark's clock."""
+    """Callback that measures the seconds of the last epoch's steps by the benchmark's clock, as `spent`."""
 
     def on_train_epoch_start(self, *about: Any) -> None:
         super().on_train_epoch_start(*about)
@@ -90,12 +90,12 @@ def main() -> None:
 
 
 def explain_model(overrides: list[str], sentences: int, rounds: int) -> dict[str, Any]:
-    """Seconds of an epoch, and of its parts; the first few sentences are those of dev."""
+    """Times of an epoch and of its parts. Dev is the first eight sentences of train."""
     corpus = made_up(sentences, LENGTHS)
     corpus.splits["dev"] = corpus.splits["train"][:8]
     trial = Trial(corpus, overrides)
     for group in trial.optimizer.param_groups:
-        group["lr"] = 0.0  # the parts leave gradients of no meaning
+        group["lr"] = 0.0  # the parts leave meaningless gradients
     batches = trial.batches()
     train, decode = parts(trial, batches)
     for run in (*train.values(), *decode.values()):
@@ -182,13 +182,13 @@ def recurrent_calls(trial: Trial, batch: Batch) -> list[Call]:
 
 
 def operations(call: Call) -> int:
-    """Forward and backward, of the tokens alone: flop.py says why six for each weight."""
+    """Operations forward and backward, without padding. `taggers.operations` explains the six for each weight."""
     weights = sum(weight.numel() for name, weight in call.layer.named_parameters() if "weight" in name)
     return 6 * weights * int(call.inputs[1].sum())
 
 
 def loops(steps: Callable[[], object], fitting: list[Callable[[], float]]) -> dict[str, list[float]]:
-    """Seconds of an epoch by a bare loop, and by Lightning's, in turn."""
+    """Seconds of epochs by a bare loop and by Lightning's, which take turns."""
     seconds: dict[str, list[float]] = {"bare": [], "Lightning": []}
     for fit_again in fitting:
         begun = timing.now()
@@ -213,7 +213,7 @@ def fitted(overrides: list[str], corpus: Any) -> float:
 
 
 def explain_crf(batch: int, length: int, tags: int, rounds: int) -> dict[str, Any]:
-    """Seconds of a call on a shape; that on the smallest does next to nothing: what is fixed."""
+    """Times of a call on a shape. On the smallest shape there is hardly any work, so this is the fixed cost."""
     crf, problem = CRF(num_tags=tags), make_problem(batch, length, tags)
     runs: Runs = {
         "loss": timing.derived(partial(crf.loss, *problem), [problem.scores, *crf.parameters()]),
@@ -225,7 +225,7 @@ def explain_crf(batch: int, length: int, tags: int, rounds: int) -> dict[str, An
 
 
 def explain_units(units: int, size: int, rounds: int) -> dict[str, Any]:
-    """Forward and backward of K units on 32 x 20 tokens of 150, and the products with the input alone."""
+    """Times of K units on 32 x 20 tokens of 150 numbers, forward and backward, and of their products with the input."""
     x, lengths = torch.randn(32, 20, 150, requires_grad=True), torch.full((32,), 20)
     layer = BiLSTMUnits(input_size=150, num_units=units, unit_size=size, dropout=0.0)
     weights = layer.input_weights

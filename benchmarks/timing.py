@@ -1,4 +1,4 @@
-"""Options, interleaved rounds, processes of their own, and result files, shared by all benchmarks."""
+"""Shared by all benchmarks: options, interleaved rounds, measurement in separate processes, and result files."""
 
 import argparse
 import importlib.metadata
@@ -31,12 +31,12 @@ SOURCES = (":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py")
 CPU = torch.device("cpu")
 CLOCK = "BENCHMARK_CLOCK"
 TURN = 0.02
-"""Seconds."""
+"""Minimum duration of a measurement in seconds: shorter runs are repeated."""
 PEERS = ("pytorch-crf", "torch-struct", "flair", "seqeval", "gensim")
 
 
 def options(about: str | None, *, rounds: int) -> argparse.ArgumentParser:
-    """The options of every benchmark; a hidden `--tiny` asks for sizes that a test has time for."""
+    """Parser of the options of every benchmark. A hidden `--tiny` selects sizes small enough for tests."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=int, default=rounds)
@@ -63,7 +63,7 @@ def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def now() -> float:
-    """Seconds: of the wall clock, or of the processors that this process and its children have used."""
+    """Seconds of the wall clock, or of processor time used by this process and its children, by `--clock`."""
     if os.environ.get(CLOCK) != "processor":
         return time.perf_counter()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -73,13 +73,12 @@ def now() -> float:
 def measure(
     runs: Mapping[str, Callable[[], object]], rounds: int, *, slow: float = float("inf")
 ) -> dict[str, Times]:
-    """Seconds of each run, all in turn, round after round, so that a noisy minute meets them all.
+    """Times of each run. All run in turn, round after round, so that noise of the machine affects them all.
 
-    A run that is over before `TURN` is repeated for as long, and counts with its mean without the first: what
-    the others have left in the caches, and their threads that spin on, would count more than itself.
+    A run shorter than `TURN` is repeated for that long, and the mean without the first repetition counts. Otherwise the
+    state of the caches and spinning threads that other runs have left would matter more than the run itself.
 
-    A run of more than `slow` seconds is run once. Nothing else is warmed up: that, and to see that all give
-    the same, is for the caller.
+    A run of more than `slow` seconds is run once. Callers warm the runs up, and check that their results are equal.
     """
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -95,7 +94,7 @@ def turn(run: Callable[[], object]) -> float:
 
 
 def repeated(run: Callable[[], object], times: int) -> float:
-    """Seconds of one of so many runs."""
+    """Mean seconds of a run that is repeated `times` times."""
     start = now()
     for _ in range(times):
         run()
@@ -105,7 +104,7 @@ def repeated(run: Callable[[], object], times: int) -> float:
 def derived(
     forward: Callable[[], Tensor], leaves: Sequence[Tensor], up: Tensor | None = None
 ) -> Callable[[], Tensor]:
-    """A run forward and backward, by all the leaves; `up` is the gradient that comes from above."""
+    """A function that runs `forward` and the gradient with respect to `leaves`; `up` is the upstream gradient."""
 
     def run() -> Tensor:
         for leaf in leaves:
@@ -118,10 +117,10 @@ def derived(
 
 
 def alone(prepare: Callable[..., Callable[[], Any]], *arguments: Any, threads: int) -> dict[str, Any]:
-    """Calls what `prepare(*arguments)` returns: its seconds, its result, and by how many bytes memory grew.
+    """Call the function that `prepare(*arguments)` returns, in a process of its own.
 
-    Imports and whatever else `prepare` does count for neither. The process is a fork of one that has imported
-    PyTorch and the suite, and has computed nothing.
+    Returns its seconds, its result, and the bytes by which memory grew. Imports and all else that `prepare` does are
+    not counted. The process is a fork of one that has imported PyTorch and the suite, and has computed nothing.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ner_experiments.train"])
@@ -141,7 +140,7 @@ def measured(prepare: Callable[..., Callable[[], Any]], arguments: Any, threads:
 
 
 def resident() -> int:
-    """Bytes in main memory now; where there is no /proc, the peak so far."""
+    """Bytes of this process in main memory now; without /proc, the peak so far."""
     status = Path("/proc/self/status")
     lines = status.read_text().splitlines() if status.exists() else []
     sizes = [1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS")]
@@ -158,7 +157,7 @@ def quartiles(values: list[float]) -> list[float]:
 
 
 def ratios(cases: Iterable[Mapping[str, Times]], name: str, ours: str = "ours") -> dict[str, Any] | None:
-    """Times of `name` over ours, over the cases in which it ran; None without any."""
+    """Distribution of the time of `name` over ours, over the cases in which it ran; None if it ran in none."""
     factors = [case[name]["median"] / case[ours]["median"] for case in cases if name in case]
     return {"worst": min(factors), **summary(factors), "best": max(factors)} if factors else None
 
@@ -176,7 +175,7 @@ def present(peers: Mapping[str, Callable[[], object]]) -> list[str]:
 
 
 def say(case: str, measured: Mapping[str, Times]) -> None:
-    """One line of progress."""
+    """Print one line of progress, in milliseconds."""
     times = (f"{name} {one['median'] * 1e3:.3g}" for name, one in measured.items())
     print(f"{case} [ms]: {', '.join(times)}", flush=True)
 

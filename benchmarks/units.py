@@ -2,10 +2,10 @@
 
     python benchmarks/units.py [--threads N] [--rounds N] [--output FILE]
 
-Batches of 32 sentences of up to 20 tokens, 150 numbers each, with the same weights in all; outputs and the
-gradient by the input were found equal first. `stock` is nn.LSTM, bidirectional, on padded tensors where no
-sentence is shorter, and on packed ones, packed once for all K; `lock-step` takes all units and directions
-through a time step in one batched product, and leaves the gradient to autograd.
+Batches are 32 sentences of up to 20 tokens, with 150 numbers per token. All have the same weights; outputs and the
+gradient with respect to the input are first checked to be equal. `stock` is a bidirectional nn.LSTM, on padded tensors
+where all sentences have the same length, and on packed ones, packed once for all K. `lock-step` takes all units and
+directions through a time step in one batched product, and leaves the gradient to autograd.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from ner_experiments.modules.units import BiLSTMUnits
 SHAPES = ((128, 8), (64, 16), (16, 64), (8, 128), (4, 256), (1, 1024))
 BATCH, TIME, INPUT = 32, 20, 150
 SLOW = 1.0
-"""Seconds above which another than ours is run once."""
+"""Seconds above which a contestant is run once."""
 TASKS = {"train": "forward and backward", "forward": "forward"}
 
 
@@ -134,7 +134,7 @@ def derived(run: Contestant, x: Tensor, lengths: Tensor, up: Tensor) -> Callable
 
 
 def check_equal(runs: dict[str, Contestant], x: Tensor, lengths: Tensor, up: Tensor) -> None:
-    """States of tokens, and the gradient by the input, within float32's rounding."""
+    """Check that states of tokens and the gradient with respect to the input are equal within float32's rounding."""
     is_token = (torch.arange(TIME) < lengths[:, None])[..., None, None]
     by_name = {
         name: (derived(run, x, lengths, up)().detach() * is_token, x.grad) for name, run in runs.items()

@@ -1,10 +1,10 @@
-"""Word vectors of a corpus out of a large text file: ours, first and from the cache, and other readers.
+"""Word vectors of a corpus from a large text file: our reader, at first and from its cache, and other readers.
 
     python benchmarks/vectors.py [--threads N] [--rounds N] [--output FILE]
 
-A file of 400,000 words in GloVe's format is made in a temporary folder; the corpus has 20,000 of them. All
-end with the same matrix, a row for each of the corpus' words. Each reader runs in a process of its own, its
-library imported; the file is in the page cache. The other readers keep the whole table, as they are made to.
+A file of 400,000 words in GloVe's format is generated in a temporary folder; the corpus has 20,000 of them. All
+return the same matrix, with a row for each of the corpus' words. Each reader runs in a process of its own, with its
+library imported before; the file is in the page cache. The other readers hold the whole table in memory, by design.
 """
 
 import argparse

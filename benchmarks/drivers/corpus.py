@@ -1,6 +1,6 @@
-"""The corpus of the contest: made from a seed, with the lengths of CoNLL-2003's sentences and five types.
+"""The corpus of the end-to-end benchmark, generated from a seed, with sentence lengths as in CoNLL-2003 and five types.
 
-Words are Zipfian; those of each type are the type's own, so that there is something to learn.
+Word frequencies are Zipfian. Each type has words of its own, so that there is something to learn.
 """
 
 from pathlib import Path
@@ -10,10 +10,10 @@ import numpy as np
 
 TYPES = ("DATE", "LOC", "MISC", "ORG", "PER")
 LONGEST = 113
-"""Distribution of sentence lengths in CoNLL-2003; the mean is 14.5."""
+"""Largest number of tokens. Sentence lengths are distributed about as in CoNLL-2003; their mean is 14.5."""
 LETTERS = "etaoinshrdlcumwfgypbvkjxqz"
 SHARE = 0.12
-"""Share of the positions where a mention could begin at which one does."""
+"""Probability that a mention begins at a position where one can."""
 
 
 class Pool(NamedTuple):
@@ -25,9 +25,10 @@ class Pool(NamedTuple):
 
 
 def write(folder: Path, *, sentences: int, forms: int, dim: int, seed: int = 0) -> int:
-    """train.conll and decode.conll, of so many sentences each, and vectors.txt: a random one for each form.
+    """Write train.conll and decode.conll, with `sentences` sentences each, and vectors.txt.
 
-    Returns the number of tokens, of both splits the same.
+    The vectors are random, `dim` numbers for each of `forms` words. Returns the number of tokens, which is the same in
+    both splits.
     """
     rng = np.random.default_rng(seed)
     words = vocabulary(rng, forms)
@@ -51,7 +52,7 @@ def lengths(rng: np.random.Generator, sentences: int) -> np.ndarray:
 
 
 def vocabulary(rng: np.random.Generator, forms: int) -> list[str]:
-    """Words from frequent and short to rare and long; one in ten is a number, and names begin with a capital."""
+    """Distinct words, from frequent and short to rare and long. One in ten is a number; names begin with a capital."""
     frequencies = 1 / (np.arange(len(LETTERS)) + 4)
     words: dict[str, None] = {}
     while len(words) < forms:
@@ -71,7 +72,7 @@ def type_of(rank: int) -> str:
 
 
 def pools(words: list[str]) -> list[Pool]:
-    """Pools of words, first that of no type."""
+    """Pools of words: first the one without a type, then one per type."""
     ranks = {name: [rank for rank in range(len(words)) if type_of(rank) == name] for name in ("", *TYPES)}
     return [
         Pool(name, [words[rank] for rank in chosen], shares(np.array(chosen)))

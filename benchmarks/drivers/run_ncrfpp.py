@@ -1,9 +1,9 @@
-"""Trains and decodes with NCRF++: its main.py as it is, from a clone in any folder, and the times it prints.
+"""Trains and decodes with NCRF++: runs its unchanged main.py from a clone in any folder, and reads the times it prints.
 
     python run_ncrfpp.py FOLDER OUTPUT --ncrfpp CLONE
 
-Its code of 2020 runs unpatched with torch 2.13. The seconds are those of whole epochs and, without the
-scoring of what was decoded, those of dev. Test has to exist; it is two sentences.
+Its code of 2020 runs unpatched with torch 2.13. Training seconds are those of whole epochs. Decoding seconds are those
+of dev, without the scoring of its tags. NCRF++ requires a test file, which gets two sentences.
 """
 
 import contextlib
@@ -90,7 +90,7 @@ def write_config(task: outcome.Task) -> dict[str, str]:
 
 
 def run(clone: Path, config: Path) -> str:
-    """Output of NCRF++."""
+    """The text that NCRF++ prints."""
     printed = io.StringIO()
     os.chdir(clone)
     sys.path.insert(0, str(clone))

@@ -2,8 +2,8 @@
 
     python run_ours.py FOLDER OUTPUT [--batches sentences|random|tokens]
 
-Decoding is the scoring of dev after each epoch, whole: to the tags of each sentence, and their F1. It comes
-in batches of the same size as the others', sorted by length; with --batches tokens in the suite's own.
+Decoding seconds are those of the whole scoring of dev after each epoch: the tags of each sentence, and their F1. Dev is
+decoded in batches of the same size as the other programs', sorted by length; with --batches tokens, in the suite's own.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from ner_experiments.training.preemption import Sigterm
 
 
 class SentenceBatches(CorpusModule):
-    """Data module that decodes as many sentences per batch as it trains on, from short to long."""
+    """Data module that decodes in batches of as many sentences as in training, from short to long."""
 
     def val_dataloader(self) -> Batches:
         dev = self.encoded("dev")

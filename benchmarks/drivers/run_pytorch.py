@@ -1,8 +1,9 @@
-"""Trains and decodes with as little of our own as PyTorch allows: packed stock LSTMs and pytorch-crf.
+"""Trains and decodes with as little code of our own as PyTorch allows: packed stock LSTMs and pytorch-crf.
 
     python run_pytorch.py FOLDER OUTPUT
 
-Random batches in training, sorted by length in decoding; the characters of every token of a batch.
+Batches are random in training, and sorted by length in decoding. The character LSTM reads every token of a batch, not
+each distinct word once.
 """
 
 import importlib.metadata
@@ -84,7 +85,7 @@ class Tagger(nn.Module):
         self.crf = CRF(tags, batch_first=True)
 
     def forward(self, batch: Sequence[Ids]) -> tuple[Tensor, Tensor]:
-        """The scores of every tag at every token, and the mask."""
+        """Scores [batch time tags], and the mask [batch time]."""
         lengths = torch.tensor([len(words) for words, *_ in batch])
         words = self.words(pad_sequence([words for words, *_ in batch], batch_first=True))
         spelt = [characters for _, sentence, _ in batch for characters in sentence]

@@ -1,7 +1,8 @@
 """Cells of the seed bank: rows of three small tables, each trained with many seeds.
 
-A cell is a row on a corpus. The settings are chosen so that a run takes less than a minute of one CPU thread; they are
-no paper's. GloVe stands for its 10,000 most frequent words, 50 dimensions, in `data_dir`/glove/glove.6B.50d.10k.txt.
+A cell is a row on a corpus. The settings are not those of a paper, but chosen so that a run takes less than a minute of
+one CPU thread. Word vectors are those of GloVe's 10,000 most frequent words, in 50 dimensions, from the file
+`data_dir`/glove/glove.6B.50d.10k.txt.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class Cell:
             part.write_text("".join(f"{json.dumps(each)}\n" for each in runs))
 
     def counts(self, folder: Path = FOLDER) -> np.ndarray:
-        """Correct, predicted and gold mentions by seed and test sentence."""
+        """[seeds sentences 3]: numbers of correct, predicted and gold mentions in each test sentence."""
         return np.stack([unpack_counts(run["counts"]) for run in self.runs(folder)])
 
 

@@ -2,8 +2,8 @@
 
     python benchmarks/seed_bank/train.py [--seeds N] [--runs DIR] [--output DIR]
 
-Each finished run is added to a file of its cell at once, as counts and tags without words, and its folder is removed.
-A repeated command trains what is missing, and resumes a run that was interrupted.
+As soon as a run is finished, it is added to the file of its cell, as counts and tags without words, and its folder is
+removed. A repeated command trains what is missing, and resumes a run that was interrupted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def add(cell: Cell, seed: int, arguments: argparse.Namespace) -> None:
 
 
 def packed(folder: Path, seed: int, cpu_seconds: float) -> dict[str, Any]:
-    """What the bank keeps of a finished run. Scores are in [0, 1]."""
+    """The part of a finished run that the bank stores. Scores are in [0, 1]."""
     run = open_run(folder)
     metrics = run.metrics
     return {

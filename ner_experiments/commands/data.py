@@ -244,8 +244,8 @@ def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Sour
     read = annotated_splits(again, Remarks())["file"]
     before, after = ([text for it in part for text in it.texts()] for part in (sentences, read))
     counts = [f"{len(part):,} sentences" for part in (sentences, read)]
-    told = counts[0] if counts[0] == counts[1] else f"{counts[0]}, read as {counts[1]}"
-    print(f"{path}: {told}, {len(before):,} mentions")
+    size = counts[0] if counts[0] == counts[1] else f"{counts[0]}, read as {counts[1]}"
+    print(f"{path}: {size}, {len(before):,} mentions")
     if before == after:
         return 0
     lost, added = Counter(before) - Counter(after), Counter(after) - Counter(before)

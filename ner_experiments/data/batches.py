@@ -15,15 +15,15 @@ class Batching(Protocol):
     """Interface of a batching method."""
 
     def plan(self, lengths: np.ndarray, rng: np.random.Generator) -> Plan:
-        """Batches with every sentence once, in an order that `rng` decides."""
+        """Batches that together hold every sentence once, in an order drawn from `rng`."""
 
 
 @dataclass(frozen=True)
 class TokenBudget:
-    """Sentences of similar length, as many as fit into `tokens` with padding; a longer one comes alone.
+    """Batches of similar length, with at most `tokens` tokens including padding. A longer sentence is a batch alone.
 
-    Sentences of one length are shuffled, and the first batch has a random size, so that most boundaries move
-    from epoch to epoch.
+    Sentences of one length are shuffled, and the first batch has a random size, so that most batch boundaries
+    change from epoch to epoch.
     """
 
     tokens: int
@@ -51,7 +51,7 @@ class TokenBudget:
 
 @dataclass(frozen=True)
 class SentenceCount:
-    """`sentences` per batch, sorted by length within pools of `pool` batches; a pool of 1 is purely random."""
+    """Batches of `sentences` sentences, sorted by length within random pools of `pool` batches (1: no sorting)."""
 
     sentences: int
     pool: int
@@ -73,7 +73,7 @@ class SentenceCount:
 
 @dataclass(frozen=True)
 class TokenTotal:
-    """Sentences in random order, up to `tokens` in total without padding; a longer one comes alone.
+    """Batches in random order, with at most `tokens` tokens without padding. A longer sentence is a batch alone.
 
     Huang, Xu & Yu (2015), section 3: "Batch size of 100 [...] means to include sentences whose total length
     is no greater than 100". Our reading: each epoch draws new batches. `TokenBudget` pads less, but groups
@@ -107,7 +107,10 @@ def shuffled(batches: Plan, rng: np.random.Generator) -> Plan:
 
 
 def at_least(number: int, plan: Plan, split: str) -> Plan:
-    """Halve the largest batches until there are `number`. Raises ValueError if there are too few sentences."""
+    """The plan with its largest batches halved until it has at least `number`.
+
+    Raises ValueError if there are too few sentences.
+    """
     while len(plan) < number:
         largest = max(range(len(plan)), key=lambda place: len(plan[place]))
         batch = plan[largest]

@@ -1,7 +1,7 @@
 """A BERT in a folder or on the Hugging Face hub: its files, its tokenizer, and its weights.
 
-Needs the extra `bert`. transformers and its companions are imported inside functions, as they are optional and
-slow to import; so is torch, as `check_path` is called before a run is started.
+Needs the extra `bert`. transformers and its companions are imported inside functions, because they are optional and
+slow to import. torch is too, because `check_path` is called before a run is started.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CONFIGS = ("config.json", "bert_config.json")
 VOCABULARIES = ("tokenizer.json", "vocab.txt")
 WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 PARTS = (CONFIGS, VOCABULARIES, WEIGHTS)
-"""A folder must have one file of each group; the first existing one counts."""
+"""A folder must have one file of each group. Of several, the first is used."""
 
 SPECIAL = ("[CLS]", "[SEP]", "[UNK]")
 CLASSES = {"bert": ("BertConfig", "BertModel"), "ernie": ("ErnieConfig", "ErnieModel")}
@@ -39,7 +39,7 @@ SETTINGS = (
     *("type_vocab_size", "initializer_range", "layer_norm_eps", "pad_token_id"),
     *("task_type_vocab_size", "use_task_id"),
 )
-"""The settings that define the model. Others, such as attn_implementation, can make transformers fetch code."""
+"""The settings that define the model. All others are dropped: attn_implementation can make transformers fetch code."""
 SIZES = ("vocab_size", "hidden_size", "max_position_embeddings")
 """The settings that are read and validated here."""
 INSTALL = "BERT needs transformers: pip install -e '.[bert]'"
@@ -50,8 +50,8 @@ HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?")
 def find(path: str) -> Path:
     """The folder at this path, or a local copy of the hub's model of this name.
 
-    The network is only used if there is no such folder. Raises ValueError if that fails too, or if a file is
-    missing.
+    The hub is only asked if there is no such folder. Raises ValueError if it cannot provide the model, or if a file
+    is missing.
     """
     folder = Path(path).expanduser()
     if not folder.is_dir():
@@ -62,7 +62,10 @@ def find(path: str) -> Path:
 
 
 def check_path(path: str) -> None:
-    """Raise ValueError for a path where no BERT can be, without asking the hub for a name that it may have."""
+    """Raise ValueError if `path` is neither a complete folder nor a possible name of a model on the hub.
+
+    Raises ValueError too if transformers is not installed. The hub is not asked.
+    """
     folder = Path(path).expanduser()
     if folder.is_dir():
         for names in PARTS:
@@ -81,7 +84,10 @@ def checksum(folder: Path) -> str:
 
 
 def read_config(folder: Path) -> Config:
-    """The configuration; without a `model_type`, as in old folders, a BERT's. Raises ValueError if invalid."""
+    """The content of the configuration file, with `model_type` "bert" where it has none, as in old folders.
+
+    Raises ValueError if it is invalid.
+    """
     file = _first(folder, CONFIGS)
     config = _read_json(file)
     kind = config.setdefault("model_type", "bert")
@@ -94,14 +100,14 @@ def read_config(folder: Path) -> Config:
 
 
 def read_tokenizer(folder: Path) -> str:
-    """The tokenizer as JSON. Raises ValueError if its vocabulary lacks a special piece or exceeds the model's.
+    """The tokenizer as JSON. Raises ValueError if its vocabulary lacks a special piece or is larger than the model's.
 
     It lower-cases if the folder's settings say so, or if the vocabulary has lower-case letters and no
-    capitals. The latter holds for Google's Chinese BERT, whose copy on the hub says otherwise, so that "A"
-    would be [UNK].
+    capitals. Google's Chinese BERT has such a vocabulary, but the settings of its copy on the hub do not
+    lower-case: with them, "A" would become [UNK].
     """
     _transformers()
-    from tokenizers.normalizers import BertNormalizer  # this and transformers are slow, and only for BERT
+    from tokenizers.normalizers import BertNormalizer  # slow to import, and only needed for BERT
 
     file = _first(folder, VOCABULARIES)
     tokenizer = _from_json(file) if file.suffix == ".json" else _from_vocabulary(file)
@@ -165,7 +171,7 @@ def untrained(config: Config) -> nn.Module:
 
 
 def _config_and_class(config: Config) -> tuple[Any, Any]:
-    """The transformers config and the model's class. Raises ValueError if it is none of `CLASSES`."""
+    """The transformers config and the model's class. Raises ValueError if the model's type is none of `CLASSES`."""
     kind = config.get("model_type")
     if kind not in CLASSES:
         raise ValueError(f"model_type must be {' or '.join(CLASSES)}, got {kind!r}")

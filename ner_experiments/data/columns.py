@@ -23,7 +23,7 @@ from ner_experiments.data.sentence import Sentence
 from ner_experiments.utils.text import truncated_repr
 
 PathOrFile = str | os.PathLike[str] | BinaryIO
-"""A path, or an open file such as standard input, which errors call by its `name`."""
+"""A path, or an open binary file such as standard input, which error messages refer to by its `name`."""
 Line = tuple[int, str]
 """1-based line number and the text without its line end."""
 
@@ -35,13 +35,12 @@ IF_COMMENT = "if this is a comment line, set comments to what such lines start w
 _DOCSTART = "-DOCSTART-"
 _MENTION = re.compile("[BIMESLU]-.")
 _COMMENT = ("# ", "#\t")
-"""How a line starts that is taken for a comment if it cannot be a token."""
+"""Starts of lines that are taken for comments where they cannot be tokens."""
 AUTO = "auto"
 _NUMBER = re.compile(r"-?\d{1,4}", re.ASCII)
 
 Columns = Mapping[str, int | str]
-"""Name of a layer, such as "word" and "tag" -> the number of its column from 0, from -1 at the end, or its name in
-the file's first line."""
+"""Layer, such as "word" or "tag" -> its column: a number (0 is the first, -1 the last) or a name in the header line."""
 
 
 def read_columns(
@@ -57,23 +56,24 @@ def read_columns(
 ) -> Iterator[Sentence]:
     """Yield the sentences of a column file lazily.
 
-    Fields are separated by single tabs in a line that has one, else by runs of spaces. No other character
-    separates (U+00A0, U+200B, U+3000 belong to tokens). A line of only spaces and tabs ends a sentence, and so
-    does a `-DOCSTART-` line (`is_docstart`), which is no token.
+    Fields are separated by single tabs in a line that has a tab, else by runs of spaces. No other character is a
+    separator: U+00A0, U+200B and U+3000 belong to tokens. A line of only spaces and tabs ends a sentence. So does a
+    `-DOCSTART-` line (`is_docstart`), which is not a token.
 
     columns: the column of "word" and "tag", and of further layers for `Sentence.columns`. If one is given by
         name, the first line is a header and no token.
     first_character: the word column holds a character and its position in its word, of one or two digits
-        (Weibo, second version: `中0`, `国1`). The first code point is the token: a few are doubled there.
+        (Weibo, second version: `中0`, `国1`). The token is the first code point, as Weibo doubles a few characters.
     empty_tag: the tag that an empty field stands for (MSRA: "O").
     empty_word: the word that an empty field stands for.
     comments: what a comment line starts with; None if there are none. "auto": a line before a sentence's first token
         that starts with `#` and a space or tab, and has another number of fields than the file's tokens.
-    remarks: collects the numbers of comment lines and of fields that were filled.
+    remarks: counts comment lines and the empty fields that were filled.
 
     Tags may be of any scheme. Raises ValueError, with file and line, for lines of unequal width, an empty
-    word or tag that is not to be filled, a file in which every tag is empty, a tag that `check_tags` refuses, a
-    column outside the file, a comment line that has a mention, and bytes that are not in the encoding.
+    word or tag with no value to fill it, a file in which every tag is empty, a tag that `check_tags` refuses, a
+    column that the file does not have, a comment line with the tag of a mention, and bytes that are not in the
+    encoding.
     """
     remarks = remarks or Remarks()
     tokens = filled = 0
@@ -141,7 +141,7 @@ def _layers(
     encoding: str,
     remarks: Remarks,
 ) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
-    """The lines of each sentence and, for each column, the values of its tokens."""
+    """For each sentence, its lines and the values of its tokens by column."""
     lines = read_lines(path, encoding)
     columns = column_numbers(path, named_columns, lines)
     blocks = blocks_of(lines, lambda line: is_blank(line) or is_docstart(line, columns))
@@ -167,7 +167,7 @@ def _layers(
 
 
 def parse_columns(text: str) -> dict[str, int | str]:
-    """Columns by number or name from a text such as `word=0,tag=NER`. ValueError for any other text."""
+    """Columns by number or name, parsed from a text such as `word=0,tag=NER`. Raises ValueError for any other text."""
     pairs = [part.partition("=") for part in text.split(",")]
     named = {name: int(value) if _NUMBER.fullmatch(value) else value for name, _, value in pairs}
     if len(named) != len(pairs) or not all(name and value != "" for name, value in named.items()):
@@ -176,7 +176,10 @@ def parse_columns(text: str) -> dict[str, int | str]:
 
 
 def column_numbers(path: PathOrFile, columns: Columns, lines: Iterator[Line]) -> dict[str, int]:
-    """The number of each column. If one is given by its name, the header is taken off the lines."""
+    """The number of each column. If one is given by name, the header line is consumed from `lines`.
+
+    Raises ValueError for a name that the header does not have.
+    """
     numbers = {name: column for name, column in columns.items() if not isinstance(column, str)}
     if len(numbers) == len(columns):
         return numbers
@@ -193,9 +196,10 @@ def column_numbers(path: PathOrFile, columns: Columns, lines: Iterator[Line]) ->
 
 
 def _with_first_token(blocks: Iterable[list[Line]]) -> Iterator[tuple[Line, list[Line]]]:
-    """Each block with the first line of the file that does not start with `#`.
+    """Pairs of the file's first token line, by which its width is known, and a block.
 
-    If all lines do, it is the first that does not look like a comment, or else the first line.
+    The first token line is the first that does not start with `#`. If all lines do, it is the first that does not
+    look like a comment, or else the first line.
     """
     first: Line | None = None
     before: list[list[Line]] = []
@@ -226,7 +230,7 @@ def _without_comments(
     path: PathOrFile,
     remarks: Remarks,
 ) -> Iterator[list[Line]]:
-    """The blocks without the lines that start so. ValueError for one that has a mention."""
+    """The blocks without the lines that start with `start`. Raises ValueError if such a line has a mention's tag."""
     for block in blocks:
         kept = []
         for line in block:
@@ -273,7 +277,7 @@ def _fill(
     block: Sequence[Line],
     remarks: Remarks,
 ) -> list[str]:
-    """The values with `filler` for empty ones. ValueError without one."""
+    """The values with `filler` in place of empty ones. Raises ValueError if `filler` is None."""
     if filler is None:
         line = block[values.index("")]
         raise malformed(path, line, f"empty {what} (set empty_{what} to the {what} that it stands for)")
@@ -322,9 +326,9 @@ def read_lines(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
 
 
 def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
-    """Lines with their line ends, without a byte order mark at the file's start. A file of gzip is unpacked.
+    """Lines with their line ends, without a byte order mark at the file's start. A gzip file is decompressed.
 
-    Raises ValueError for bytes that are not in the encoding, a damaged gzip file, and a NUL.
+    Raises ValueError for bytes that are not in the encoding, a damaged gzip file, and a NUL byte.
     """
     with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
         try:
@@ -354,7 +358,7 @@ def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[Line]:
 
 
 def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> Iterator[Line]:
-    """Lines of a file in which a byte 10 need not be a line end, such as one in UTF-16."""
+    """Lines of a file in an encoding such as UTF-16, where a byte 10 need not be a line end."""
     try:
         text = content.decode(codec)
     except UnicodeDecodeError as error:
@@ -367,10 +371,10 @@ def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> Iterator[Lin
 
 
 def codec_of(encoding: str) -> str:
-    """Python's name of an encoding of text. ValueError for an unknown one."""
+    """Python's name for a text encoding. Raises ValueError for an unknown one."""
     try:
         codec = codecs.lookup(encoding)
-        "".encode(encoding)  # LookupError for codecs of bytes, such as base64
+        "".encode(encoding)  # LookupError for codecs from bytes to bytes, such as base64
     except (LookupError, ValueError):
         known = "such as utf-8, utf-16, latin-1, cp1252, gb18030"
         raise ValueError(f"there is no encoding {truncated_repr(encoding)} ({known})") from None
@@ -378,7 +382,7 @@ def codec_of(encoding: str) -> str:
 
 
 def open_binary(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
-    """Context manager of the file, unpacked if it is gzip's. A file that was passed open stays open afterwards."""
+    """Context manager of the file, decompressed if it is a gzip file. A file that was passed open is left open."""
     if isinstance(path, str | os.PathLike):
         file: BinaryIO = open(path, "rb")  # noqa: SIM115
         if file.peek(3)[:3] == GZIP:  # type: ignore[attr-defined]
@@ -432,7 +436,7 @@ def is_blank(line: str) -> bool:
 
 
 def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
-    """The strings, interned: a corpus repeats a few thousand of them."""
+    """The strings, interned to save memory: a corpus repeats a few thousand of them."""
     return tuple(map(sys.intern, strings))
 
 

@@ -28,9 +28,9 @@ _RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 
 
 def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
-    """Sentences of syntactic words: words 1 and 2 of a range 1-2, not the range, and no empty nodes (8.1).
+    """Sentences of syntactic words: of a range 1-2 its words 1 and 2, not the range itself; no empty nodes (8.1).
 
-    The word is FORM. The tag column that was not chosen goes to `Sentence.columns` under its name. Raises
+    The word is the column FORM. The tag column that was not chosen goes to `Sentence.columns` under its name. Raises
     ValueError, with file and line, for anything but 10 tab-separated columns, words not numbered 1, 2, 3 ...,
     an empty word, a word without a tag (`_`), a tag that `check_tags` refuses, and bytes that are not UTF-8.
     """

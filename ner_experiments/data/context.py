@@ -13,7 +13,7 @@ from ner_experiments.data.indexed_text import IndexedText, PerToken, align_left
 from ner_experiments.data.inputs import Input, State
 
 WORD_ORDER, COLUMN_ORDER = 2, 3
-"""The longest n-grams: bigrams of words, trigrams of parts of speech and the like."""
+"""Orders of the longest n-grams: bigrams of words, trigrams of other columns such as parts of speech."""
 
 _UNSEEN, _BEFORE, _AFTER, _FIRST = range(4)
 
@@ -23,11 +23,12 @@ class Context(Input):
     """Ids of the n-grams of words, and of the corpus' `columns` (pos, chunk), in a window around each token.
 
     The window spans `window` tokens on either side (our reading: 2; the paper gives none). An n-gram is a
-    different feature at each position in the window. The positions before and after a sentence are symbols
-    like words. Words keep their case unless `lowercase` (our reading). 0 is padding; n-grams that occur fewer
-    than `min_count` times at that position in train are left out.
+    different feature at each position in the window. Positions before and after the sentence count as two
+    symbols of their own. Words keep their case unless `lowercase` (our reading). 0 is padding. An n-gram that occurs
+    fewer than `min_count` times at its position in train is left out.
 
-    Symbols and n-grams are numbers throughout: an n-gram is one integer in the base of its column's symbols.
+    Symbols and n-grams are encoded as integers: the symbols of an n-gram are the digits of one integer, whose base
+    is the number of symbols of the column.
     """
 
     columns: Sequence[str]
@@ -74,7 +75,7 @@ class Context(Input):
         self.ngrams = [np.asarray(known, dtype=np.int64) for known in state["ngrams"]]
 
     def _columns(self, text: IndexedText) -> Iterator[list[str]]:
-        """For the words, and then for each other column: the symbol of each token."""
+        """The symbols of all tokens, first the words, then each other column. ValueError for a missing column."""
         forms = [form.lower() for form in text.forms] if self.lowercase else text.forms
         yield [forms[token] for token in text.tokens.tolist()]
         for name in self.columns:
@@ -88,7 +89,7 @@ class Context(Input):
             yield [symbol for sentence in text.sentences for symbol in sentence.columns[name]]
 
     def _ngrams(self, text: IndexedText) -> Iterator[np.ndarray]:
-        """For each column, order and window position: each token's n-gram, -2 if it has an unseen symbol."""
+        """For each column, order and window position: [tokens] n-grams, -2 for one with an unseen symbol."""
         for number, column in enumerate(self._columns(text)):
             ids = {symbol: id for id, symbol in enumerate(self.symbols[number], start=_FIRST)}
             around = self._around(np.array([ids.get(symbol, _UNSEEN) for symbol in column]), text)
@@ -102,7 +103,7 @@ class Context(Input):
                     yield np.where((parts == _UNSEEN).any(0), -2, ngrams)
 
     def _around(self, ids: np.ndarray, text: IndexedText) -> np.ndarray:
-        """[window tokens]: the symbol at each offset from each token."""
+        """[offsets tokens]: the symbol at each offset in the window around each token."""
         lengths = text.lengths
         begins, ends = np.repeat(text.starts[:-1], lengths), np.repeat(text.starts[1:], lengths)
         places = np.arange(-self.window, self.window + 1)[:, None] + np.arange(len(ids))

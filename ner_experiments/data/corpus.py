@@ -51,12 +51,12 @@ class Source(Protocol):
 
     @property
     def max_sentences(self) -> int | None:
-        """Number of sentences of each split that `load` returns, from the first; None for all."""
+        """Number of sentences that `load` keeps of each split, counted from its first; None for all."""
         ...
 
     @property
     def tokens(self) -> Tokens:
-        """Its kind of tokens, by which new text is tokenized. Training and scoring do not depend on it."""
+        """The kind of its tokens, by which new text is tokenized. Training and scoring do not depend on it."""
         ...
 
     def present(self) -> list[str]:
@@ -64,9 +64,10 @@ class Source(Protocol):
         ...
 
     def read(self, remarks: Remarks | None = None) -> Splits:
-        """All sentences with their original tags, with what was skipped, filled in or guessed added to `remarks`.
+        """All sentences, with tags in the scheme of the files.
 
-        Raises ValueError for missing or malformed files and empty splits.
+        Adds to `remarks` what was skipped, filled in or guessed. Raises ValueError for missing or malformed files
+        and empty splits.
         """
         ...
 
@@ -83,7 +84,10 @@ class Source(Protocol):
         ...
 
     def sentences_with_docstart(self) -> dict[str, int]:
-        """Number of stretches between blank lines in each split with `-DOCSTART-` lines; some papers count those."""
+        """For each split with `-DOCSTART-` lines, its number of blocks between blank lines, also those of such lines.
+
+        Some papers report this as the number of sentences.
+        """
         ...
 
 
@@ -130,7 +134,7 @@ class ToyCorpus:
 
 
 def check(source: Source) -> None:
-    """Raise ValueError for a missing file, a setting out of range, and splits that there cannot be. Reads no file."""
+    """Raise ValueError for a missing file, a setting out of range, an unknown split, or no train. Reads no file."""
     share, limit = source.held_out, source.max_sentences
     if not 0 <= share < 1:
         raise ValueError(f"{source.name}: held_out must be at least 0 and less than 1, got {share}")
@@ -144,11 +148,11 @@ def check(source: Source) -> None:
 
 
 def load(source: Source) -> Corpus:
-    """Read, hold out dev if there is none, convert to BIOES, then limit; `Corpus.notes` records these steps.
+    """Read a corpus, hold out dev if it has none, convert its tags to BIOES, and limit its splits, in this order.
 
-    Mentions are read as conlleval does (`tags.spans`), and counted before and after all steps but the limit.
-    Raises ValueError for a missing or malformed file, an empty split, a setting out of range, and a mention
-    lost or added.
+    `Corpus.notes` records these steps. Mentions are read as conlleval does (`tags.spans`), and their counts are
+    compared before and after all steps but the limit. Raises ValueError for a missing or malformed file, an empty
+    split, a setting out of range, and a mention lost or added.
     """
     check(source)
     remarks = Remarks()
@@ -181,10 +185,11 @@ def load(source: Source) -> Corpus:
 
 
 def schemes_of(source: Source, splits: Splits) -> Schemes:
-    """The scheme of each split that `source` states, or else the one detected from the tags.
+    """The scheme of each split: the one that `source` states, or else the one detected from the tags.
 
-    With M, bmes; with L or U, bilou; with E or S, bioes; otherwise iob2 or iob1, whichever fewer tags break. If one
-    scheme is stated for all, all are detected together.
+    Tags with M are bmes, with L or U bilou, and with E or S bioes. Otherwise they are iob1 if fewer tags break it than
+    iob2, else iob2. A single "auto" detects one scheme for all splits; with an "auto" for each split, each is
+    detected by itself.
     """
     schemes = schemes_by_letters(source, splits)
     for group in _detected_together(source, splits):
@@ -202,7 +207,7 @@ def _detected_together(source: Source, splits: Splits) -> list[list[str]]:
 
 
 def printed(schemes: Schemes) -> str:
-    """The scheme, or that of each split where they differ."""
+    """The scheme as text, or that of each split where they differ."""
     if len(set(schemes.values())) == 1:
         return next(iter(schemes.values()))
     return ", ".join(f"{scheme} in {split}" for split, scheme in schemes.items())
@@ -214,7 +219,7 @@ def count_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> int:
 
 
 def schemes_by_letters(source: Source, splits: Splits) -> Schemes:
-    """As `schemes_of`, but by letters alone, with iob2 also for iob1. Strings that are no tags are ignored."""
+    """As `schemes_of`, but by letters alone, so that iob1 is returned as iob2. Strings that are no tags are ignored."""
     stated = source.scheme
     schemes: dict[str, Any] = {
         split: stated if isinstance(stated, str) else stated.get(split, "auto") for split in splits
@@ -233,7 +238,10 @@ def count_mentions(sentences: Iterable[Sentence]) -> Counter[str]:
 
 
 def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
-    """Split the end of train off as dev, in one piece, so that few of its documents remain in train."""
+    """The splits with the end of train as dev, and a note of it. One piece, so that few documents are divided.
+
+    Raises ValueError if `held_out` is 0, or leaves train or dev empty.
+    """
     train = splits["train"]
     if not source.held_out:
         rule = "name its file, or hold out the end of train, such as a tenth with held_out: 0.1"
@@ -252,7 +260,7 @@ def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
 
 
 def _check_mentions_unchanged(name: str, splits: Splits, corpus: Splits) -> None:
-    """Raise ValueError if a split has other numbers of mentions by type after conversion than in its files."""
+    """Raise ValueError if conversion changed how many mentions of a type a split has."""
     after = {split: _count_first_tokens(sentences) for split, sentences in corpus.items()}
     for split, sentences in splits.items():
         before = count_mentions(sentences)
@@ -265,12 +273,12 @@ def _check_mentions_unchanged(name: str, splits: Splits, corpus: Splits) -> None
 
 
 def _count_first_tokens(sentences: Iterable[Sentence]) -> Counter[str]:
-    """Number of mentions of each type in legal BIOES tags, independent of the code that converts them."""
+    """Number of mentions of each type in legal BIOES tags, counted independently of the code that converts them."""
     return Counter(tag[2:] for sentence in sentences for tag in sentence.tags if tag[0] in "BS")
 
 
 def count_shared(splits: Mapping[str, Sequence[Sentence]]) -> dict[tuple[str, str], int]:
-    """For each pair such as (train, test), the number of test sentences whose words occur as a train sentence."""
+    """For each pair such as (train, test), the number of test sentences that are train sentences word for word."""
     words = {split: [sentence.words for sentence in sentences] for split, sentences in splits.items()}
     return {
         (one, other): sum(map(set(words[one]).__contains__, words[other]))

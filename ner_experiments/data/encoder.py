@@ -17,7 +17,10 @@ from ner_experiments.data.sentence import Corpus, Sentence, Task
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences padded to the longest. `mask` is True on real tokens; tags are 0 on padding.
+    """Sentences padded to the longest.
+
+    sentences, lengths: [batch]; the former are numbers of sentences in the split.
+    mask, tags: [batch time]. `mask` is True on real tokens; tags are 0 on padding.
 
     The module of input `name` is called with `inputs[name]`; row `places[name][b, t]` of its output belongs
     to token t of sentence b. Inputs in `shared` are the same in all batches of the split.
@@ -104,7 +107,7 @@ class Encoder:
         return EncodedSplit(IndexedText.from_sentences(sentences), tags, self.inputs, device)
 
     def notes(self) -> list[str]:
-        """Remarks of all inputs on the files and the text that they read, for the results."""
+        """Remarks of all inputs on the files and the text that they read, as stored with the results."""
         return [note for input in self.inputs.values() for note in input.notes()]
 
     def checksums(self) -> list[str]:

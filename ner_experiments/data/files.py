@@ -45,7 +45,7 @@ class Files(ABC):
 
     files: split -> its file, relative to `folder` or absolute; null if the corpus has no such split.
     sha256, sizes: split -> SHA-256 in hexadecimal and size in bytes of the published file.
-    source, licence: the corpus, its origin and its terms, for the message about a missing file.
+    source, licence: what the corpus is, with its origin, and its terms; named in the message about a missing file.
     url: the address below which the files can be downloaded by name, if the licence is open.
     held_out, max_sentences, tokens: see `Source`.
     """
@@ -79,7 +79,7 @@ class Files(ABC):
 
     @abstractmethod
     def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
-        """Sentences of one file, with what was skipped or filled in added to `remarks`."""
+        """Sentences of one file. Adds to `remarks` what was skipped or filled in."""
 
     @abstractmethod
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -148,7 +148,7 @@ class Files(ABC):
         return files
 
     def _check_tags(self, path: Path, sentences: Sequence[Sentence], scheme: Scheme, files: Parts) -> None:
-        """Raise ValueError at the first tag that the scheme does not have, in any context."""
+        """Raise ValueError at the first tag that the scheme does not allow anywhere."""
         faults = {}
         for tag in {tag for sentence in sentences for tag in sentence.tags}:
             try:
@@ -166,7 +166,7 @@ class Files(ABC):
                     raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}{hint}")
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
-        """The end of an error message: the tag by which the scheme was detected, if it was by one."""
+        """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
         stated = self.scheme if isinstance(self.scheme, str) else "auto"
         for path, sentences in chain.from_iterable(files.values()) if stated == "auto" else ():
             for sentence in sentences:
@@ -257,8 +257,8 @@ class ColumnFiles(Files):
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with every tag written as `B-ORG`, in the style that is stated or detected.
 
-        Tags stay as they are, to be refused, if no style explains all of them. Raises ValueError for a tag with several
-        labels, unless the first is to be kept.
+        If no style explains all tags, they stay as they are, and `read` refuses them. Raises ValueError for a tag with
+        several labels, unless `multi_label` is "first".
         """
         files = self._one_label(files, remarks)
         tags = {
@@ -314,7 +314,7 @@ class ColumnFiles(Files):
         return counts
 
     def _blocks(self, path: Path) -> Iterator[tuple[bool, bool]]:
-        """Whether each stretch between blank lines has `-DOCSTART-` lines, and others that are not comments."""
+        """For each block between blank lines: has it `-DOCSTART-` lines, and has it others that are not comments?"""
         lines = read_lines(path, self.encoding)
         columns = column_numbers(path, self.columns, lines)
         for block in blocks_of(lines, is_blank):

@@ -23,10 +23,10 @@ from ner_experiments.utils.text import truncated_repr
 
 @dataclass(frozen=True, kw_only=True)
 class AnnotatedFiles(Files):
-    """A corpus in one of the formats. Its mentions are flat: `nested` says which of nested ones are read.
+    """A corpus in one of the formats. It is read without nesting: `nested` says which of nested mentions are kept.
 
-    lines: each line of a text is a sentence. tokens, misaligned, encoding, tag_style, multi_label, names, columns: see
-    `Options`.
+    lines: whether each line of a text is a sentence. tokens, misaligned, encoding, tag_style, multi_label, names,
+    columns: see `Options`.
     """
 
     format: str
@@ -104,7 +104,10 @@ class AnnotatedFiles(Files):
 
 
 def annotated_splits(source: Source, remarks: Remarks) -> dict[str, list[Annotated]]:
-    """The sentences of each split of a corpus in any format, with nested mentions where the format has them."""
+    """The sentences of each split of a corpus in any format, with nested mentions where the format has them.
+
+    Raises ValueError for a corpus of parts of speech.
+    """
     if isinstance(source, AnnotatedFiles):
         return {
             split: [it for path in paths for it in source.annotated(path, remarks)]

@@ -30,7 +30,7 @@ from ner_experiments.utils.files import atomic_write, remove_partial_files, sha2
 _VERSION = 2
 _BATCH = TokenBudget(4096)
 _MOST_PIECES = 16_384
-"""Largest number of pieces per call of BERT, since a sentence may have any number."""
+"""Largest number of pieces per call of BERT, because a sentence can have any number."""
 _DIGEST = hashlib.sha256().digest_size
 
 _log = logging.getLogger(__name__)
@@ -70,8 +70,8 @@ class ToCompute(EncodedText):
 class FrozenPieces(Input):
     """The vectors that a frozen BERT computes from `Pieces`, one per token, cached in the folder `cache`.
 
-    A cache file is keyed by the content of the model and the text and by the two settings, and verified when
-    it is loaded; a damaged one is replaced. MSRA takes 7 GB at 768 numbers per token. The vectors are
+    A cache file is keyed by the contents of the model and the text, and by `max_length` and `overlap`. It is verified
+    when it is loaded; a damaged one is replaced. MSRA takes 7 GB at 768 numbers per token. The vectors are
     computed on the device of the batches. Without `cache` they stay in memory.
     """
 

@@ -65,11 +65,11 @@ class EncodedText(Protocol):
     def to(self, device: torch.device) -> EncodedText: ...
 
     def select(self, index: BatchIndex) -> tuple[Any, Tensor]:
-        """The module's argument for a batch, and for each token its row of the output, [batch time]."""
+        """The module's argument for a batch, and [batch time] the row of the module's output for each token."""
         ...
 
     def share(self, index: BatchIndex) -> tuple[Tensor, Tensor] | None:
-        """As `select`, with an argument common to all batches of the text; None if there is none."""
+        """As `select`, but with an argument that all batches of the text share; None if there is none."""
         return None
 
 
@@ -111,7 +111,7 @@ def trim_padding(rows: Tensor) -> Tensor:
 
 
 def align_left(ids: np.ndarray) -> np.ndarray:
-    """Move the ids of each row before its padding, in any order: bags of features have none."""
+    """The ids with those of each row moved before its padding. Their order may change: a row is a bag of features."""
     return -np.sort(-ids, axis=1)
 
 

@@ -46,7 +46,7 @@ class Input(Protocol):
         return ""
 
     def notes(self) -> list[str]:
-        """Remarks in plain words for readers of the results."""
+        """Remarks on what was read and found, in plain words for readers of the results."""
         return []
 
     def state(self) -> State:
@@ -94,8 +94,8 @@ class RandomWords(Input):
 class PretrainedWords(Input):
     """Ids of the words that have a pre-trained vector or occur in the training text. 0 is the unknown word.
 
-    A word is looked up as it is, then lower-cased, then with its digits as 0. Only vectors that a word of the
-    corpus resolves to are loaded. Words that resolve to the same vector share one id, new words included. A
+    A word is looked up as it is, then lower-cased, then with its digits as 0, then both. Only vectors that a word of
+    the corpus resolves to are loaded. Words that resolve to the same vector share one id, new words included. A
     training word without a vector gets an id of its own and a random vector.
     """
 

@@ -49,8 +49,8 @@ class WordsWithCase(Input):
     """Ids of the words that have a pre-trained vector. Their rows are [vector ; case]; 0 is the unknown word.
 
     A word without a vector has no case either: the vector of the unknown word stands for both. Words are
-    looked up as they are. With `back_off`, those not found are looked up lower-cased; lower-cased files such
-    as GloVe 6B need it, since every capitalized word would be unknown otherwise. A word found by its
+    looked up as they are. With `back_off`, those not found are looked up lower-cased. Lower-cased files such
+    as GloVe 6B need this, because otherwise every capitalized word would be unknown. A word found by its
     lower-cased form keeps its own case. Only vectors of the corpus' words are loaded.
     """
 

@@ -1,4 +1,4 @@
-"""Whether the files that a config names are there: checked before a run is started, so without PyTorch."""
+"""Checks that the files named in a config exist. They precede the start of a run, and so do not import PyTorch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ner_experiments.data.corpus import Source, check
 
 
 def gazetteer_lists(folder: str) -> dict[str, Path]:
-    """The lists by type, in alphabetical order. Raises ValueError if there is none."""
+    """Type -> its list, in alphabetical order. Raises ValueError if there is none."""
     place = Path(folder).expanduser()
     paths = {path.stem: path for path in sorted(place.glob("*.txt"))}
     if not paths:
@@ -33,7 +33,7 @@ INPUTS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "FrozenPieces": ("path", bert_files.check_path),
     "Gazetteer": ("folder", gazetteer_lists),
 }
-"""The inputs that read files, by their class: the setting that names them, and its check."""
+"""Class of an input that reads files -> the setting that names them, and the check of its value."""
 
 
 def check_corpus(source: Source) -> None:

@@ -209,7 +209,9 @@ class WindowPlan:
 
 
 def plan_windows(sentences: np.ndarray, longest: int, overlap: int) -> WindowPlan:
-    """The fewest windows of at most `longest` pieces with this overlap, evenly spread; all full if several.
+    """The fewest windows of at most `longest` pieces with at least this overlap, evenly spread.
+
+    If a sentence has several windows, all of them have `longest` pieces.
 
     sentences: number of pieces of each sentence.
     """

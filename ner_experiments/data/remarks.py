@@ -1,4 +1,4 @@
-"""What a reader skipped, filled in or guessed, counted, so that nothing about a file is decided in silence."""
+"""Counts of what a reader skipped, filled in or guessed, so that no such decision stays silent."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from ner_experiments.utils.text import truncated_repr
 
 
 class Remarks:
-    """Counts of what was done to the lines of files that are not plain data, and the first place of each.
+    """Counts of each remark, such as on lines skipped as comments, and the first place of each.
 
-    A reader adds to it as it goes; `data check` prints it with places, a run's notes have it without.
+    A reader adds remarks while it reads. `data check` prints them with their places; a run's notes have the counts
+    alone.
     """
 
     def __init__(self) -> None:
@@ -24,7 +25,7 @@ class Remarks:
         self._first.setdefault(what, f"{place}: {truncated_repr(text)}" if text else place)
 
     def counts(self) -> list[str]:
-        """A line per remark with its number."""
+        """A line per remark with its count."""
         return [f"{what}: {number:,}" for what, number in self._counts.items()]
 
     def with_places(self) -> list[str]:
@@ -33,5 +34,5 @@ class Remarks:
 
 
 def place_of(name: str, line: int) -> str:
-    """The place of a line by the file's name without its folder."""
+    """The place of a line: the file's name without its folder, and the line's number."""
     return f"{os.path.basename(name)}:{line}"

@@ -12,7 +12,7 @@ PRIMARY_METRIC = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 """Task -> the key of its score in a report, and the score's printed name."""
 
 Tokens = Literal["words", "characters"]
-"""The unit that a corpus tokenizes its text into, which new text is tokenized into as well."""
+"""The unit of a corpus's tokens, into which new text is tokenized as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Sentence:
 class Corpus:
     """A corpus as the models see it: train, dev and test, with mentions as BIOES tags.
 
-    `notes` describes in plain words what `corpus.load` did (a held-out part, a limit), for tables to print.
+    notes: what `corpus.load` did, such as holding out dev, in words that tables print.
     """
 
     name: str

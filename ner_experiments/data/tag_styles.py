@@ -9,7 +9,7 @@ from typing import Literal
 TagStyle = Literal["B-ORG", "B_ORG", "ORG-B", "ORG_B", "ORG"]
 """The example shows the style: the letter before or after the type, joined by a hyphen or an underscore, or no letter.
 
-Letters may be in lower case, then all of them, and O as well.
+All letters may be in lower case; then O is too.
 """
 MultiLabel = Literal["refuse", "first"]
 
@@ -27,10 +27,10 @@ _OUTSIDE = ("O", "o")
 
 
 def detect_style(tags: Iterable[str]) -> TagStyle | None:
-    """The style in which every one of the tags is one; None if there is none.
+    """The style that every tag follows; None if there is no such style.
 
     Tags are read as bare types only if O is among them, none could be of another style, and none is a letter without
-    a type: the tags of another column, such as parts of speech, are not mistaken for types.
+    a type. So the tags of another column, such as parts of speech, are not mistaken for types.
     """
     tags = set(tags)
     for style in _PATTERNS:
@@ -48,8 +48,9 @@ def _all_match(tags: set[str], style: TagStyle, letters: str) -> bool:
 
 
 def to_standard(tag: str, style: TagStyle) -> str:
-    """The tag as `B-ORG`: letter, hyphen, type. A bare type becomes `I-TYPE`: tokens of one type side by side are
-    one mention. A tag that is not of the style is returned as it is.
+    """The tag as `B-ORG`: letter, hyphen, type. A tag that does not follow the style is returned unchanged.
+
+    A bare type becomes `I-TYPE`, so that adjacent tokens of one type are one mention.
     """
     if tag in _OUTSIDE:
         return "O"
@@ -64,7 +65,7 @@ def _parts(tag: str, style: TagStyle) -> re.Match[str] | None:
 
 
 def labels(tag: str) -> list[str]:
-    """The labels of a tag such as `B-ORG,B-GPE`; the tag alone if it is one label."""
+    """The labels of a tag such as `B-ORG,B-GPE`; only the tag itself if it is a single label."""
     parts = _SEPARATORS.split(tag)
     several = len(parts) > 1 and all(
         part in _OUTSIDE or any(_parts(part, style) for style in _PATTERNS) for part in parts

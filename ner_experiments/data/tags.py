@@ -139,7 +139,7 @@ def illegal_positions(tags: Sequence[str], scheme: Scheme) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Masks over labels: may start a sentence, may follow each other, may end a sentence."""
+    """Masks over labels: which may start a sentence, which may follow which, and which may end a sentence."""
 
     start: tuple[bool, ...]
     pairs: tuple[tuple[bool, ...], ...]

@@ -3,8 +3,8 @@
 A symbol of a grammar stands for one of its alternatives, which are separated by `|` or line ends; `{symbol}`
 in an alternative is expanded in turn. A symbol in capitals makes a mention: `{LOC}` a LOC expanded from the
 symbol LOC, `{LOC=any}` a LOC expanded from `any`, whose names all four types share, so that only the context
-determines the type. A repeated alternative is more frequent. Symbols with held-out words take some of those in dev
-and test. All names are fictitious.
+determines the type. A repeated alternative is more frequent. In dev and test, symbols that have held-out words take
+some of their words from these. All names are fictitious.
 
 Families of patterns. near: the cue is beside the name, or the name's own form is the cue. shared: a shared name
 with the cue nearby. far: a shared name with the cue several tokens before or after it. log: a shared name
@@ -38,8 +38,8 @@ Grammar = dict[str, str]
 def sentences(language: Language, split: Split, count: int) -> list[Sentence]:
     """The first `count` sentences of a split, tagged in BIOES. Chinese tokens are characters.
 
-    Sentences have 3 to 35 tokens and are unique within and across splits. Part of the names in dev and test
-    are made of words that never occur in train.
+    Sentences have 3 to 35 tokens and are unique within and across splits. Some names in dev and test are made of
+    words that never occur in train. Raises ValueError for an unknown language or split.
     """
     if language not in GRAMMARS or split not in SPLITS:
         raise ValueError(

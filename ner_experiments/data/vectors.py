@@ -36,7 +36,7 @@ VectorsByKey = dict[bytes, np.ndarray]
 _BLOCK = 1 << 20
 _LONGEST_QUOTE = 60
 _WIDEST = 100_000
-"""Largest plausible width. A larger one is a damaged header, for which the whole file would be read at once."""
+"""Largest plausible width. A larger one means a damaged header, and would make the reader load the file at once."""
 _DIGITS = 18
 _HEADER = re.compile(rb"[ \t]*([0-9]+)[ \t]+([0-9]+)[ \t]*\r?\n?")
 _GZIP = b"\x1f\x8b"
@@ -51,9 +51,9 @@ class Vectors:
     rows: np.ndarray
     """int64 [words]: the row of each word, -1 if unknown. Words that resolve to the same key share a row."""
     keys: list[str]
-    """The key of each row in the file."""
+    """The file's key for each row of `matrix`."""
     steps: dict[str, int]
-    """Number of words found as "exact", "lower" and "digits", and of "unknown" ones."""
+    """Number of words found by each step of `back_off` ("exact", "lower", "digits"), and of "unknown" words."""
     checksum: str
     """SHA-256 over the above except `keys`: independent of the file's path and its other words."""
 
@@ -61,8 +61,8 @@ class Vectors:
 def load_vectors(path: Path, words: Sequence[str], *, cache: Path) -> Vectors:
     """Vectors of the words from a file in any format of `read_vectors`, which also lists the ValueErrors.
 
-    A word is looked up as it is, then lower-cased, then with each digit as 0, then both; the first key in the
-    file counts. Rows are in the order of the words that first use them.
+    A word is looked up as it is, then lower-cased, then with each digit as 0, then both; the first of these forms
+    that the file has is used. Rows are in the order of the words that first use them.
 
     The folder `cache` stores the result for these words, in this order, and this file, identified by its
     absolute path, size and modification time. On a hit the file is not opened. Damaged cache entries are

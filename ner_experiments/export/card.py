@@ -32,7 +32,11 @@ SPLITS = ("dev", "test")
 
 
 def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
-    """The card as Markdown. `origin` describes the sentences that the export was verified on."""
+    """The card as Markdown.
+
+    origin: describes the sentences that the export was verified on.
+    differences: file of the export -> its largest difference of a score from the run's.
+    """
     cfg = read_config(run.folder)
     metrics = run.metrics
     scored = [split for split in SPLITS if split in metrics]

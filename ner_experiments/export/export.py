@@ -54,7 +54,11 @@ class Exported:
 
 
 def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
-    """Write the export of a run. Raises ValueError or OSError if that fails or the export differs from the run."""
+    """Export a run to the folder `output`, verified on `number` sentences.
+
+    Raises ValueError or OSError if this fails, or if the export does not reproduce the run; `output` then does not
+    exist.
+    """
     for each in FORMATS[format]:
         each.require()
     if output.exists():
@@ -93,7 +97,10 @@ def write(
 
 
 def trace(tagger: Tagger, example: Mapping[str, Tensor]) -> ExportedProgram:
-    """Trace for any number of sentences, tokens, and features per token; `example` has at least two of each."""
+    """The tagger, traced for any number of sentences, tokens, and features per token.
+
+    `example` has at least two sentences, tokens and features.
+    """
     batch, time = Dim("batch"), Dim("time")
     dims = {name: dict(enumerate((batch, time, Dim.AUTO)[: x.ndim])) for name, x in example.items()}
     with torch.no_grad(), suppress_warnings():
@@ -167,7 +174,10 @@ def max_difference(
     run: Callable[[Mapping[str, Tensor]], Outputs],
     name: str,
 ) -> float:
-    """Largest difference of a score. Raises ValueError if a tag differs, or a score by more than `TOLERANCE`."""
+    """Largest difference between a score of the tagger and of `run`, the exported file.
+
+    Raises ValueError if a tag differs, or a score by more than `TOLERANCE`.
+    """
     differing, differences = 0, []
     with torch.no_grad():
         for batch in build.batches(encoder, sentences):

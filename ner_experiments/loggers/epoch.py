@@ -33,7 +33,7 @@ class LogEpochs(Callback):
         self.rows = list(state["rows"])
 
     def on_fit_start(self, trainer: Trainer, module: LightningModule) -> None:
-        """Log earlier epochs here: a run that was interrupted after its last epoch starts no further one."""
+        """Log earlier epochs here, because a run that was interrupted after its last epoch starts no further epoch."""
         for epoch, row in enumerate(self.rows, start=1):
             self.logger.scalars(row, epoch)
 

@@ -33,7 +33,7 @@ def bars(types: Mapping[str, Mapping[str, float]], title: str) -> Figure:
 
 
 def matrix(confusion: Confusion, title: str) -> Figure:
-    """Confusion matrix: rows are gold, columns predicted, shaded by share of the row; the last are "none"."""
+    """Confusion matrix: rows are gold, columns predicted, the last of each "none"; shaded by share of the row."""
     names = confusion.names
     side = 1.6 + 0.5 * len(names)
     figure = Figure(figsize=(side + 0.6, side), layout="constrained")

@@ -1,7 +1,7 @@
 """TensorBoard: event files in the folder of a run, with everything that W&B gets.
 
-Every run with `logger=tensorboard` imports this file first, inside `instantiate`. TensorBoard is slow to import and may
-be broken, so it is imported where a `SafeLogger` catches what it raises.
+Hydra's `instantiate` imports this file, and must not fail. TensorBoard is slow to import and may be broken, so it is
+imported where a `SafeLogger` catches what it raises.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class TensorBoardLogger:
         self.writer.flush()
 
     def summary(self, values: Mapping[str, str | float]) -> None:
-        """Numbers as scalars and, with the settings, under HPARAMS; texts as text."""
-        from torch.utils.tensorboard.summary import hparams  # as SummaryWriter
+        """Log numbers as scalars, the best scores with the settings under HPARAMS as well, and strings as text."""
+        from torch.utils.tensorboard.summary import hparams  # here for the same reason as SummaryWriter
 
         numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
         for name, number in numbers.items():

@@ -5,7 +5,7 @@ settings, the scores, and the number of sentences in `logger.sentences`. It does
 itself: environment variables that begin with SLURM_, which include a token, the address of the git repository, and
 uncommitted changes.
 
-The package wandb takes a second to import, and an exception of it must not end a run: it is imported where a
+The package wandb takes a second to import, and an exception in it must not end a run. So it is imported where a
 `SafeLogger` catches what it raises.
 """
 
@@ -81,7 +81,8 @@ class WandbLogger:
     def close(self, *, failed: bool) -> None:
         """Finish the W&B run; otherwise the next job of the sweep would log to it.
 
-        Tables that were uploaded leave the staging folder; of an offline run those stay that `wandb sync` needs.
+        Tables that were uploaded are removed from the staging folder. Those of an offline run stay if `wandb sync`
+        needs them.
         """
         try:
             self.run.finish(exit_code=int(failed))
@@ -97,7 +98,7 @@ class WandbLogger:
 
 
 def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
-    """Start a W&B run, or resume the one whose id is in the folder.
+    """Logger of a new W&B run, or of the one whose id is in the folder.
 
     Each run has its own id, stored in its folder, so that two people with the same experiment do not write to one
     W&B run. If W&B answers, the run is resumed there. Otherwise the offline run replaces everything uploaded or stored
@@ -194,7 +195,7 @@ def remove_unneeded(staging: Path) -> None:
 
 
 def inspected(record: Path) -> str:
-    """The content of a .wandb file as JSON, by W&B's own reader, which is a program."""
+    """The content of a .wandb file as JSON, read by W&B's own program. Raises OSError if it reads nothing."""
     command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", str(record)]
     found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=END).stdout
     if not found:
@@ -203,7 +204,7 @@ def inspected(record: Path) -> str:
 
 
 def restore_staging(value: str | None) -> None:
-    """Reset the environment variable."""
+    """Reset the environment variable `STAGING` to its earlier value; None if it was unset."""
     if value is None:
         os.environ.pop(STAGING, None)
     else:

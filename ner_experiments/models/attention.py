@@ -13,7 +13,7 @@ from ner_experiments.modules.checks import check_sizes
 LONG = 2500
 """Number of tokens above which attention is computed in parts; no sentence of the papers' corpora is that long.
 
-The weights of 8 heads then take 200 MB.
+At this length the attention weights of 8 heads take 200 MB per sentence.
 """
 
 
@@ -73,8 +73,8 @@ class SelfAttention(nn.Module):
 class AttBiLSTM(nn.Module):
     """H || C^1 || ... || C^m: the states of `BaselineBiLSTM` and the contexts of each attention head.
 
-    A forward hook on `attention` receives the attention weights, which are the heat maps of figure 2. The hook is not
-    called for sentences of more than `LONG` tokens without gradients, whose weights are never in memory at once.
+    A forward hook on `attention` receives the attention weights, which are the heat maps of figure 2. If no gradients
+    are needed, it is not called for sentences of more than `LONG` tokens: their weights are never in memory at once.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class ResidualBiLSTM(nn.Module):
     Yang & Xu (2020), eq. 5-8. The shortcut carries the output of the BiLSTM, not that of the block. The parts of the
     block are classes, so that tables 11 (type C) and 13 are this model with other parts: `NoDense`, `nn.Identity`,
     `nn.ELU`, `nn.GRU`. They are built as `dense(input_size, dense_size)`, which has `output_size`,
-    `norm(output_size)` and `activation()`. Weights have PyTorch's initialization; the paper does not specify it.
+    `norm(output_size)` and `activation()`. Weights have PyTorch's initialization; the paper gives none.
     """
 
     def __init__(

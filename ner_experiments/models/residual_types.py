@@ -1,8 +1,8 @@
 """Other residual structures, types A, B and D of Yang & Xu (2020), figure 4 and table 11.
 
 Type C is `ResidualBiLSTM` without dense layer, norm, activation and dropout (`conf/model/residual_c.yaml`).
-Readings: sums start with the output of the first layer, since the input has a different width; and as the paper says
-that C has no dropout, the others have none either (`dropout: 0.0` in conf/; it is on the input of every layer).
+Readings: sums start with the output of the first layer, since the input has a different width. The paper says that C
+has no dropout, so the others have none either: `dropout`, on the input of every layer, is 0.0 in conf/.
 """
 
 import torch

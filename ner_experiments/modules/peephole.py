@@ -36,7 +36,7 @@ class PeepholeLayer(nn.Module):
     """An LSTM with peepholes: i and f read c_{t-1}, o reads c_t, through diagonal weights (eq. 3).
 
     `peepholes` holds the diagonals of W_ci, W_cf and W_co. Gates are in PyTorch's order: input, forget, cell, output.
-    Weights are initialized as in `nn.LSTM`, uniformly within 1 / sqrt(hidden_size); the paper does not specify it.
+    Weights are initialized as in `nn.LSTM`, uniformly within 1 / sqrt(hidden_size); the paper gives no initialization.
     """
 
     def __init__(self, *, input_size: int, hidden_size: int):

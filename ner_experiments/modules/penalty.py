@@ -22,7 +22,8 @@ class OrthogonalityPenalty:
     The paper does not say what its sum ranges over. Reading: over the two directions, each with its own Phi.
 
     The diagonal is included, so each vec(W_c) is also pulled toward norm 1. Glorot initialization gives units of size n
-    a squared norm near n, hence K units an initial penalty near weight * 2 K (n - 1)^2: 1,270 for 16 x 64 and 0.01.
+    a squared norm near n. K units therefore start at a penalty near weight * 2 K (n - 1)^2: 1,270 for 16 units of size
+    64 and a weight of 0.01.
     """
 
     def __init__(self, *, weight: float):

@@ -28,9 +28,9 @@ InputFormat = Literal["text", "conll", "jsonl"]
 class InputReader:
     """Reader of input text for a run that was trained on the corpus `source`.
 
-    tokens: the unit that raw text is tokenized into. lines: each line of raw text is a sentence.
+    tokens: the unit that raw text is tokenized into. lines: whether each line of raw text is a sentence.
     required_columns: the columns that the run reads besides the words.
-    columns: columns, if they differ from the corpus', such as {"word": 0, "pos": 2}.
+    columns: the columns of input files, such as {"word": 0, "pos": 2}; None if they are those of the corpus.
     """
 
     source: Source

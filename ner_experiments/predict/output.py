@@ -45,7 +45,7 @@ FOOT = "</body>\n</html>\n"
 
 
 def write_jsonl(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
-    """Write an object per line: position of the sentence, offsets of its tokens, its mentions or tags."""
+    """Write a JSON object per sentence and line: its position, the offsets of its tokens, its mentions or tags."""
     for sentence in tagged:
         file.write(json.dumps(to_json(sentence), ensure_ascii=False) + "\n")
 
@@ -74,7 +74,8 @@ def to_json(tagged: TaggedSentence) -> dict[str, Any]:
 def write_conll(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
     """Write a token per line: word, start, end, probability of its mention or tag, and tag.
 
-    Mentions are IOB2. A token outside mentions has the probability _. White space in a token becomes U+2423.
+    The tags of mentions are IOB2. A token outside mentions has _ for the probability. White space in a token becomes
+    U+2423.
     """
     for sentence in tagged:
         it, probabilities = sentence.sentence, token_probabilities(sentence)

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, wherever the machine stops, and their checksums."""
+"""Files that are written completely or not at all, even if the machine stops midway, and their checksums."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def json_digest(content: Any) -> str:
 def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary path to write to, which replaces `path` once its content is on the disk.
 
-    After an error `path` is as it was before; the error of a full disk names it.
+    After an error `path` is as it was before. OSErrors such as that of a full disk name it.
     """
     locked = _new_part(path)
     part = Path(locked.name)

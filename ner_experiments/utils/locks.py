@@ -20,7 +20,9 @@ TIMEOUT = 0.5
 
 @contextmanager
 def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
-    """Whether this process holds the folder's lock inside the `with`. wait: for a process that holds it now.
+    """Context that takes the folder's lock and yields whether this process holds it.
+
+    wait: whether to wait for a process that holds it now; if not, the context then yields False.
 
     The operating system keeps the lock (flock) and releases it when the process ends. On a network file system it
     works across machines if the file system supports locks.

@@ -22,19 +22,19 @@ class Range:
         return over and (value < self.high if self.below else value <= self.high)
 
     def check(self, name: str, value: float) -> None:
-        """Raise ValueError, with the name and the rule, for a value outside."""
+        """Raise ValueError, with the name and the rule, for a value outside the range."""
         if value not in self:
             raise ValueError(f"{name} must be {self.rule()}, got {value}")
 
     def rule(self) -> str:
-        """Such as "at least 1", "at least 0 and below 1"."""
+        """The range in words, such as "at least 1" or "at least 0 and below 1"."""
         low = f"{'above' if self.above else 'at least'} {number(self.low)}"
         if math.isinf(self.high):
             return low
         return f"{low} and {'below' if self.below else 'at most'} {number(self.high)}"
 
     def formula(self) -> str:
-        """Such as "≥ 1", "0 ≤ x < 1"."""
+        """The range as a formula, such as "≥ 1" or "0 ≤ x < 1"."""
         if math.isinf(self.high):
             return f"{'>' if self.above else '≥'} {number(self.low)}"
         return f"{number(self.low)} {'<' if self.above else '≤'} x {'<' if self.below else '≤'} {number(self.high)}"

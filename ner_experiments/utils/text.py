@@ -21,7 +21,7 @@ def truncated_repr(value: object) -> str:
 
 
 def visible(text: str) -> str:
-    """A text in one line, with unprintable characters escaped, shortened to 80 characters."""
+    """A text on one line, with unprintable characters escaped, shortened to 80 characters."""
     return shortened("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
@@ -39,7 +39,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence[str]) -> str:
-    """A Markdown table of cells. The rule stands below the headings, such as ":--" for left and "--:" for right."""
+    """A Markdown table of cells. `rule` aligns each column, such as ":--" to the left and "--:" to the right."""
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
 
 
@@ -64,7 +64,7 @@ def read_json_object(path: Path) -> dict[str, Any]:
 
 
 def check_strings(name: str, words: Any) -> None:
-    """Raise ValueError unless `words` is a list of non-empty texts."""
+    """Raise ValueError unless `words` is a list or tuple of non-empty strings."""
     if not isinstance(words, list | tuple):
         raise ValueError(f"{name} must be a list of strings")
     for number, word in enumerate(words, 1):

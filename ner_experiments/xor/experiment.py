@@ -41,11 +41,11 @@ NUM_WORDS = 20
 PAIRS_PER_DRAW = 5
 LONGEST_CONTEXT = 5
 NUM_STEPS = {"softmax": 150, "crf": 250}
-"""Steps of a training. Those that learn all four phrases need at most some 70 and 210, over 20 seeds."""
+"""Maximum number of training steps. Over 20 seeds, runs that learn all four phrases need at most about 70 and 210."""
 PHRASES = {"softmax": titles(), "crf": letters()}
 """Training data of each decoder: four phrases that it cannot all tag by a sum of past and future.
 
-With B I E and O O O a CRF could, see `certificate.programs`.
+The phrases differ because a CRF could tag B I E and O O O by such a sum: see `certificate.programs`.
 """
 INPUTS = ("words=random", "chars=none", "features=none", "direct=none", "penalty=none")
 OPTIMIZER = ("optimizer=adam", "optimizer.lr=0.01", "+optimizer.fused=true")
@@ -72,7 +72,11 @@ def run_experiment(
 ) -> XorResults:
     """Measure and train the named architectures; return the results with the certificates and provenance."""
     started = time.perf_counter()
-    provenance = {**machine(torch.device("cpu")), "threads": THREADS, "commit": commit()}  # before it changes
+    provenance = {
+        **machine(torch.device("cpu")),
+        "threads": THREADS,
+        "commit": commit(),
+    }  # may change meanwhile
     models = measure_and_train(names, num_seeds=num_seeds, num_processes=num_processes)
     content = {
         "config": config(names, num_seeds),
@@ -105,7 +109,7 @@ def measure_and_train(names: Sequence[str], *, num_seeds: int, num_processes: in
 
 
 def run_tasks(tasks: Sequence[Task], num_processes: int) -> Iterator[tuple[Task, Any]]:
-    """Yield each task with its result, as they finish."""
+    """Yield each task with its result, in the order in which they finish."""
     if num_processes == 1:
         torch.set_num_threads(THREADS)
         yield from ((task, task()) for task in tasks)
@@ -219,7 +223,7 @@ def corpus_of(sentences: list[Sentence]) -> Corpus:
 
 
 def config(names: Sequence[str], num_seeds: int) -> dict[str, Any]:
-    """All settings that decide the results of `measure` and `run_trial`. They read no file."""
+    """All settings that decide the results of `measure` and `run_trial`, neither of which reads a file."""
     of_decoder = {decoder: counted(compose(names[0], decoder)) for decoder in PHRASES}
     measured = {name: counted(compose(name, "softmax"))["model"] for name in names}
     trained = {name: counted(shrink(compose(name, "softmax")))["model"] for name in names}

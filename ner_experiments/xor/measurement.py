@@ -95,9 +95,11 @@ def between(past: Token, token: Token, future: Token) -> Token:
 
 @dataclass
 class Measurement:
-    """Measurement of a run, with one entry per pair. `tags` are the best tags of the tokens in their own context.
+    """Measurement of a run.
 
-    left_out: number of tokens without a partner.
+    pairs: the measured tokens with their partners. left_out: number of tokens without a partner.
+    tags: [pairs] the best tag of each token in its own context.
+    interactions, decided, xor: [pairs] results of `interaction`, `decided` and `tags_form_xor`.
     """
 
     name: str
@@ -117,7 +119,7 @@ class Measurement:
         return {"all tokens": np.ones_like(inside)} | by_mention
 
     def record(self) -> dict[str, Any]:
-        """Content for JSON: `decided` and `xor` are shares of the tokens, `same_word` is one of the partners."""
+        """Content for JSON. `decided`, `xor` and `same_word` (a partner of the same word) are shares of the tokens."""
         return {
             "corpus": self.name,
             "split": self.split,
@@ -166,7 +168,7 @@ class Measurement:
 def measure_run(folder: Path, *, num_sentences: int) -> Measurement:
     """Measure the tokens of randomly drawn sentences of test, or of dev if there is no test.
 
-    Raises ValueError or OSError as `build.load_with_corpus`.
+    Raises ValueError or OSError as `build.load_with_corpus` does, and ValueError if no token has a partner.
     """
     tagger, encoder, corpus = load_with_corpus(folder)
     split = "test" if "test" in corpus.splits else "dev"
@@ -197,7 +199,7 @@ def measures(scores: Tensor) -> tuple[np.ndarray, ...]:
 def choose_pairs(
     sentences: Sequence[Sentence], num_sentences: int, rng: np.random.Generator
 ) -> tuple[list[Pair], int]:
-    """Pair each token of the drawn sentences with one of all sentences; return the number without a partner too."""
+    """Pairs of a token from `num_sentences` drawn sentences and a partner from all; and the number of other tokens."""
     by_word, by_tag = defaultdict(list), defaultdict(list)
     for sentence in sentences:
         for place in range(len(sentence)):
@@ -212,7 +214,7 @@ def choose_pairs(
 
 
 def partner(token: Token, choices: Sequence[Sequence[Token]], rng: np.random.Generator) -> Token | None:
-    """A drawn token with different past and future: of the first choices, else of the next; None without any."""
+    """A random token whose past and future both differ, from the first group of choices, else the next; else None."""
     for tokens in choices:
         for number in rng.integers(len(tokens), size=DRAWS_OF_PARTNERS):
             other = tokens[number]
@@ -252,7 +254,7 @@ def interaction(scores: Float[Tensor, "pairs 2 2 tags"]) -> Float[Tensor, " pair
 def decided(scores: Float[Tensor, "pairs 2 2 tags"]) -> Bool[Tensor, " pairs"]:
     """Whether the best tag of (p1, f1) is due to interaction: an additive model would choose another one.
 
-    A sum with the other three scores has s(p1, f2) + s(p2, f1) - s(p2, f2) here.
+    An additive model with the same three other scores has s(p1, f1) = s(p1, f2) + s(p2, f1) - s(p2, f2).
     """
     additive = scores[:, 0, 1] + scores[:, 1, 0] - scores[:, 1, 1]
     return scores[:, 0, 0].argmax(1) != additive.argmax(1)
@@ -261,7 +263,7 @@ def decided(scores: Float[Tensor, "pairs 2 2 tags"]) -> Bool[Tensor, " pairs"]:
 def tags_form_xor(scores: Float[Tensor, "pairs 2 2 tags"]) -> Bool[Tensor, " pairs"]:
     """Whether the four best tags form an XOR: one tag for (p1, f1) and (p2, f2), another for the other two.
 
-    No sum of past and future has this pattern; every other pattern is that of some sum.
+    No sum of past and future yields this pattern; every other pattern is possible with some sum.
     """
     best = scores.argmax(3)
     same = (best[:, 0, 0] == best[:, 1, 1]) & (best[:, 0, 1] == best[:, 1, 0])

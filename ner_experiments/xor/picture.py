@@ -91,7 +91,7 @@ def model_label(name: str, model: ModelResult) -> str:
 
 
 def draw_trials(axes: Axes, models: Mapping[str, ModelResult]) -> None:
-    """One mark per decoder and number of phrases, its area the share of seeds with that number."""
+    """One mark per decoder and number of phrases, whose area grows with the share of seeds that reach that number."""
     for row, model in enumerate(models.values()):
         for decoder, offset in zip(DECODERS, (-0.18, 0.18), strict=True):
             numbers = model.num_correct(decoder)

@@ -1,6 +1,6 @@
 """xor.json, the results of `ner-experiments xor`: scores of each architecture, certificates and provenance.
 
-Reading it needs no torch, so that tables and reports can.
+Reading it does not import torch, so that tables and reports can read it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ner_experiments.runs import artifacts
 FILE, PICTURE = "xor.json", "xor.png"
 DECODERS = ("softmax", "crf")
 ROUNDING = 1e-9
-"""Bound of the interaction of a limited architecture: in float64, sums stay orders of magnitude below, others above."""
+"""Interactions below this mean a limited architecture. In float64, those of sums are far smaller, all others larger."""
 HEADINGS = ("model", "layers", "interaction", "best softmax", "best CRF", "seeds with 4", "limited?")
 """Columns of `table_lines`. The seeds with 4 are counted for softmax, then for the CRF."""
 
 
 class TrialResult(NamedTuple):
-    """The most phrases that were correct at once, and the 0-based step at which they first were."""
+    """The most phrases that were correct at once, and the 0-based step at which this number was first reached."""
 
     num_correct: int
     step: int
@@ -65,7 +65,7 @@ class ModelResult:
         return max(self.num_correct(decoder))
 
     def record(self) -> dict[str, Any]:
-        """Content for JSON. By seed: right_*, the most phrases correct at once, and steps_*, when they were."""
+        """Content for JSON. right_* are the most phrases correct at once by seed, and steps_* the steps of this."""
         return {
             "interaction": self.interaction,
             **{f"best_{decoder}": self.best(decoder) for decoder in DECODERS},
@@ -112,7 +112,7 @@ class XorResults:
 
     @property
     def hours(self) -> float:
-        """Wall-clock time."""
+        """Wall-clock time in hours."""
         return float(self.content["seconds"]) / 3600
 
     def with_best(self, phrases: int) -> list[str]:
@@ -132,7 +132,7 @@ class XorResults:
 
 
 def read(path: Path) -> XorResults:
-    """Read a file. ValueError if it is damaged."""
+    """The results in a file. Raises ValueError if it is damaged."""
     return XorResults(artifacts.read(path))
 
 

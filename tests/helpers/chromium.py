@@ -54,7 +54,7 @@ STRUCTURE = """() => {
     unreachable: all('.scroll:not([tabindex="0"][role=region][aria-label])').length,
   };
 }"""
-"""What keyboards and screen readers go by: the levels of headings, names, captions, labels, descriptions."""
+"""What keyboards and screen readers rely on: levels of headings, names, captions, labels, descriptions."""
 TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
   const leaves = (it) => Math.max(
@@ -62,7 +62,7 @@ TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap
   return [...svg.querySelectorAll('text')].filter((it) => leaves(it.getBoundingClientRect()))
     .map((it) => `${svg.querySelector('title').textContent}: ${it.textContent}`);
 })"""
-"""What is more than two pixels outside of the svg that it is in."""
+"""The texts that extend more than two pixels beyond their svg."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """conlleval's rules in plain loops: which tags begin and end a chunk, the pass over the lines, the output.
 
-The rules are those of version 2004-01-26, for B, I, E and O. They proceed line by line and know a sentence end only as
-a line of two O. Compared with outputs of the original in conlleval/*.txt.
+The rules are those of version 2004-01-26, for B, I, E and O. They proceed line by line, and see the end of a sentence
+as a line with O as both tags. Tests compare the output with that of the original in conlleval/*.txt.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ Line = tuple[str, str]
 
 BEGINS = {"BB", "IB", "OB", "OI", "EE", "EI", "OE"}
 ENDS = {"BB", "BO", "IB", "IO", "EE", "EI", "EO"}
-"""The letters of two neighbours of one type; where the type changes, what is no O begins or ends as well."""
+"""Letters of two adjacent tags of one type. Where the type changes, every tag but O also begins or ends a chunk."""
 BREAK = ("O", "O")
 
 

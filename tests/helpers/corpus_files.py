@@ -34,7 +34,7 @@ def refuse(name: str) -> Source:
 
 
 def data_command(argv: Sequence[str], open_source: Callable[[str], Source] = data.open_source) -> int:
-    """`ner-experiments data` with a function that finds corpora by name."""
+    """Exit status of `ner-experiments data`, with `open_source` to find corpora by name."""
     parser = argparse.ArgumentParser(prog="ner-experiments data")
     data.add_arguments(parser)
     return data.run(parser.parse_args(argv), open_source)

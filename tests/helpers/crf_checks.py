@@ -53,7 +53,7 @@ def check_against_plain(tensors: list[Tensor], mask: Tensor) -> None:
 
 def check_backward_again(scores: Tensor, gold: Tensor, mask: Tensor) -> None:
     """Check that the gradient can be computed again, scales with the upstream gradient, and is differentiable."""
-    # All transitions are made of the same numbers: each way to these must count once.
+    # Start and end transitions are rows of the pairs: the gradient must count each use of these numbers once.
     scores.requires_grad_()
     pairs = torch.randn(5, 5, requires_grad=True)
     loss = negative_log_likelihood(scores, gold, mask, Transitions(pairs[0], pairs, pairs[1]))

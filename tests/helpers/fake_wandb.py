@@ -64,7 +64,7 @@ class Handler(Quiet):
 
 @contextmanager
 def served(seconds: float) -> Iterator[str]:
-    """URL of the server. It stops answering after so many seconds of a run; with 0 it never answers."""
+    """URL of the server. It stops answering `seconds` after a run has begun; with 0 it never answers."""
     server: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.seconds, server.began, server.over = seconds, None, threading.Event()
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))

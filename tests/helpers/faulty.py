@@ -16,7 +16,7 @@ import killed
 
 killed.CONTEXT.set_forkserver_preload([*killed.PRELOADED, "transformers.models.bert.modeling_bert", "pytest"])
 Fault = Callable[[], Any]
-"""Faults that a process injects into itself before it starts to work."""
+"""A fault that a process injects into itself before it starts to work."""
 
 
 class AtLine:
@@ -68,7 +68,7 @@ class AtByte:
 
 
 class Clock:
-    """time.time jumps by up to a day, forward and back, whenever it is asked."""
+    """Make time.time jump by up to a day, forward or back, at each call."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -79,7 +79,7 @@ class Clock:
 
 
 class Impatient:
-    """W&B may hold up a run for seconds only."""
+    """Limit the seconds that W&B may delay a run."""
 
     def __call__(self) -> None:
         from ner_experiments.loggers import wandb

@@ -46,7 +46,7 @@ class Command:
         os.kill(self.pid, number)
 
     def finish(self, seconds: float = 300) -> subprocess.CompletedProcess[str]:
-        """Wait for the end of the command: its exit status, -N after signal N, and what it printed."""
+        """Wait for the command to end. Returns its exit status, -N after signal N, and what it printed."""
         self.process.join(seconds)
         assert self.process.exitcode is not None, f"still running after {seconds} seconds"
         printed = [Path(self.folder.name, stream).read_text() for stream in ("stdout", "stderr")]

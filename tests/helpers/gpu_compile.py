@@ -38,7 +38,7 @@ def compile_for_gpu(
 
 
 def main(module: str, name: str, size: int, types: dict[str, str], options: dict[str, int]) -> None:
-    """Arguments that are not in `types` are pointers to float32."""
+    """Compile the kernel and print its resources. Arguments that are not in `types` are pointers to float32."""
     from importlib import import_module
 
     import triton

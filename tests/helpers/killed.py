@@ -11,7 +11,7 @@ from typing import Any
 import ner_experiments
 
 COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files", "utils/locks", "tagger")
-"""What trains and writes: lines that read commands, corpora and predictions would drown these."""
+"""Modules that train and write, whose lines count. Those that read commands, corpora and predictions have far more."""
 FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
 assert all(map(os.path.exists, FILES))
 CONTEXT = get_context("forkserver")

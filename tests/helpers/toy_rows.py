@@ -58,7 +58,7 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
 
 
 def page_of(here: str) -> Page:
-    """Page of two rows with three and two seeds; one run has equivalent overrides in other words."""
+    """Page of two rows with three and two seeds. One run has the same settings as its row, by other overrides."""
     row = ["paper=yang2020", *TOY, here]
     for seed, num_wrong in ((1, 2), (2, 3), (3, 5)):
         finish([*row, "model=residual", "layers=4"], seed, num_wrong)

@@ -1,1 +1,1 @@
-"""Formats of annotated text: a reader and a writer each, in one file, and a line in `registry.py`."""
+"""Formats of annotated text. Each is a file with a reader and a writer, and an entry in `registry.py`."""

@@ -1,4 +1,4 @@
-"""The sentence that every format reads and writes, and its mentions from tags and from characters of a text."""
+"""`Annotated`, the sentence that every format reads and writes, made from tags or from mentions by characters."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Misaligned = Literal["refuse", "split", "expand", "skip"]
 class Annotated:
     """A sentence as a file annotates it.
 
-    mentions: in order of their starts, the longer first. They may be nested.
-    text: the sentence's text, and `offsets` the place of each token in it.
-    place: where it is in its file, such as train.jsonl:7, for messages.
-    keys: what the file says of it besides, such as id and meta; formats with keys write them again.
-    document: name of the document that it is from.
+    mentions: (first token, one after the last, type), in order of their starts, the longer first. They may be nested.
+    text, offsets: the sentence's text, and each token's first character in it and the one after its last.
+    place, line: where it is in its file, such as train.jsonl:7, for messages.
+    keys: what else the file says about it, such as id and meta; formats that have keys write them back.
+    document: name of the document that it is from; empty if the file has none.
     """
 
     words: tuple[str, ...]
@@ -41,7 +41,7 @@ class Annotated:
     document: str = ""
 
     def tags(self) -> tuple[str, ...]:
-        """IOB2 tags. ValueError for nested mentions."""
+        """IOB2 tags. Raises ValueError for nested mentions."""
         return encode(self.mentions, len(self.words), "iob2")
 
     def characters(self) -> list[Characters]:
@@ -52,7 +52,7 @@ class Annotated:
         ]
 
     def texts(self) -> list[tuple[str, str]]:
-        """Type and text of each mention without white space, by which two formats can be compared."""
+        """Type of each mention and its text without white space, by which two formats can be compared."""
         return [(type_, "".join(self.text[start:end].split())) for start, end, type_ in self.characters()]
 
 
@@ -66,13 +66,14 @@ class Characters(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a file is read, where its format leaves it open.
+    """How to read a file in matters that its format leaves open.
 
     tokens, lines: how text is tokenized, and whether each of its lines is a sentence.
     misaligned: what becomes of a mention that starts or ends inside a token: refuse the file, split the token there,
         expand the mention to whole tokens, or skip the mention.
-    tag_style, multi_label: see `ColumnFiles`. names: the tag of each number, where tags are numbers.
-    columns: columns by their names, where a header has others than the usual.
+    tag_style, multi_label: see `ColumnFiles`.
+    names: where tags are numbers, the tag of each number from 0.
+    columns: "word", "tag" or "sentence" -> the name of its column in the header, where it is not a usual one.
     """
 
     tokens: Tokens = "words"
@@ -93,7 +94,7 @@ def in_order(mentions: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def of_words(words: Sequence[str], mentions: Iterable[Span], *, joint: str = " ", **about: Any) -> Annotated:
-    """A sentence of words whose text is not known: they are joined by spaces, or by nothing for characters."""
+    """A sentence of words whose text is not known: the words joined by `joint`, which is empty for characters."""
     starts = accumulate((len(word) + len(joint) for word in words), initial=0)
     offsets = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=False))
     return Annotated(
@@ -109,9 +110,9 @@ def of_sentence(sentence: Sentence, *, joint: str = " ", **about: Any) -> Annota
 
 @dataclass(frozen=True, kw_only=True)
 class Tagged:
-    """A sentence with one raw tag per token, of which only the whole file tells the style.
+    """A sentence with one raw tag per token, whose style can only be detected from the whole file.
 
-    at: where each token is, such as train.csv:7; about: further fields of `Annotated`.
+    at: where each token is, such as train.csv:7. about: further fields of `Annotated`.
     """
 
     words: Sequence[str]
@@ -121,9 +122,9 @@ class Tagged:
 
 
 def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remarks) -> Iterator[Annotated]:
-    """Sentences with the mentions of their tags; those that have mentions already stay as they are.
+    """Sentences with the mentions that their tags encode. Sentences that have mentions already stay as they are.
 
-    Raises ValueError for a string that is no tag, and for several labels in one.
+    Raises ValueError for a string that is no tag, and for a tag with several labels unless `multi_label` is "first".
     """
     every = list(file)
     sentences = [it for it in every if isinstance(it, Tagged)]
@@ -178,7 +179,7 @@ def of_text(
     tokens: Sequence[tuple[int, int]] | None = None,
     **about: Any,
 ) -> Iterator[Annotated]:
-    """The sentences of a text with its mentions. `tokens`: the offsets of its tokens, if the file has them.
+    """The sentences of a text, with their mentions. `tokens`: the offsets of its tokens, if the file has them.
 
     No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or
     ends inside a token, unless `misaligned` says what becomes of it.
@@ -227,7 +228,7 @@ def _sentences(
 
 
 def _inside(tokens: Sequence[tuple[int, int]], it: Characters) -> tuple[int, int]:
-    """The first token that has a character of the mention, and the one after the last."""
+    """The first token that has a character of the mention, and the token after the last such one."""
     first = bisect_right(tokens, it.start, key=lambda token: token[1])
     return first, max(first, bisect_left(tokens, it.end, key=lambda token: token[0]))
 
@@ -271,10 +272,10 @@ def _cut(offsets: Iterable[tuple[int, int]], cuts: set[int]) -> Iterator[tuple[i
 
 
 def flat(sentence: Annotated, nested: Nested, remarks: Remarks) -> Annotated:
-    """The sentence without mentions inside others, or without those that others are inside.
+    """The sentence without overlapping mentions: only the outermost, or only the innermost, of nested ones are kept.
 
-    Of two mentions that overlap without one containing the other, the first stays. Of two with the same tokens too.
-    Raises ValueError for such mentions if `nested` is "refuse".
+    Of two that overlap without nesting, "outermost" keeps the first and "innermost" the shorter. Of two with the same
+    tokens, the first is kept. Raises ValueError for overlapping mentions if `nested` is "refuse".
     """
     mentions = list(sentence.mentions)
     if all(one[1] <= other[0] for one, other in pairwise(mentions)):

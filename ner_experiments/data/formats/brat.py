@@ -16,7 +16,7 @@ _MENTION = re.compile(r"(T\d+)\t(\S+) (\d+) (\d+)((?:;\d+ \d+)*)(?:\t(.*))?", re
 
 
 def files(path: Path) -> list[Path]:
-    """The texts of a folder, in alphabetical order. ValueError for one without annotations."""
+    """The texts of a folder, in alphabetical order; empty if it is no folder. ValueError for one without its .ann."""
     if not path.is_dir():
         return []
     texts = sorted(path.glob("*.txt"))
@@ -75,7 +75,10 @@ def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iter
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a text and its mentions per document, a sentence per line. Sentences of no document go to one."""
+    """Write each document as a text with one sentence per line, and a file of its mentions, into the folder `path`.
+
+    Sentences without a document are written as one, named as the folder.
+    """
     path.mkdir(parents=True, exist_ok=True)
     for document, group in groupby(sentences, lambda it: it.document or path.name):
         lines: list[str] = []

@@ -1,4 +1,4 @@
-"""Columns: a token per line, its word and IOB2 tag separated by a tab. `data/columns.py` reads them."""
+"""Columns: one token per line, with its word and IOB2 tag separated by a tab. `data/columns.py` reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ner_experiments.utils.text import truncated_repr
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write the sentences. ValueError for nested mentions, and a word that one field cannot hold."""
+    """Write the sentences. Raises ValueError for nested mentions, and for a word with a tab or a line end."""
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             for word, tag in zip(sentence.words, sentence.tags(), strict=True):

@@ -21,9 +21,9 @@ _KEY = "NER"
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of syntactic words. Comments such as `sent_id` go to `Annotated.keys`.
 
-    The tag is in the column NER of the header (or `options.columns["tag"]`), else the value of that key in MISC; a
-    word without is O. Raises ValueError, with file and line, for rows of another width, an empty word, and a file in
-    which no word has the key.
+    The tag is in the column NER of the header (or `options.columns["tag"]`), else the value of that key in MISC. A
+    word without a tag is O. Raises ValueError, with file and line, for rows of another width, an empty word, and a
+    file in which no word has the key.
     """
     return of_tags(_tagged(path, options), options, remarks)
 
@@ -71,7 +71,10 @@ def _in_misc(misc: str, key: str) -> str | None:
 
 
 def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write CoNLL-U with the tag in MISC; keys that are texts become comments."""
+    """Write CoNLL-U with the tag in MISC. Keys whose values are strings or integers become comments.
+
+    Raises ValueError for nested mentions, and for a word with a tab or a line end.
+    """
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             for key, value in sentence.keys.items():

@@ -1,4 +1,4 @@
-"""CSV with a row per token and a column that tells sentences apart, as Kaggle's NER corpus."""
+"""CSV with a row per token and a column that numbers the sentences, as in Kaggle's NER corpus."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ NAMES = {
     "word": ("Word", "word", "token", "Token", "words", "tokens"),
     "tag": ("Tag", "tag", "ner_tag", "label", "labels", "ner"),
 }
-"""The usual names of the columns, in lists of their own where a file has others (`Options.columns`)."""
+"""The usual names of each column. For a file with other names, `Options.columns` gives them."""
 
 
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
-    """Sentences of a file. A sentence starts where its column is neither empty nor the value before.
+    """Sentences of a file. A sentence starts where its column is neither empty nor equal to the last value.
 
     Raises ValueError, with file and line, for a missing column, a row of another width, and an empty word or tag.
     """

@@ -1,7 +1,7 @@
 """JSON Lines: a sentence or document per line, with tags, or with mentions by their characters.
 
-Read are the records of Hugging Face's `datasets` (tokens, ner_tags), Doccano, Prodigy, Label Studio, spaCy's old
-training data, and `predict`; also as one JSON array.
+The reader takes the records of Hugging Face's `datasets` (tokens, ner_tags), Doccano, Prodigy, Label Studio, spaCy's
+old training data, and `predict`, one per line or in one JSON array.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _OF_PREDICT = ("line", "start", "end")
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file; the text of a document is split into sentences.
 
-    Every record has tokens, with tags or mentions by tokens, or a text with mentions by characters. Other keys go to
-    `Annotated.keys`. Raises ValueError, with file and line, for anything else.
+    Every record has tokens, with tags or with mentions by tokens; or it has a text, with mentions by characters. Other
+    keys go to `Annotated.keys`. Raises ValueError, with file and line, for anything else.
     """
     return of_tags(_sentences(path, options, remarks), options, remarks)
 
@@ -70,7 +70,10 @@ def _sentences(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagge
 
 
 def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Place, line and content of each JSON object of a file of JSON lines or of one array."""
+    """Place, line and content of each record of a file. In a JSON array, the record's number stands for its line.
+
+    Raises ValueError for anything but JSON objects, and the pairs of spaCy.
+    """
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
     if lines and lines[0][1].lstrip().startswith("["):
         try:
@@ -91,7 +94,7 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
 
 
 def _as_record(item: Any, place: str) -> dict[str, Any]:
-    """The record as one with `text` and `entities`, if it is Label Studio's or spaCy's."""
+    """The record, with those of Label Studio and spaCy converted to keys such as `text` and `entities`."""
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], dict):
         return {"text": item[0], **item[1]}
     if not isinstance(item, dict):
@@ -121,7 +124,7 @@ def first_of(record: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def named(tags: Any, names: Sequence[str], count: int) -> list[str]:
-    """The tags as strings, those that are numbers by their names. ValueError unless there is one per token."""
+    """The tags as strings, with numbers replaced by their `names`. Raises ValueError unless each token has one."""
     if not isinstance(tags, list) or len(tags) != count:
         found = f"{len(tags):,}" if isinstance(tags, list) else truncated_repr(tags)
         raise ValueError(f"expected one tag per token ({count:,}), got {found}")
@@ -209,7 +212,7 @@ def _mention(item: Any) -> Characters:
 
 
 def write_lines(make: Any, sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a JSON object per sentence, made by `make`, after the keys that came with it."""
+    """Write a JSON object per sentence: the keys that came with it, then those that `make` returns for it."""
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             record = {**sentence.keys, **make(sentence)}
@@ -217,7 +220,7 @@ def write_lines(make: Any, sentences: Iterable[Annotated], path: Path) -> None:
 
 
 def with_tags(sentence: Annotated) -> dict[str, Any]:
-    """Tokens and IOB2 tags as names; nested mentions by tokens."""
+    """Tokens and their IOB2 tags; if mentions are nested, tokens and mentions by tokens."""
     tokens = {"tokens": list(sentence.words)}
     try:
         return {**tokens, "ner_tags": list(sentence.tags())}
@@ -232,7 +235,7 @@ def with_characters(sentence: Annotated, key: str = "entities") -> dict[str, Any
 
 
 def as_prodigy(sentence: Annotated) -> dict[str, Any]:
-    """Text, tokens and spans as Prodigy has them."""
+    """Text, tokens and spans in Prodigy's format."""
     tokens = [
         {"text": word, "start": start, "end": end, "id": number}
         for number, (word, (start, end)) in enumerate(zip(sentence.words, sentence.offsets, strict=True))

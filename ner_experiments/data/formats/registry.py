@@ -1,4 +1,4 @@
-"""The formats of annotated text by name. A new one is a file beside this and a line here."""
+"""The formats of annotated text by name. A new format takes a file beside this one and an entry here."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def nothing_beside(path: Path) -> list[Path]:
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
-    """A format: its reader and writer, and what they need to know of it.
+    """A format: its reader and writer, and what commands need to know about it.
 
     about: one line for --help. config: the file of conf/data that reads it.
-    suffixes: ends of names by which a file is taken for it.
-    nested: whether it can hold nested mentions. has_tokens: whether it says what the tokens are.
-    files, beside: the files that a path names, and those that are read together with one of them.
+    read: None if another format's reader reads it, as `config` says.
+    suffixes: suffixes of file names by which it is recognized.
+    nested: whether it can hold nested mentions. has_tokens: whether it states what the tokens are.
+    files, beside: the files that a path names, and the files that are read together with one of these.
     """
 
     about: str
@@ -97,7 +98,7 @@ FORMATS: dict[str, Format] = {
 
 
 def format_of(path: Path) -> str:
-    """The format that a path's name tells. ValueError if it tells none."""
+    """The format that a path's suffix stands for; brat for a folder. Raises ValueError for an unknown suffix."""
     if path.is_dir() or (not path.suffix and not path.exists()):
         return "brat"
     name = path.with_suffix("") if path.suffix == ".gz" else path

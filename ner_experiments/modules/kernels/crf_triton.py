@@ -97,7 +97,7 @@ def forward(scores, tags, lengths, transitions, losses, steps, time, size: tl.co
 @triton.jit
 @no_type_check
 def subtract_tags(factor, tags, length, grad_scores, grad_transitions, size: tl.constexpr):
-    """Subtract the gradient of `sequence_score`. Additions to one cell are equal, so their order is irrelevant."""
+    """Subtract the gradient of `sequence_score`. All additions to a cell are equal, so their order is irrelevant."""
     for first in range(0, length, 128):
         t = first + tl.arange(0, 128)
         tag = tl.load(tags + t, mask=t < length, other=-1)

@@ -25,7 +25,7 @@ MOST_TAGS = 128
 
 
 BLOCK = 16
-"""`BLOCK` of `lstm_triton`."""
+"""Sentences per program: `lstm_triton.BLOCK`, here too because that module needs Triton."""
 
 
 def supports_crf(scores: Tensor) -> bool:
@@ -151,7 +151,10 @@ def lstm_states(
 
 
 class _Recurrence(torch.autograd.Function):
-    """The backward kernel computes gate gradients step by step; all others are sums over tokens, in PyTorch."""
+    """`lstm_states` and its gradient.
+
+    The backward kernel computes the gradients of the gates step by step. All others are sums over tokens, in PyTorch.
+    """
 
     @staticmethod
     def forward(ctx: Any, gates: Tensor, weights: Tensor, *others: Tensor) -> Tensor:
@@ -187,7 +190,7 @@ def previous(
 
 
 def launch_lstm(kernel: Any, states: Tensor, weights: Tensor, *args: Tensor) -> None:
-    """Launch one program per unit, direction and `BLOCK` sentences, as many as `states` has."""
+    """Launch one program per direction, unit and `BLOCK` sentences of `states`."""
     directions, batch, time, units = states.shape[:4]
     size = weights.shape[3]
     width = padded(size)
