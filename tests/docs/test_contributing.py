@@ -7,9 +7,12 @@ import page_commands
 import pytest
 
 PAGE = page_commands.ROOT / "CONTRIBUTING.md"
-FILES = page_commands.files(PAGE)
-LINES = page_commands.commands(PAGE)
+FORMAT_PAGE = page_commands.ROOT / "docs/contributing/format.md"
+FILES = page_commands.files(PAGE) | page_commands.files(FORMAT_PAGE)
+LINES = [*page_commands.commands(PAGE), *page_commands.commands(FORMAT_PAGE)]
 KINDS = {
+    "ner_experiments/commands",
+    "ner_experiments/data/formats",
     "ner_experiments/models",
     "conf/model",
     "conf/data",
@@ -27,11 +30,26 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in FILES.items():
         assert not (folder / name).exists()
         (folder / name).write_text(text, encoding="utf-8")
+    (entry,) = (block for block in page_commands.blocks(FORMAT_PAGE, "python") if block.startswith(" "))
+    for path, old, new in (
+        ("data/formats/registry.py", "csv_table, jsonl\n", "csv_table, jsonl, slashes\n"),
+        ("data/formats/registry.py", "\n}\n", f"\n{entry}}}\n"),
+        ("commands/completion.py", '"attention")\n', '"attention", "mistyped")\n'),
+        ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
+    ):
+        replace_in(folder / "ner_experiments" / path, old, new)
     (folder / "data/letters").mkdir(parents=True)
     for number, split in enumerate(("train", "dev", "test")):
         text = f"Ann{number} B-PER\nsat O\n\nBob{number} B-PER\nin O\nRome{number} B-LOC\n\n"
         (folder / f"data/letters/{split}.conll").write_text(text)
     return folder
+
+
+def replace_in(path: Path, old: str, new: str) -> None:
+    """Make a change that the page asks for in a file that exists."""
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def test_there_is_an_example_of_each_kind() -> None:
