@@ -17,7 +17,7 @@ SHARE = 0.12
 
 
 class Pool(NamedTuple):
-    """Words of a type, or of none, and how often each is drawn."""
+    """The words of a type, or those without a type (tag ""), and the probability of each."""
 
     tag: str
     words: list[str]

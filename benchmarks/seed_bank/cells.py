@@ -49,7 +49,7 @@ class Cell:
         return folder / f"{self.corpus}-{self.row}.jsonl"
 
     def runs(self, folder: Path = FOLDER) -> list[dict[str, Any]]:
-        """The finished runs by seed; none if the file does not exist."""
+        """The finished runs in the order of their seeds; empty if the file does not exist."""
         path = self.path(folder)
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 

@@ -84,9 +84,9 @@ class Source(Protocol):
         ...
 
     def sentences_with_docstart(self) -> dict[str, int]:
-        """For each split with `-DOCSTART-` lines, its number of blocks between blank lines, also those of such lines.
+        """For each split with `-DOCSTART-` lines, its number of blocks between blank lines.
 
-        Some papers report this as the number of sentences.
+        Blocks of nothing but these lines count. Some papers report this as the number of sentences.
         """
         ...
 

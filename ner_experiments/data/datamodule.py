@@ -37,8 +37,8 @@ class Batches:
 class CorpusModule(LightningDataModule):
     """Train batches in an order that (seed, epoch) alone decides; dev and test from short to long.
 
-    Each of n processes gets every n-th batch: in training all get the same number of batches, in evaluation
-    every sentence comes once. `train_batches` limits the batches per process and epoch, if not 0.
+    Each of n processes gets every n-th batch. In training, all get the same number of batches; in evaluation, each
+    sentence is in exactly one batch. `train_batches` limits the batches per process and epoch, if not 0.
 
     Requires `reload_dataloaders_every_n_epochs=1` of the Trainer.
     """

@@ -1,7 +1,7 @@
 """Downloads from a corpus' owners, verified by size and SHA-256 before they appear under their names.
 
-`pooch` is not used: it overwrites an existing file of another checksum, has no limit on what a server may send, and
-knows no expected size, so most of this file would remain.
+`pooch` is not used. It overwrites an existing file with another checksum, does not limit what a server may send, and
+does not check sizes, so most of this file would remain.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ def download(
     urls, checksums, sizes: file name -> URL (http or https), SHA-256 in hexadecimal, and number of bytes.
     timeout: seconds to wait for the next chunk of a file.
 
-    An existing file with the expected checksum is left as it is; one with another checksum is left too, and is
-    an error. A file appears complete and verified, or not at all. Raises ValueError with the URL or the file,
-    the expectation, and the actual value.
+    An existing file is left unchanged; one with another checksum than expected raises ValueError. A new file appears
+    complete and verified, or not at all. Raises ValueError with the URL or the file, the expected and the actual value.
     """
     for name, url in urls.items():
         if name in ("", ".", "..") or Path(name).name != name or "\\" in name:

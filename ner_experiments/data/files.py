@@ -148,7 +148,7 @@ class Files(ABC):
         return files
 
     def _check_tags(self, path: Path, sentences: Sequence[Sentence], scheme: Scheme, files: Parts) -> None:
-        """Raise ValueError at the first tag that the scheme does not allow anywhere."""
+        """Raise ValueError at the first tag that is not one of the scheme, whatever its neighbors."""
         faults = {}
         for tag in {tag for sentence in sentences for tag in sentence.tags}:
             try:
@@ -314,7 +314,7 @@ class ColumnFiles(Files):
         return counts
 
     def _blocks(self, path: Path) -> Iterator[tuple[bool, bool]]:
-        """For each block between blank lines: has it `-DOCSTART-` lines, and has it others that are not comments?"""
+        """For each block between blank lines, whether it has `-DOCSTART-` lines, and whether it has tokens."""
         lines = read_lines(path, self.encoding)
         columns = column_numbers(path, self.columns, lines)
         for block in blocks_of(lines, is_blank):

@@ -1,1 +1,1 @@
-"""TensorBoard, Weights & Biases or CSV files alone: what is logged each epoch and at the end."""
+"""Logging to TensorBoard, Weights & Biases or CSV files alone, after each epoch and at the end of a run."""

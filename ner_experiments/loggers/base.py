@@ -49,7 +49,7 @@ class Logger(Protocol):
     def sentences(self) -> int: ...
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
-        """Log the scalars of an epoch. Epochs count from 1 and come once each, in order."""
+        """Log the scalars of an epoch. Epochs are numbered from 1, and each is logged once, in order."""
 
     def summary(self, values: Mapping[str, str | float]) -> None:
         """Log the summary of the finished run."""

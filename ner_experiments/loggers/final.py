@@ -106,7 +106,7 @@ def nonzero_cells(confusion: Confusion) -> Iterator[tuple[str, str, int]]:
 def predictions(folder: Path, split: str, task: Task, limit: int) -> list[tuple[int, int, str, str]]:
     """The sentences with most errors: 1-based number, errors, and gold and predicted mentions in [brackets]TYPE.
 
-    An error is a missing or a spurious mention; where every token's tag is scored, a wrong tag.
+    An error is a missing or spurious mention or, for the task "tags", a wrong tag.
     """
     sentences = read(folder, split)
     num_wrong = num_errors(count(sentences, task)).tolist()

@@ -76,7 +76,10 @@ def _new_part(path: Path) -> BinaryIO:
 
 @contextmanager
 def as_file(stream: BinaryIO) -> Iterator[Path]:
-    """A temporary file with what a stream, such as standard input, still holds. A ValueError names only the stream."""
+    """A temporary file with the rest of a stream, such as standard input.
+
+    A ValueError that is raised inside names the stream, without the temporary folder.
+    """
     with TemporaryDirectory() as folder:
         path = Path(folder) / Path(stream.name).name
         with path.open("wb") as file:

@@ -16,7 +16,10 @@ _MENTION = re.compile(r"(T\d+)\t(\S+) (\d+) (\d+)((?:;\d+ \d+)*)(?:\t(.*))?", re
 
 
 def files(path: Path) -> list[Path]:
-    """The texts of a folder, in alphabetical order; empty if it is no folder. ValueError for one without its .ann."""
+    """The texts of a folder, in alphabetical order; none if there is no such folder.
+
+    Raises ValueError for a text without its .ann.
+    """
     if not path.is_dir():
         return []
     texts = sorted(path.glob("*.txt"))

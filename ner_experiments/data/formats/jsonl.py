@@ -70,9 +70,9 @@ def _sentences(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagge
 
 
 def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """Place, line and content of each record of a file. In a JSON array, the record's number stands for its line.
+    """Place, line and content of each record of a file. In a JSON array, the record's number replaces its line.
 
-    Raises ValueError for anything but JSON objects, and the pairs of spaCy.
+    Raises ValueError for a record that is not a JSON object or, in an array, a pair of spaCy's.
     """
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
     if lines and lines[0][1].lstrip().startswith("["):
@@ -124,7 +124,10 @@ def first_of(record: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 
 def named(tags: Any, names: Sequence[str], count: int) -> list[str]:
-    """The tags as strings, with numbers replaced by their `names`. Raises ValueError unless each token has one."""
+    """The tags as strings, with numbers replaced by their `names`.
+
+    Raises ValueError unless there is one tag per token, and a name for each number.
+    """
     if not isinstance(tags, list) or len(tags) != count:
         found = f"{len(tags):,}" if isinstance(tags, list) else truncated_repr(tags)
         raise ValueError(f"expected one tag per token ({count:,}), got {found}")

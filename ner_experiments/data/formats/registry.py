@@ -27,7 +27,7 @@ class Format:
     """A format: its reader and writer, and what commands need to know about it.
 
     about: one line for --help. config: the file of conf/data that reads it.
-    read: None if another format's reader reads it, as `config` says.
+    read: None for column files, and for formats that the reader of `config` reads.
     suffixes: suffixes of file names by which it is recognized.
     nested: whether it can hold nested mentions. has_tokens: whether it states what the tokens are.
     files, beside: the files that a path names, and the files that are read together with one of these.
