@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.config import safe_yaml
@@ -20,12 +21,13 @@ CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
 LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
 ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
-RECORDED = {
-    **dict.fromkeys(("identity", "checksum", "task", "commit"), str),
-    **dict.fromkeys(("seed", "epochs", "best_epoch"), int),
-    **dict.fromkeys(("data", "dev"), dict),
+RECORDED: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("identity", "checksum", "task"), (str,)),
+    "commit": (str, NoneType),
+    **dict.fromkeys(("seed", "epochs", "best_epoch"), (int,)),
+    **dict.fromkeys(("data", "dev"), (dict,)),
 }
-"""What every finished run's metrics.json holds, and of which type."""
+"""What every finished run's metrics.json holds, and of which types. Outside a checkout there is no commit."""
 
 
 class DamagedError(ValueError):
@@ -52,13 +54,12 @@ def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
     whole: with all that every run records, not its task alone.
     """
     metrics = read(path)
-    for name, kind in RECORDED.items():
+    for name, types in RECORDED.items():
         if not whole and name != "task" and name not in metrics:
             continue
-        if not isinstance(value := metrics.get(name), kind):
-            raise DamagedError(
-                f"{path} is damaged: {name}: expected {kind.__name__}, got {truncated_repr(value)}"
-            )
+        if not isinstance(value := metrics.get(name), types):
+            expected = " or ".join(each.__name__.removesuffix("Type") for each in types)
+            raise DamagedError(f"{path} is damaged: {name}: expected {expected}, got {truncated_repr(value)}")
     if metrics["task"] not in PRIMARY_METRIC:
         raise DamagedError(f"{path} is damaged: task: unknown, got {truncated_repr(metrics['task'])}")
     for split in ("dev", "test"):

@@ -77,6 +77,15 @@ def test_a_damaged_metrics_json_is_named_and_left_out(
     assert re.search(DAMAGE, " ".join(capsys.readouterr().out.split()))
 
 
+def test_a_run_that_was_not_made_in_a_checkout_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.json"
+    path.write_text(json.dumps(add_checksum(METRICS | {"commit": None})))
+    assert read_metrics(path)["commit"] is None
+    path.write_text(json.dumps(add_checksum(METRICS | {"commit": 1})))
+    with pytest.raises(DamagedError, match=r"commit: expected str or None, got 1"):
+        read_metrics(path)
+
+
 @pytest.mark.parametrize("content", ["[" * 100_000, "[]", "{}", '{"task": 1, "labels": 2, "inputs": 3}'])
 def test_a_damaged_encoder_is_named(other: Path, content: str) -> None:
     (other / "encoder.json").write_text(content)
