@@ -59,6 +59,7 @@ def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
 
 
 def model(run: Run, cfg: Any) -> Iterator[str]:
+    """Lines on the architecture, its inputs and parameters, and the identity of the run."""
     metrics = run.metrics
     yield f"- architecture: {class_summary(cfg.model._target_)}"
     yield f"- decoder: {class_summary(cfg.decoder._target_)}"
@@ -79,6 +80,7 @@ def class_summary(target: str) -> str:
 
 
 def files(origin: str, differences: Mapping[str, float]) -> Iterator[str]:
+    """Lines on the files of the export and how they were verified; arguments as in `card`."""
     yield f"Each model file was loaded and verified on sentences: {origin}. It predicts the same tags as the run."
     yield ""
     for name, difference in differences.items():
@@ -87,6 +89,7 @@ def files(origin: str, differences: Mapping[str, float]) -> Iterator[str]:
 
 
 def data(about: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the corpus, with its notes and the sentences that its splits share."""
     yield f"- {about['name']}, checksum `{about['checksum']}`"
     yield from (f"- {note}" for note in about["notes"])
     for name, count in about.get("leakage", {}).items():
@@ -95,6 +98,7 @@ def data(about: Mapping[str, Any]) -> Iterator[str]:
 
 
 def protocol(run: Run, cfg: Any) -> Iterator[str]:
+    """Lines on how the epoch was selected and how the test set was scored."""
     metrics = run.metrics
     yield (
         f"- The epoch was selected on the dev set alone: epoch {metrics['best_epoch']} of {metrics['epochs']} "
@@ -110,6 +114,7 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
 
 
 def scores(run: Run, scored: list[str]) -> Iterator[str]:
+    """Lines of a table with the scores of each split in `scored`, in total and by type."""
     names = MEASURES[run.primary_metric]
     yield f"| | {' | '.join(names).replace('f1', 'F1')} |"
     yield "|---|" + "--:|" * len(names)
@@ -129,6 +134,7 @@ def row(name: str, report: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def made_with(metrics: Mapping[str, Any], differences: Mapping[str, float]) -> Iterator[str]:
+    """Lines on the versions, machine and code of the training and of the export."""
     versions = ", ".join(f"{name} {number}" for name, number in metrics["versions"].items())
     device = f"{metrics['device']}, {metrics['threads']} threads, {metrics['processes']} processes"
     yield f"- training: Python {metrics['python']}, {versions}; {device}; {metrics['seconds']:.0f} seconds"

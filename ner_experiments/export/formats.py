@@ -39,6 +39,8 @@ class Format(Protocol):
 
 
 class TorchExport(Format):
+    """The format of torch.export, which PyTorch runs without this suite."""
+
     file = "model.pt2"
 
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:
@@ -58,6 +60,8 @@ class TorchExport(Format):
 
 
 class Onnx(Format):
+    """ONNX, which ONNX Runtime runs on a CPU without PyTorch."""
+
     file = "model.onnx"
 
     def require(self) -> None:

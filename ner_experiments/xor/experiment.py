@@ -72,11 +72,8 @@ def run_experiment(
 ) -> XorResults:
     """Measure and train the named architectures; return the results with the certificates and provenance."""
     started = time.perf_counter()
-    provenance = {
-        **machine(torch.device("cpu")),
-        "threads": THREADS,
-        "commit": commit(),
-    }  # may change meanwhile
+    # Read first, because the checkout may change meanwhile.
+    provenance = {**machine(torch.device("cpu")), "threads": THREADS, "commit": commit()}
     models = measure_and_train(names, num_seeds=num_seeds, num_processes=num_processes)
     content = {
         "config": config(names, num_seeds),
@@ -204,6 +201,7 @@ def train_until_correct(
 
 @cache
 def trial_data(name: str, decoder: str) -> TrialData:
+    """Data of the trials of an architecture, at the sizes of `SMALL`, with a decoder."""
     cfg = shrink(compose(name, decoder))
     corpus = corpus_of(
         [

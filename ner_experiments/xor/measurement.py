@@ -188,6 +188,7 @@ def measure_run(folder: Path, *, num_sentences: int) -> Measurement:
 
 
 def measures(scores: Tensor) -> tuple[np.ndarray, ...]:
+    """[pairs] each: interaction, `decided`, `tags_form_xor`, and the best tag of the token in its own context."""
     return (
         interaction(scores).numpy(),
         decided(scores).numpy(),
@@ -199,7 +200,10 @@ def measures(scores: Tensor) -> tuple[np.ndarray, ...]:
 def choose_pairs(
     sentences: Sequence[Sentence], num_sentences: int, rng: np.random.Generator
 ) -> tuple[list[Pair], int]:
-    """Pairs of a token from `num_sentences` drawn sentences and a partner from all; and the number of other tokens."""
+    """Pairs of a token and a partner, and the number of tokens without a partner.
+
+    Tokens are those of `num_sentences` random sentences; partners may be in any sentence.
+    """
     by_word, by_tag = defaultdict(list), defaultdict(list)
     for sentence in sentences:
         for place in range(len(sentence)):

@@ -26,6 +26,7 @@ def draw(path: Path, certificates: Sequence[Certificate], models: Mapping[str, M
 
 
 def xor_figure(certificates: Sequence[Certificate], models: Mapping[str, ModelResult]) -> Figure:
+    """Figure of three panels: certificates, interactions, and trained phrases."""
     figure = Figure(figsize=(14, 1.9 + 0.36 * max(len(models), len(certificates))), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(0.75, 1, 1))
     draw_certificates(left, certificates)

@@ -65,7 +65,7 @@ class ModelResult:
         return max(self.num_correct(decoder))
 
     def record(self) -> dict[str, Any]:
-        """Content for JSON. right_* are the most phrases correct at once by seed, and steps_* the steps of this."""
+        """Content for JSON. By seed, right_* is the most phrases correct at once, and steps_* the first such step."""
         return {
             "interaction": self.interaction,
             **{f"best_{decoder}": self.best(decoder) for decoder in DECODERS},

@@ -321,6 +321,7 @@ def scatter(x: Tensor, positions: Tensor, batch: int, time: int) -> Tensor:
 
 @functools.cache
 def have_numba() -> bool:
+    """Whether numba can be imported. Logs a warning once if not."""
     try:
         importlib.import_module("numba")
     except ImportError as error:
