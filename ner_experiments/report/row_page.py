@@ -13,7 +13,7 @@ from ner_experiments.analysis import archive
 from ner_experiments.analysis.errors import num_errors
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.pair_page import to_segments, variants, with_sentences
-from ner_experiments.report.plots import Bar, bar_plot, dev_and_loss_curves, line_plot
+from ner_experiments.report.run_plots import Bar, bar_plot, dev_and_loss_curves, line_plot
 from ner_experiments.report.site import PageTable, Section, TaggedSentence
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import Predicted

@@ -7,11 +7,10 @@ from statistics import fmean
 
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.plots import cost_plots, curve_limits, dev_curves
+from ner_experiments.report.run_plots import cost_plots, curve_limits, dev_curves
 from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
-from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
@@ -23,6 +22,7 @@ from ner_experiments.tables.results_folder import (
     trials_origin,
 )
 from ner_experiments.tables.scores import Result
+from ner_experiments.tables.significance import compare_rows
 from ner_experiments.tables.svg import Plot, inline
 from ner_experiments.xor import certificate
 from ner_experiments.xor.certificate import cases, certificates

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import (
     attention_page,
-    errors,
+    error_tables,
     index_page,
     pair_page,
     row_page,
@@ -165,7 +165,7 @@ def error_sections(entry: Entry, errors_by_row: Mapping[str, RowErrors]) -> list
     sections = []
     for number, group in enumerate(groups(entry.page.results)):
         rows = {result.row.label: errors_by_row[row_name(result)] for result in group}
-        sections.append(errors.table_section(rows, reference(group).row.label, number))
+        sections.append(error_tables.table_section(rows, reference(group).row.label, number))
     return sections
 
 
@@ -240,7 +240,7 @@ def write_row(
     data = next(iter(runs.values())).metrics["data"]["name"]
     sections = [
         *row_page.sections(runs),
-        *errors.row_sections(row_errors),
+        *error_tables.row_sections(row_errors),
         attention_page.section([maps[name]]) if name in maps else None,
         row_page.worst_section(runs),
         row_page.settings_section(runs),

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization, randomization_test
 from ner_experiments.analysis.statistics import Difference
-from ner_experiments.tables.comparisons import all_counts
 from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.significance import all_counts
 
 ALPHA = 0.05
 """Accepted probability of at least one false claim over all pairs of a table."""

@@ -21,7 +21,6 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
 from ner_experiments.tables import dominant_sentence, results_folder, spec, svg
-from ner_experiments.tables.comparisons import compare
 from ner_experiments.tables.plots import BARS, score_grid, score_plots
 from ner_experiments.tables.render import (
     Grid,
@@ -33,6 +32,7 @@ from ner_experiments.tables.render import (
     seed_counts,
 )
 from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.significance import compare
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ner_experiments.analysis.randomization import Randomization
-from ner_experiments.tables.comparisons import Comparison, compare_rows
 from ner_experiments.tables.dominant_sentence import remarks
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import SMALLEST_EFFECT, Pair, pairs_of
 from ner_experiments.tables.pairs import answer as verdict
 from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.significance import Comparison, compare_rows
 from ner_experiments.tables.spec import Published
 from ner_experiments.utils.text import markdown_table
 

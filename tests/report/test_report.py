@@ -142,7 +142,7 @@ def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -
 
 
 def test_numbers_of_a_long_training_are_thinned_out(report: Path) -> None:
-    from ner_experiments.report.plots import MAX_EPOCHS, curve_grid
+    from ner_experiments.report.run_plots import MAX_EPOCHS, curve_grid
 
     class Long(Run):
         def epochs(self) -> list[dict[str, float]]:

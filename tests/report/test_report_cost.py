@@ -9,7 +9,7 @@ from xml.etree import ElementTree as Tree
 import numpy as np
 import pytest
 
-from ner_experiments.report import plots, table_page
+from ner_experiments.report import run_plots, table_page
 from ner_experiments.report.entries import Entry
 from ner_experiments.report.svg_charts import Panel
 from ner_experiments.runs.run import Run
@@ -59,7 +59,7 @@ def texts(plot: Plot) -> list[str]:
 
 
 def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
-    pos, chunks = plots.cost_plots(page)
+    pos, chunks = run_plots.cost_plots(page)
     assert pos.title == "test accuracy against parameters and seconds: ptb"
     assert chunks.title == "test F1 against parameters and seconds: conll2000"
     assert pos.grid.headings == ("", "test accuracy", "trained parameters", "seconds of a run")
@@ -77,7 +77,7 @@ def test_rows_on_one_corpus_are_points_of_one_picture(page: Page) -> None:
 def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
     section = table_page.cost_section(Entry(page), {})
     assert section is not None
-    assert [plot.title for plot in section.plots] == [plot.title for plot in plots.cost_plots(page)]
+    assert [plot.title for plot in section.plots] == [plot.title for plot in run_plots.cost_plots(page)]
     alone = table_page.cost_section(Entry(Page(TABLE, page.results[:2])), {})
     assert alone is not None
     assert alone.plots == []
@@ -85,7 +85,7 @@ def test_the_cost_of_a_table_is_shown_with_its_scores(page: Page) -> None:
 
 def test_a_point_lies_at_the_means_with_bars_as_long_as_the_deviations(page: Page) -> None:
     panel = Panel(0, 100, 0, 100, x=(0, 1), y=(78, 83))
-    plots.draw_costs(panel, page.results[:1], "seconds")
+    run_plots.draw_costs(panel, page.results[:1], "seconds")
     (mark,) = (piece for piece in panel.clipped if piece.startswith("<path"))
     assert f"translate({panel.px(20):.2f} {panel.py(80.5):.2f})" in mark
     seconds, scores = stdev([10, 30]), stdev([80, 81])
@@ -106,7 +106,7 @@ def test_costs_that_differ_much_are_shown_on_a_logarithmic_axis(
 ) -> None:
     rows = [measured(label, "ptb", count, s1=1) for label, count in zip(ROWS, parameters, strict=False)]
     panel = Panel(0, 100, 0, 100, x=(0, 1), y=(78, 83))
-    plots.draw_costs(panel, rows, "parameters")
+    run_plots.draw_costs(panel, rows, "parameters")
     assert (panel.x[1] < 10) == logarithmic
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", "".join(panel.unclipped))
     assert ("200" in texts and "500" in texts and "1 k" in texts) == logarithmic
@@ -120,7 +120,7 @@ def overlap(one: tuple[float, float], other: tuple[float, float]) -> bool:
 @pytest.mark.parametrize("spread", [0.0, 5.0, 200.0])
 def test_numbers_do_not_stand_on_each_other(spread: float) -> None:
     points = 100 + spread * np.random.default_rng(5).random((6, 2))
-    places = plots.number_places([tuple(point) for point in points.tolist()], (0, 0, 400, 400))
+    places = run_plots.number_places([tuple(point) for point in points.tolist()], (0, 0, 400, 400))
     assert len(places) == len(points)
     assert not any(overlap(*both) for both in itertools.combinations(places, 2))
 
@@ -130,7 +130,7 @@ def test_no_number_leaves_the_picture(corner: tuple[float, float]) -> None:
     """Many points crowded at the edge of a plot."""
     left, top, right, bottom = 10, 20, 310, 220
     center = (left + corner[0] * (right - left), top + corner[1] * (bottom - top))
-    places = plots.number_places([center] * 5, (left, top, right, bottom))
+    places = run_plots.number_places([center] * 5, (left, top, right, bottom))
     assert len(places) == 5
     for x, y in places:
         assert left + 4 <= x <= right - 4

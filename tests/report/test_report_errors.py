@@ -9,9 +9,8 @@ from scipy.stats import t
 from ner_experiments.analysis.archive import Errors, errors_in_predictions
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.row_errors import RowErrors
-from ner_experiments.report import errors as error_tables
-from ner_experiments.report import row_page
-from ner_experiments.report.errors import (
+from ner_experiments.report import error_tables, row_page
+from ner_experiments.report.error_tables import (
     INTERVALS,
     NOT_ARCHIVED,
     calibration_section,

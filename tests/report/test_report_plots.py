@@ -9,10 +9,9 @@ from xml.etree import ElementTree as Tree
 import pytest
 
 from ner_experiments.analysis.row_errors import Mean, MeanBucket
-from ner_experiments.report import errors, score_plots, table_page
-from ner_experiments.report import plots as report_plots
+from ner_experiments.report import error_tables, run_plots, score_plots, table_page
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.plots import Bar
+from ner_experiments.report.run_plots import Bar
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import plots, spec, svg
 from ner_experiments.tables.render import Grid
@@ -25,7 +24,7 @@ TYPES = ("ADJP", "NP", "VP")
 
 def points_of(labels: list[str]) -> Plot:
     rows = {label: [Bar(name, 80 + n, 79 + n, 81 + n) for name in TYPES] for n, label in enumerate(labels)}
-    return report_plots.points(rows, "p", "test F1", "F1 by type", Grid((), []))
+    return run_plots.points(rows, "p", "test F1", "F1 by type", Grid((), []))
 
 
 def size(plot: Plot) -> tuple[float, float]:
@@ -61,7 +60,7 @@ def test_a_label_that_no_legend_holds_is_cut_and_the_axes_stay_as_wide() -> None
 @pytest.mark.parametrize("least", [0.001, 0.7])
 def test_a_logarithmic_axis_has_numbers_that_can_be_read(least: float) -> None:
     rows = [{"epoch": 1.0, "layer 1": least}, {"epoch": 2.0, "layer 1": 1.0}]
-    plot = report_plots.line_plot(rows, "g", "norm", "Gradient of each layer's output")
+    plot = run_plots.line_plot(rows, "g", "norm", "Gradient of each layer's output")
     texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
     numbers = [text for text in texts if re.search(r"\d", text) and text != "layer 1"]
     assert [text for text in numbers if not re.fullmatch(r"[\d.e-]+", text)] == []
@@ -70,7 +69,7 @@ def test_a_logarithmic_axis_has_numbers_that_can_be_read(least: float) -> None:
 
 def test_ten_rows_are_drawn_side_by_side_each_with_a_mark_of_its_own() -> None:
     f1 = MeanBucket(Mean(0.8, 0.7, 0.9, 3, "seeds"), 0.8, 0.8, 10)
-    plot = errors.f1_plot("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
+    plot = error_tables.f1_plot("type", {f"row {number}": {"NP": f1} for number in range(10)}, 0)
     assert plot.title == "F1 by type"
     looks = [tuple(svg.series_style(number).values()) for number in range(svg.NUM_STYLES)]
     assert len(set(looks)) == len(looks) >= 10
@@ -159,6 +158,6 @@ def test_seeds_are_points_and_the_axis_spans_them_though_their_interval_is_wider
 
 def test_the_axis_of_a_single_epoch_has_whole_numbers() -> None:
     runs = trained("weibo", 0.5)
-    plot = report_plots.dev_curves(runs, "curve", "one epoch", (40.0, 60.0))
+    plot = run_plots.dev_curves(runs, "curve", "one epoch", (40.0, 60.0))
     texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
     assert {"0", "1", "2"} <= set(texts)

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ner_experiments.report.plots import Bar, bar_plot, points
+from ner_experiments.report.run_plots import Bar, bar_plot, points
 from ner_experiments.report.svg_charts import (
     SHAPES,
     LegendEntry,

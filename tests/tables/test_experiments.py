@@ -12,9 +12,9 @@ from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.run import Run, finished, finished_once
 from ner_experiments.tables import render, results_folder, spec
-from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.experiments import compose, deviations, experiments, joined, unfinished
 from ner_experiments.tables.scores import Page, collect
+from ner_experiments.tables.significance import compare_rows
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import render, spec
-from ner_experiments.tables.comparisons import compare_rows
 from ner_experiments.tables.scores import Page, Result, collect
+from ner_experiments.tables.significance import compare_rows
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
 from ner_experiments.analysis.row_errors import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
 from ner_experiments.analysis.statistics import difference
-from ner_experiments.report.plots import Bar, bar_plot, points, reliability
 from ner_experiments.report.row_page import length_section, type_section
+from ner_experiments.report.run_plots import Bar, bar_plot, points, reliability
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables.render import Grid, interval, seed_counts
 from ner_experiments.tables.svg import NUM_STYLES, Plot
