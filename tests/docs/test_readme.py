@@ -24,6 +24,11 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = page_commands.copy_to(tmp_path_factory.mktemp("checkout") / "copy")
     for name in ("my", "my-dev", "my-test"):
         (folder / f"{name}.conll").write_text("Ann NNP B-PER\nsat VBD O\n\nBob NNP B-PER\n\n")
+    (folder / "news.jsonl").write_text('{"tokens": ["Ann", "sat"], "ner_tags": ["B-PER", "O"]}\n')
+    for split in ("dev", "test"):
+        (folder / f"NER-de-{split}.tsv").write_text(
+            "#\thttp://a.de [2009-10-17]\n1\tAnn\tB-PER\tO\n2\tsaß\tO\tO\n\n"
+        )
     (folder / "outputs").mkdir()
     (folder / "vectors.txt").write_text("the 0.1 0.2\nof 0.3 0.4\n")
     for name in ("news", "tweets", "chinese"):

@@ -116,7 +116,8 @@ def test_the_card_has_the_values_of_the_run(run: Path, exported: Exported) -> No
         assert f"| {split} | {cells(report)} |\n" in text
         for kind, of_kind in report["types"].items():
             assert f"| {split}, {kind} | {cells(of_kind)} |\n" in text
-    assert f"commit {metrics['commit']}, checksum `{metrics['code']}`" in text
+    commit = f"commit {metrics['commit']}, " if metrics["commit"] else ""  # none outside a git checkout
+    assert f"{commit}checksum `{metrics['code']}`" in text
     assert f"torch {metrics['versions']['torch']}, lightning" in text
     settings = json.loads(re.findall(r"```json\n(.*?)```", text, re.DOTALL)[0])
     assert settings["model"]["hidden_size"] == 20
