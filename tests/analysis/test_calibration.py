@@ -11,6 +11,7 @@ import torch
 from omegaconf import OmegaConf
 from safetensors.torch import save_file
 from sklearn.calibration import calibration_curve
+from tiny_runs import METRICS
 
 from ner_experiments.analysis import bootstrap
 from ner_experiments.analysis.calibration import Calibration, calibration, of_run, predicted
@@ -138,14 +139,14 @@ def test_a_runs_calibration_is_of_its_predicted_mentions_on_test(
     save_file(tagger.state_dict(), tmp_path / "model.safetensors")
     (tmp_path / "encoder.json").write_text(json.dumps(encoder.state()))
     metrics = tmp_path / "metrics.json"
-    metrics.write_text(json.dumps(add_checksum({"data": {"checksum": corpus.checksum}})))
+    metrics.write_text(json.dumps(add_checksum({**METRICS, "data": {"checksum": corpus.checksum}})))
     test = toy.sentences("en", "test", 40)
     of_mentions = list(predicted(tagger, encoder, test))
     right = np.array([mention in spans(test[number].tags) for number, mention, _ in of_mentions])
     probabilities = np.array([probability for _, _, probability in of_mentions])
     sentence = np.array([number for number, _, _ in of_mentions])
     assert of_run(tmp_path) == calibration(probabilities, right, sentence, 40)
-    metrics.write_text(json.dumps(add_checksum({"data": {"checksum": "other"}})))
+    metrics.write_text(json.dumps(add_checksum({**METRICS, "data": {"checksum": "other"}})))
     assert of_run(tmp_path) is None
     assert "the calibration is left out:" in caplog.text
     assert "toy_en has changed since the run: its checksum is" in caplog.text
