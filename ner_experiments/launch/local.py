@@ -95,6 +95,21 @@ class Worker:
             os.killpg(self.process.pid, signal_)
 
 
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Context in which SIGINT and SIGTERM wait, to be handled at its end."""
+    received: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    previous = {number: signal.signal(number, lambda it, _: received.append(it)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+        for it in received:
+            os.kill(os.getpid(), it)
+
+
 class LocalLauncher(Launcher):
     """Runs the jobs in worker processes; a job that crashes or runs out of memory stops no other.
 
@@ -135,7 +150,8 @@ class LocalLauncher(Launcher):
         with tempfile.TemporaryDirectory() as folder, stop_on_exit(workers):
             while waiting or workers:
                 while waiting and len(workers) < at_a_time:
-                    workers.append(self.start(waiting.pop(), Path(folder), workers, devices))
+                    with deferred_signals():  # a worker that is not in the list yet would not be stopped
+                        workers.append(self.start(waiting.pop(), Path(folder), workers, devices))
                 time.sleep(0.05)
                 for each in workers:
                     self.stop_if_late(each)

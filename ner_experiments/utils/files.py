@@ -81,7 +81,7 @@ def as_file(stream: BinaryIO) -> Iterator[Path]:
     A ValueError that is raised inside names the stream, without the temporary folder.
     """
     with TemporaryDirectory() as folder:
-        path = Path(folder) / Path(stream.name).name
+        path = Path(folder) / Path(getattr(stream, "name", "<stdin>")).name
         with path.open("wb") as file:
             copyfileobj(stream, file)
         try:
