@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def complaints() -> list[str]:
-    """What docs/map.svg and docs/map.md show that the code does not have, or lack; empty if they are up to date."""
+    """Names that docs/map.svg and docs/map.md show but the code lacks, or the reverse; empty if they are up to date."""
     titles = re.findall(r"<title>(.*?)</title>", PICTURE.read_text(encoding="utf-8"))
     shown = {tuple(unescape(title).split("->")) for title in titles if "&gt;" in title}
     in_code = drawn(imports())

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import StringIO
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict, Unpack
 
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence
@@ -43,16 +43,22 @@ Columns = Mapping[str, int | str]
 """Layer, such as "word" or "tag" -> its column: a number (0 is the first, -1 the last) or a name in the header line."""
 
 
+class Layout(TypedDict, total=False):
+    """How a column file is written; see `read_columns`."""
+
+    first_character: bool
+    empty_word: str | None
+    comments: str | None
+    encoding: str
+
+
 def read_columns(
     path: PathOrFile,
     *,
     columns: Columns,
-    first_character: bool = False,
     empty_tag: str | None = None,
-    empty_word: str | None = None,
-    comments: str | None = AUTO,
-    encoding: str = UTF_8,
     remarks: Remarks | None = None,
+    **layout: Unpack[Layout],
 ) -> Iterator[Sentence]:
     """Yield the sentences of a column file lazily.
 
@@ -78,15 +84,7 @@ def read_columns(
     remarks = remarks or Remarks()
     tokens = filled = 0
     first: Line | None = None
-    for block, layers in _layers(
-        path,
-        columns,
-        first_character=first_character,
-        empty_word=empty_word,
-        comments=comments,
-        encoding=encoding,
-        remarks=remarks,
-    ):
+    for block, layers in _layers(path, columns, remarks, **layout):
         words, tags = layers.pop("word"), layers.pop("tag")
         tokens += len(tags)
         if "" in tags:
@@ -105,27 +103,11 @@ def read_columns(
         raise malformed(path, first, rule)
 
 
-def read_untagged(
-    path: PathOrFile,
-    *,
-    columns: Columns,
-    first_character: bool = False,
-    empty_word: str | None = None,
-    comments: str | None = AUTO,
-    encoding: str = UTF_8,
-) -> Iterator[Sentence]:
+def read_untagged(path: PathOrFile, *, columns: Columns, **layout: Unpack[Layout]) -> Iterator[Sentence]:
     """Read as `read_columns` does, but without a tag column: every tag is O."""
     if "word" not in columns:
         raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
-    for block, layers in _layers(
-        path,
-        columns,
-        first_character=first_character,
-        empty_word=empty_word,
-        comments=comments,
-        encoding=encoding,
-        remarks=Remarks(),
-    ):
+    for block, layers in _layers(path, columns, Remarks(), **layout):
         words = tuple(layers.pop("word"))
         others = {name: tuple(layer) for name, layer in layers.items()}
         yield Sentence(words, ("O",) * len(words), others, line=block[0][0])
@@ -134,12 +116,12 @@ def read_untagged(
 def _layers(
     path: PathOrFile,
     named_columns: Columns,
-    *,
-    first_character: bool,
-    empty_word: str | None,
-    comments: str | None,
-    encoding: str,
     remarks: Remarks,
+    *,
+    first_character: bool = False,
+    empty_word: str | None = None,
+    comments: str | None = AUTO,
+    encoding: str = UTF_8,
 ) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
     """For each sentence, its lines and the values of its tokens by column."""
     lines = read_lines(path, encoding)

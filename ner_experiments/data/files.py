@@ -15,6 +15,7 @@ from ner_experiments.data.columns import (
     IF_COMMENT,
     UTF_8,
     Columns,
+    Layout,
     PathOrFile,
     blocks_of,
     codec_of,
@@ -30,7 +31,7 @@ from ner_experiments.data.corpus import SchemeOrAuto, Splits, schemes_by_letters
 from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence, Task, Tokens
-from ner_experiments.data.tag_styles import MultiLabel, TagStyle, detect_style, labels, to_standard
+from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
 from ner_experiments.utils.files import sha256
 from ner_experiments.utils.text import truncated_repr
@@ -233,26 +234,20 @@ class ColumnFiles(Files):
 
     def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         return read_columns(
-            path,
-            columns=self.columns,
-            first_character=self.first_character,
-            empty_tag=self.empty_tag,
-            empty_word=self.empty_word,
-            comments=self.comments,
-            encoding=self.encoding,
-            remarks=remarks,
+            path, columns=self.columns, empty_tag=self.empty_tag, remarks=remarks, **self._layout()
         )
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         others = {name: index for name, index in self.columns.items() if name != "tag"}
-        return read_untagged(
-            path,
-            columns=others,
-            first_character=self.first_character,
-            empty_word=self.empty_word,
-            comments=self.comments,
-            encoding=self.encoding,
-        )
+        return read_untagged(path, columns=others, **self._layout())
+
+    def _layout(self) -> Layout:
+        return {
+            "first_character": self.first_character,
+            "empty_word": self.empty_word,
+            "comments": self.comments,
+            "encoding": self.encoding,
+        }
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with every tag written as `B-ORG`, in the style that is stated or detected.
@@ -260,43 +255,19 @@ class ColumnFiles(Files):
         If no style explains all tags, they stay as they are, and `read` refuses them. Raises ValueError for a tag with
         several labels, unless `multi_label` is "first".
         """
-        files = self._one_label(files, remarks)
-        tags = {
-            tag
-            for _, sentences in chain.from_iterable(files.values())
-            for sentence in sentences
-            for tag in sentence.tags
-        }
-        style = detect_style(tags) if self.tag_style == "auto" else self.tag_style
-        if style == "ORG" and self.tag_style == "auto" and self.scheme != "auto":
-            style = None  # the scheme that is stated has letters
-        standard = {tag: to_standard(tag, style) for tag in tags} if style else {}
-        if changed := sorted(tag for tag in standard if standard[tag] != tag):
-            guess = f"tags are written in another style, detected as {style}"
-            if self.tag_style == "auto":
-                remarks.add(
-                    f"{guess}: {changed[0]} is read as {standard[changed[0]]}; different tags", self.name
-                )
-            files = self._with_tags(files, standard)
-        return files
-
-    def _one_label(self, files: Parts, remarks: Remarks) -> Parts:
-        several: dict[str, str] = {}
-        for path, sentences in chain.from_iterable(files.values()):
+        parts = list(chain.from_iterable(files.values()))
+        tags = {tag for _, sentences in parts for sentence in sentences for tag in sentence.tags}
+        several = {tag for tag in tags if len(labels(tag)) > 1}
+        for path, sentences in parts if several else ():
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
-                    if len(of_tag := labels(tag)) == 1:
-                        continue
-                    line = self.line_of(sentence, token)
-                    if self.multi_label == "refuse":
-                        rule = "a tag with several labels (multi_label: first keeps the first)"
-                        raise ValueError(f"{path}:{line}: {rule}: {truncated_repr(tag)}")
-                    several[tag] = of_tag[0]
-                    remarks.add("tags of which the first label was kept", place_of(str(path), line), tag)
-        return self._with_tags(files, several) if several else files
-
-    @staticmethod
-    def _with_tags(files: Parts, new: Mapping[str, str]) -> Parts:
+                    if tag in several:
+                        place = f"{path}:{self.line_of(sentence, token)}"
+                        check_label(tag, place, self.multi_label, remarks)
+        # if a scheme is stated, the tags have its letters
+        new = respelled(tags, self.tag_style, remarks, self.name, bare=self.scheme == "auto")
+        if not new:
+            return files
         return {
             split: [
                 (path, [replace(it, tags=tuple(new.get(tag, tag) for tag in it.tags)) for it in sentences])

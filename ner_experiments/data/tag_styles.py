@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from typing import Literal
+
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.utils.text import truncated_repr
 
 TagStyle = Literal["B-ORG", "B_ORG", "ORG-B", "ORG_B", "ORG"]
 """The example shows the style: the letter before or after the type, joined by a hyphen or an underscore, or no letter.
@@ -71,3 +75,30 @@ def labels(tag: str) -> list[str]:
         part in _OUTSIDE or any(_parts(part, style) for style in _PATTERNS) for part in parts
     )
     return parts if several else [tag]
+
+
+def check_label(tag: str, place: str, multi_label: MultiLabel, remarks: Remarks) -> None:
+    """Count a tag with several labels, the first of which is kept. Raises ValueError if they are refused."""
+    if multi_label == "refuse":
+        rule = "a tag with several labels (multi_label: first keeps the first)"
+        raise ValueError(f"{place}: {rule}: {truncated_repr(tag)}")
+    remarks.add("tags of which the first label was kept", os.path.basename(place), tag)
+
+
+def respelled(
+    tags: Iterable[str], style: TagStyle | Literal["auto"], remarks: Remarks, place: str, *, bare: bool = True
+) -> dict[str, str]:
+    """Tag -> its first label as `B-ORG`, for each tag that this changes. A detected style is remarked on.
+
+    If no style explains all tags, they are not respelled. bare: whether bare types may be detected.
+    """
+    first = {tag: labels(tag)[0] for tag in tags}
+    found = detect_style(first.values()) if style == "auto" else style
+    if style == "auto" and found == _BARE and not bare:
+        found = None
+    standard = {label: to_standard(label, found) if found else label for label in first.values()}
+    changed = sorted(label for label in standard if standard[label] != label)
+    if changed and style == "auto":
+        guess = f"tags are written in another style, detected as {found}"
+        remarks.add(f"{guess}: {changed[0]} is read as {standard[changed[0]]}; different tags", place)
+    return {tag: standard[label] for tag, label in first.items() if standard[label] != tag}

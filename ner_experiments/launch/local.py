@@ -162,7 +162,7 @@ class LocalLauncher(Launcher):
                         each.give(job, Path(folder) / f"{job.number}.json")
                     else:
                         workers.remove(each)
-                        close(each.process)
+                        each.process.communicate()  # closes its stdin, and waits for its end
                     self.report(results, len(jobs), len(workers))
         return [results[number] for number in range(len(jobs))]
 
@@ -223,11 +223,6 @@ def announcement(jobs: int, at_a_time: int, devices: Sequence[str]) -> str:
         f"{jobs} jobs, {at_a_time} at a time ({f'{len(devices)} GPUs' if devices else f'{usable_cores()} cores'}); "
         "hydra/launcher=basic runs them one after another"
     )
-
-
-def close(process: subprocess.Popen[bytes]) -> None:
-    """End a process that waits for a job."""
-    process.communicate()
 
 
 def slots(gpus: Sequence[int] | None, size: int) -> list[str]:

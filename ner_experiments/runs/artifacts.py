@@ -27,7 +27,7 @@ RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("seed", "epochs", "best_epoch"), (int,)),
     **dict.fromkeys(("data", "dev"), (dict,)),
 }
-"""What every finished run's metrics.json holds, and of which types. Outside a checkout there is no commit."""
+"""Required keys of a finished run's metrics.json, and their types. Outside a checkout, commit is None."""
 
 
 class DamagedError(ValueError):

@@ -1,4 +1,4 @@
-"""What this process may use of the machine: cores and memory, within the limits of a container."""
+"""Cores and memory that this process may use, within the limits of a container."""
 
 import os
 from pathlib import Path

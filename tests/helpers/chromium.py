@@ -54,7 +54,7 @@ STRUCTURE = """() => {
     unreachable: all('.scroll:not([tabindex="0"][role=region][aria-label])').length,
   };
 }"""
-"""What keyboards and screen readers rely on: levels of headings, names, captions, labels, descriptions."""
+"""Checks for keyboards and screen readers: heading levels, names, captions, labels, descriptions."""
 TEXT_BEYOND_ITS_PICTURE = """() => [...document.querySelectorAll('svg')].flatMap((svg) => {
   const box = svg.getBoundingClientRect();
   const leaves = (it) => Math.max(

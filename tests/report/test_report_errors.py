@@ -169,7 +169,7 @@ def test_a_test_set_that_was_looked_at_each_epoch_is_not_said_to_be_scored_once(
 
 
 def test_f1_by_type_has_the_interval_of_f1_over_seeds() -> None:
-    """Of two seeds: mean ± 12.706 |a - b| / 2, by Student's t with one degree of freedom."""
+    """With two seeds: mean ± 12.706 |a - b| / 2, by Student's t with one degree of freedom."""
     scores = {
         1: {"precision": 0.9, "recall": 0.5, "f1": 0.64, "gold": 1200},
         2: {"precision": 0.5, "recall": 0.7, "f1": 0.66, "gold": 1200},

@@ -21,7 +21,7 @@ CELL = re.compile(r"(?P<parts>[-\d./]+)(?:±(?P<sd>[\d.]+))?(?:\*(?P<runs>\d+))?
 
 
 def cells(table: str) -> list[dict[str, Any]]:
-    """What each row of ours must state, in the order of its table: by the paper's row, then by its column."""
+    """Figures that each row of ours must state, in the order of its table: by the paper's row, then by its column."""
     rows = []
     for line in FIGURES[table]:
         _label, _part, *columns = (part.strip() for part in line.split(","))

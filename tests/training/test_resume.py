@@ -40,7 +40,7 @@ WITHOUT_CHECKPOINTS = [*RUN, "runtime.checkpoint_seconds=1000"]
 
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], int]:
-    """What the run leaves that nothing interrupts, and the number of its lines."""
+    """Outcome of an uninterrupted run, and the number of lines that it executes."""
     folder = tmp_path_factory.mktemp("whole")
     assert killed.run([*WITHOUT_CHECKPOINTS, f"output_dir={folder}"], folder / "log") == 0
     return outcome(folder), lines_of(folder / "log")

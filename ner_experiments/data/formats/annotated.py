@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Tokens
-from ner_experiments.data.tag_styles import MultiLabel, TagStyle, detect_style, labels, to_standard
+from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.data.tokenize import tokenize
 from ner_experiments.utils.text import truncated_repr
@@ -128,29 +128,18 @@ def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remar
     """
     every = list(file)
     sentences = [it for it in every if isinstance(it, Tagged)]
-    distinct: dict[str, str] = {}
-    for sentence in sentences:
+    tags = {tag for sentence in sentences for tag in sentence.tags}
+    several = {tag for tag in tags if len(labels(tag)) > 1}
+    for sentence in sentences if several else ():
         for tag, place in zip(sentence.tags, sentence.at, strict=True):
-            if tag in distinct and distinct[tag] == tag:
-                continue
-            one, *others = labels(tag)
-            if others and options.multi_label == "refuse":
-                rule = "a tag with several labels (multi_label: first keeps the first)"
-                raise ValueError(f"{place}: {rule}: {truncated_repr(tag)}")
-            if others:
-                remarks.add("tags of which the first label was kept", place, tag)
-            distinct[tag] = one
-    style = detect_style(distinct.values()) if options.tag_style == "auto" else options.tag_style
-    standard = {tag: to_standard(one, style) if style else one for tag, one in distinct.items()}
-    changed = sorted(tag for tag, one in distinct.items() if standard[tag] != one)
-    if changed and options.tag_style == "auto":
-        guess = f"tags are written in another style, detected as {style}"
-        example = f"{changed[0]} is read as {standard[changed[0]]}"
-        remarks.add(f"{guess}: {example}; different tags", sentences[0].at[0])
+            if tag in several:
+                check_label(tag, place, options.multi_label, remarks)
+    place = sentences[0].at[0] if sentences else ""
+    new = respelled(tags, options.tag_style, remarks, place)
     for it in every:
         if isinstance(it, Tagged):
-            tags = [standard[tag] for tag in it.tags]
-            it = of_words(it.words, _spans(tags, it.at), **it.about)
+            standard = [new.get(tag, tag) for tag in it.tags]
+            it = of_words(it.words, _spans(standard, it.at), **it.about)
         yield it
 
 

@@ -1,4 +1,4 @@
-"""What all paths of the CRF have in common: the rules for masks and tags, and when Viterbi rescales its sums."""
+"""Rules that all paths of the CRF share: which masks and tags are valid, and when Viterbi rescales its sums."""
 
 MASK_RULE = "mask must have at least one real token in each sentence, and padding only after the real tokens"
 TAG_RULE = "tags must be at least 0, and below the number of tags"
