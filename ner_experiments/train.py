@@ -327,8 +327,6 @@ def open_logger(cfg: DictConfig, folder: Path, *, resumed: bool) -> AbstractCont
 def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) -> list[Callback]:
     """Callbacks that observe training without changing it."""
     progress = Progress(folder, epochs, patience=cfg.trainer.patience, show=cfg.runtime.progress)
-    if cfg.audit.gradients < 0:
-        raise ValueError(f"audit.gradients must be at least 0, got {cfg.audit.gradients}")
     gradients = [Gradients(folder, cfg.audit.gradients)] if cfg.audit.gradients else []
     return [epochs, *gradients, LogEpochs(logger, epochs, gradients), progress]
 

@@ -29,6 +29,10 @@ SHAPED += ("analysis.bootstrap", "analysis.calibration", "analysis.disagreements
 jaxtyping.install_import_hook([f"ner_experiments.{part}" for part in SHAPED], "beartype.beartype")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.get_closest_marker("start_early") is None)
+
+
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
     torch.manual_seed(0)

@@ -35,7 +35,7 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Tr
     """
     silence_lightning()
     settings = cfg.trainer
-    check_ranges({"trainer": settings})
+    check_ranges({"trainer": settings, "audit": cfg.audit})
     several = num_processes(cfg) > 1
     return Trainer(
         accelerator=cfg.runtime.accelerator,

@@ -224,7 +224,13 @@ def scored(layers: int, *f1: float) -> Result:
     return Result(row, {seed: run.score for seed, run in runs.items()}, runs)
 
 
-def test_a_sweep_shows_its_verdict_its_pairs_and_f1_by_type(logged: dict[str, set[str]]) -> None:
+@pytest.mark.slow
+def test_f1_by_type_is_logged_under_the_keys_of_its_panels(logged: dict[str, set[str]]) -> None:
+    named = {name for name in logged["summary"] if name.startswith("best/test_types_")}
+    assert {type_key(name.removeprefix("best/test_types_")) for name in named} == named != set()
+
+
+def test_a_sweep_shows_its_verdict_its_pairs_and_f1_by_type() -> None:
     results = (scored(1, 0.80, 0.81, 0.805), scored(2, 0.90, 0.91, 0.905))
     table = Table(
         name="layers",
@@ -242,8 +248,6 @@ def test_a_sweep_shows_its_verdict_its_pairs_and_f1_by_type(logged: dict[str, se
     assert "| layers=1 - layers=2 | -10.00 |" in text
     asked = keys(model)["summary"]
     assert {"best/test_types_PER", "best/test_types_LOC"} <= asked
-    named = {name for name in logged["summary"] if name.startswith("best/test_types_")}
-    assert {type_key(name.removeprefix("best/test_types_")) for name in named} == named != set()
 
 
 def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

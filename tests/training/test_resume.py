@@ -16,6 +16,7 @@ from ner_experiments.training.checkpoints import resumable_checkpoint
 
 
 @pytest.mark.slow
+@pytest.mark.start_early
 def test_a_sweep_killed_at_twenty_random_points_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"
     assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0

@@ -50,6 +50,7 @@ def test_test_is_not_scored_until_it_is_asked_for_and_then_as_if_at_once(
 
 
 @pytest.mark.slow
+@pytest.mark.start_early
 def test_several_processes_score_test_later_as_at_once(tmp_path: Path) -> None:
     """Each scores its own sentences, so those that join for the test score alone must find the finished run too."""
     several = ["trainer=ddp", "trainer.devices=2", *SMALL]
