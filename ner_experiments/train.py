@@ -80,6 +80,11 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         if finished is None or lacks_test(cfg, corpus, finished):
             finished = about | run_as_follower(cfg, corpus, encoder, folder, start, finished)
         return {"folder": str(folder), **finished}
+    finished = finished_result(folder)
+    if finished is not None and not lacks_test(
+        cfg, corpus, finished
+    ):  # needs no lock: the disk may be read-only
+        return {"folder": str(folder), **finished}
     with hold_lock(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
@@ -422,4 +427,5 @@ def saved_traceback(folder: Path, name: str = "error.txt") -> Iterator[None]:
                 part.write_text(traceback.format_exc(), encoding="utf-8")
             error.add_note(f"(traceback: {path})")
         raise
-    path.unlink(missing_ok=True)
+    if path.exists():  # on a read-only disk removing a file that does not exist fails
+        path.unlink()

@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     if "--version" in arguments:  # Hydra would print its own
         print(f"ner_experiments {__version__}")
         return 0
-    options = get_args_parser().parse_args(arguments)
+    options = get_args_parser().parse_intermixed_args(arguments)
     if options.shell_completion:
         return print_completion(options.overrides)
     try:
@@ -36,8 +36,11 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         print(f"{error}\nNothing was started.", file=sys.stderr)
         return 1
-    if expanded is not None:
-        arguments = [*(item for item in arguments if item not in options.overrides), *expanded]
+    own = [item for item in arguments if item not in options.overrides]
+    arguments = [
+        *own,
+        *(options.overrides if expanded is None else expanded),
+    ]  # Hydra's parser needs this order
     command = sys.argv
 
     def task(cfg: DictConfig) -> dict[str, Any]:

@@ -51,8 +51,15 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
 
 
 def split(overrides: Sequence[str]) -> list[list[str]]:
-    """The cartesian product of the overrides' values, as Hydra's own sweeper makes it."""
-    (batch,) = BasicSweeper.split_arguments(parse(overrides), max_batch_size=None)
+    """The cartesian product of the overrides' values, as Hydra's own sweeper makes it.
+
+    Raises ValueError for an override without any value, such as seed=range(0): Hydra would run nothing.
+    """
+    items = parse(overrides)
+    for item in items:
+        if item.is_discrete_sweep() and not any(True for _ in item.sweep_string_iterator()):
+            raise ValueError(f"{item.input_line}: no value, so there is nothing to run")
+    (batch,) = BasicSweeper.split_arguments(items, max_batch_size=None)
     return batch
 
 

@@ -92,15 +92,32 @@ def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bo
     """
     seen: set[str] = set()
     for overrides in jobs:
+        refuse_removal(overrides)
         settings = complete(overrides)
         for part in (settings, settings["init_from"]):
             check_ranges(part)
         check_name(settings["data"]["name"])
+        check_output_dir(settings["output_dir"])
         if devices:
             check_accelerator(settings["runtime"]["accelerator"])
         if files:
             for part in (settings, settings | settings["init_from"]):
                 check_files(part, seen)
+
+
+def refuse_removal(overrides: Sequence[str]) -> None:
+    """Raise ValueError for an override that removes a setting, such as ~seed."""
+    for item in overrides:
+        if item.startswith("~"):
+            name = item[1:].partition("=")[0]
+            raise ValueError(f"~{name}: an experiment needs each of its settings; to change it: {name}=VALUE")
+
+
+def check_output_dir(name: str) -> None:
+    """Raise ValueError if a part of the path exists and is no folder."""
+    for place in (Path(name), *Path(name).parents):
+        if place.exists() and not place.is_dir():
+            raise ValueError(f"output_dir={name}: expected a folder, but {place} is none")
 
 
 def complete(overrides: Sequence[str]) -> dict[str, Any]:

@@ -80,6 +80,13 @@ class TableSweeper(Sweeper):
             exit_refused(error.__cause__ or error)
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
+        """Run the sweep and return its jobs; a user error ends the process in one line."""
+        try:
+            return self.launch_and_show(arguments)
+        except (ValueError, OSError) as error:
+            exit_refused(error)
+
+    def launch_and_show(self, arguments: list[str]) -> Sequence[JobReturn]:
         from ner_experiments.tables import scores  # slow to import: SciPy
 
         assert self.config is not None

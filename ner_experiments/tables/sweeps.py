@@ -19,6 +19,7 @@ from ner_experiments.config.compose import compose, jobs, resolved
 from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT
 from ner_experiments.config.row_settings import labels, settings, varying
 from ner_experiments.config.safe_yaml import to_yaml
+from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import identity_of, joined, key, output_dir, root
 from ner_experiments.tables.scores import collect
@@ -200,13 +201,20 @@ def record(table: Table, output: Path) -> Table:
     """
     table = named(table, output)
     path = folder(output) / f"{table.name}.yaml"
-    if path.exists():
-        before = spec.read(path)
+    before = spec.read(path) if path.exists() else None
+    if before is not None:
         seeds = tuple(sorted({*before.seeds, *table.seeds}))
         table = replace(table, seeds=seeds, looks=table.looks or before.looks, notes=before.notes)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as part:
-        part.write_text(as_yaml(table), encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as part:
+            part.write_text(as_yaml(table), encoding="utf-8")
+    except OSError as error:
+        if before is None or {*table.seeds} > {*before.seeds} or table.looks != before.looks:
+            raise
+        log_once(
+            f"{path}: {error.strerror}; the sweep is recorded there already"
+        )  # such as on a read-only disk
     spec.parsed.cache_clear()
     return table
 

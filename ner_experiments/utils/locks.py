@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
+import os
+import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 log = logging.getLogger(__name__)
 
 NAME = ".lock"
+"""The file that flock locks. Whoever holds it writes process and host into it."""
+MARKER = ".held"
+"""On a file system without flock the lock is the existence of this file, which has the same content."""
+WITHOUT_FLOCK = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
+"""Errors of flock on a file system that does not support it, or whose lock service does not answer."""
 TIMEOUT = 0.5
 """Seconds to wait for a lock: longer than `is_held` ever holds it."""
 
@@ -25,19 +33,40 @@ def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
     wait: whether to wait for a process that holds it now; if not, the context then yields False.
 
     The operating system keeps the lock (flock) and releases it when the process ends. On a network file system it
-    works across machines if the file system supports locks.
+    works across machines if the file system supports locks. If it does not, a warning says so, and a file marks the
+    folder as held: that of a process that was killed is taken over on the same machine, and named on another one.
     """
-    lock = lock_of(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock: BaseFileLock = FileLock(folder / NAME, fallback_to_soft=False)
     try:
-        lock.acquire(timeout=TIMEOUT, poll_interval=TIMEOUT / 10)
-    except Timeout:
-        if wait:
-            log.info("%s: another process is working on it; waiting", folder)
-            lock.acquire()
+        acquire(lock, folder, wait=wait)
+        if lock.is_locked:
+            with suppress(OSError):  # such as a full disk: the record only names the owner
+                (folder / NAME).write_text(f"{os.getpid()}\n{socket.gethostname()}\n", encoding="utf-8")
+    except OSError as error:
+        if error.errno not in WITHOUT_FLOCK:
+            raise
+        log.warning(
+            "%s: this file system does not support locks (flock: %s); %s marks it as held instead. "
+            "Do not start the same run on two machines there, or choose another output_dir",
+            *(folder, os.strerror(error.errno), MARKER),
+        )
+        lock = SoftFileLock(folder / MARKER)
+        acquire(lock, folder, wait=wait)
     try:
         yield lock.is_locked
     finally:
         lock.release()
+
+
+def acquire(lock: BaseFileLock, folder: Path, *, wait: bool) -> None:
+    """Take the lock; if another process holds it, say whose it is and wait for it, or return without it."""
+    try:
+        lock.acquire(timeout=TIMEOUT, poll_interval=TIMEOUT / 10)
+    except Timeout:
+        if wait:
+            log.info("%s: another process is working on it%s", folder, waiting_for(Path(lock.lock_file)))
+            lock.acquire()
 
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:
@@ -55,10 +84,39 @@ def is_held(folder: Path) -> bool:
     except BlockingIOError:
         return True
     except OSError:  # no lock file, or a file system without locks
+        pass
+    marker = folder / MARKER
+    process, host = owner(marker)
+    return marker.exists() and not (host == socket.gethostname() and not is_running(process))
+
+
+def waiting_for(path: Path) -> str:
+    """The end of the message that a process waits for a lock: whose it is, since when, and how to remove a stale one."""
+    process, host = owner(path)
+    if not process:
+        return "; waiting"
+    with suppress(OSError):
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(path.stat().st_mtime))
+        elsewhere = f" If it no longer runs there, delete {path}" if host != socket.gethostname() else ""
+        return f" (process {process} on {host} since {since}); waiting{elsewhere and '.'}{elsewhere}"
+    return "; waiting"
+
+
+def owner(path: Path) -> tuple[int, str]:
+    """Process and host that a lock file names; 0 and "" if it names none."""
+    try:
+        process, host, *_ = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        return int(process), host.partition("?")[0]  # filelock adds a container's name space after a ?
+    except (OSError, ValueError):
+        return 0, ""
+
+
+def is_running(process: int) -> bool:
+    """Whether this machine has the process."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
         return False
-    return False
-
-
-def lock_of(folder: Path) -> FileLock:
-    folder.mkdir(parents=True, exist_ok=True)
-    return FileLock(folder / NAME)
+    except PermissionError:
+        pass
+    return True

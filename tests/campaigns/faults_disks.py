@@ -98,16 +98,24 @@ def failed_writes(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def read_only(chance: random.Random, folder: Path) -> Iterator[str]:
-    """A read-only output folder: an error and status 1. Finished runs in it are not changed."""
+    """A read-only output folder: finished runs in it are shown, unchanged; for others an error and status 1."""
     with mounted(folder, 4_000) as disk:
-        assert run(*SHORT, f"output_dir={disk / 'o'}", log=folder / "log") == 0
+        for sweep in ([], ["-m", "hydra/launcher=basic"]):
+            assert run(*sweep, *SHORT, f"output_dir={disk / 'o'}", log=folder / "log") == 0
         right = outcome(disk / "o")
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         while True:
             log = folder / "log"
             log.unlink()
-            seed = chance.choice([1, 2])
-            assert run(*SHORT, f"seed={seed}", f"output_dir={disk / 'o'}", log=log) == 1
-            assert re.search(r"Read-only file system: '.*/o/", log.read_text()), log.read_text()
+            seed, sweep = chance.choice([1, 2]), chance.choice([[], ["-m", "hydra/launcher=basic"]])
+            status = run(*sweep, *SHORT, f"seed={seed}", f"output_dir={disk / 'o'}", log=log)
+            said = log.read_text()
             assert outcome(disk / "o") == right
-            yield "finished there" if seed == 1 else "not begun"
+            assert "Traceback" not in said
+            if seed == 1:
+                assert status == 0, said
+                assert "its result is reused" in said
+            else:
+                assert status == 1
+                assert re.search(r"Read-only file system: '.*/o/", said), said
+            yield "finished there: shown" if seed == 1 else "not begun: named"

@@ -22,10 +22,12 @@ SHORT: dict[Trials, int] = {
     faults_files.damaged_checkpoints: 10,
     faults_files.damaged_results: 20,
     faults_disks.full_disks: 1,
+    faults_disks.read_only: 2,
     faults_runs.no_numbers: 1,
     faults_runs.changed_data: 1,
 }
 TRAINING = (faults_files.killed_downloads, faults_files.damaged_results, faults_disks.full_disks)
+TRAINING += (faults_disks.read_only,)
 TRAINING += (faults_runs.no_numbers, faults_runs.changed_data)
 TRIALS = [
     pytest.param(trials, number, id=trials.__name__, marks=[pytest.mark.slow] * (trials in TRAINING))

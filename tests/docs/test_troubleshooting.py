@@ -1,7 +1,10 @@
 """Each message of docs/troubleshooting.md is one that the suite prints; `...` there stands for any text."""
 
 import dataclasses
+import errno
+import fcntl
 import logging
+import os
 import re
 import shutil
 import sys
@@ -72,6 +75,7 @@ OTHERS = {
     "... was written by",
     "... is damaged",
     "...: another process",
+    "...: this file system",
     "...: expected the folder",
     "there is no table",
 }
@@ -202,6 +206,18 @@ def test_a_lock_that_is_held_is_said(tmp_path: Path, caplog: pytest.LogCaptureFi
                 other.join(0.01)
         other.join()
     assert met("...: another process", caplog.text)
+
+
+def test_a_file_system_without_locks_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", failing)
+    with locks.hold_lock(tmp_path, wait=False):
+        pass
+    assert met("...: this file system", caplog.text)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Sweeps as tables: what is recorded, how it is found again, and every command that takes it."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -26,6 +27,22 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def recorded(*overrides: str, name: str = "") -> spec.Table:
     return sweeps.record(sweeps.of_jobs(jobs(overrides), name, overrides), Path("outputs"))
+
+
+def test_a_recorded_sweep_is_shown_where_nothing_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = recorded(*SWEEP)
+
+    def read_only(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(sweeps, "atomic_write", read_only)
+    after = recorded(*SWEEP)
+    assert (after.name, after.rows, after.seeds) == (before.name, before.rows, before.seeds)
+    assert "Read-only file system; the sweep is recorded there already" in caplog.text
+    with pytest.raises(OSError, match="Read-only file system"):
+        recorded(*SWEEP[:-1], "seed=1,2,3")
 
 
 def finish_all() -> None:
