@@ -91,7 +91,7 @@ def is_held(folder: Path) -> bool:
 
 
 def waiting_for(path: Path) -> str:
-    """The end of the message that a process waits for a lock: whose it is, since when, and how to remove a stale one."""
+    """The end of the message that a process waits for a lock: whose it is, since when, what to delete if stale."""
     process, host = owner(path)
     if not process:
         return "; waiting"
