@@ -21,6 +21,11 @@ SHADES = ("#b9e3f9", "#fde6a8", "#ecc9f2", "#c5ecc0", "#fbcfc4", "#d0d5fb")
 JOINERS = frozenset("\u200c\u200d")
 """Zero-width joiners, which emoji and some scripts need."""
 
+CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Characters that move the cursor of a terminal, end a line, or turn the direction of what follows."""
+MARKS = re.compile(r"[\u061c\u200e\u200f]")
+"""Directional marks, which can turn the numbers after a word, but which text in Arabic and Hebrew needs."""
+
 Segment = tuple[str, int, str, float]
 """A part of a sentence's text, its offset, its type or tag ("" for none), and its probability."""
 
@@ -75,7 +80,7 @@ def write_conll(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[
     """Write a token per line: word, start, end, probability of its mention or tag, and tag.
 
     The tags of mentions are IOB2. A token outside mentions has _ for the probability. White space in a token becomes
-    U+2423.
+    U+2423, and characters that could move the cursor or turn the direction of the line are escaped.
     """
     for sentence in tagged:
         it, probabilities = sentence.sentence, token_probabilities(sentence)
@@ -101,8 +106,14 @@ def token_probabilities(tagged: TaggedSentence) -> list[str]:
 
 
 def one_field(text: str) -> str:
-    """The text with white space replaced by U+2423, so that it is one field of a column file."""
-    return "".join("␣" if character in " \t\r\n" else character for character in text)
+    """The text as one field of a column file: white space becomes U+2423, control characters are escaped."""
+    field = "".join("␣" if character in " \t\r\n" else character for character in text)
+    return MARKS.sub(escaped, CONTROLS.sub(escaped, field))
+
+
+def escaped(match: re.Match[str]) -> str:
+    """The matched character as it is written in Python, such as \\x1b."""
+    return repr(match[0])[1:-1]
 
 
 def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
@@ -138,11 +149,16 @@ def segment_html(segment: Segment, types: Sequence[str]) -> str:
     """A segment as HTML; mentions and tags are marked."""
     text, start, kind, probability = segment
     if not kind:
-        return escape(text)
+        return as_html(text)
     shade = types.index(kind) % len(SHADES)
     about = f"{kind}, probability {probability:.{DIGITS}f}, characters {start} to {start + len(text)}"
     label = f"<small>{escape(kind)} {probability:.2f}</small>"
-    return f'<mark class="k{shade}" title="{escape(about)}">{escape(text)}{label}</mark>'
+    return f'<mark class="k{shade}" title="{escape(about)}">{as_html(text)}{label}</mark>'
+
+
+def as_html(text: str) -> str:
+    """The text with markup and control characters escaped."""
+    return escape(CONTROLS.sub(escaped, text))
 
 
 def segments(tagged: TaggedSentence) -> Iterator[Segment]:

@@ -133,21 +133,27 @@ def entries(
 ) -> list[Entry]:
     """Entries of the tables, in their order; for each table, the paper's settings first.
 
-    `overrides` are those with which the runs under `outputs` were made. ValueError or OSError as `results_folder.read`.
+    `overrides` are those with which the runs under `outputs` were made. If these do not fit one of several tables, a
+    warning says so, and the others go on. ValueError or OSError as `results_folder.read`.
     """
     folders = results_folder.archive_folders(results) if results.is_dir() else []
     entries = []
     for table in tracked(tables, "reading table", attrgetter("name")):
+        try:
+            own = of_run_folders(table, outputs, overrides) if outputs else []
+        except (ValueError, OSError) as error:
+            if len(tables) == 1:
+                raise
+            log.warning("the runs in %s are left out of a table: %s", outputs, error)
+            own = []
         if table.is_sweep:
-            if outputs:
-                entries.append(of_sweep(table, outputs, overrides))
+            entries += own
             continue
         archives = [
             folder for folder in folders if results_folder.read_table(folder)[0].name == table.runs_of
         ]
         candidates = [from_results(table, folder, results) for folder in archives]
-        candidates += from_outputs(table, outputs, overrides) if outputs else []
-        entries += merge_by_settings(table, candidates)
+        entries += merge_by_settings(table, [*candidates, *own])
     return entries
 
 
@@ -169,21 +175,16 @@ def of_source(table: Table, overrides: Sequence[str], source: Source, place: str
     return Entry(page, (place,), analyzed, tuple(overrides))
 
 
-def from_outputs(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
+def of_run_folders(table: Table, outputs: Path, overrides: Sequence[str]) -> list[Entry]:
     """The table made of run folders. Without a run on one of its corpora, its rows are not even composed."""
     extra_overrides = [*overrides, f"output_dir={as_value(str(outputs))}"]
     if table.command:
         page = collect(table, extra_overrides[-1:])
         return [Entry(page, (f"{outputs.name}/xor",))] if page.trials else []
-    if not corpora(table, overrides) & {path.name.partition("-")[0] for path in outputs.glob("*-*")}:
+    found = {path.name.partition("-")[0] for path in outputs.glob("*-*")}
+    if not table.is_sweep and not corpora(table, overrides) & found:
         return []
     return [of_source(table, extra_overrides, in_output_dir(), outputs.name)]
-
-
-def of_sweep(table: Table, outputs: Path, overrides: Sequence[str]) -> Entry:
-    return of_source(
-        table, [*overrides, f"output_dir={as_value(str(outputs))}"], in_output_dir(), outputs.name
-    )
 
 
 def corpora(table: Table, overrides: Sequence[str]) -> set[str]:

@@ -122,15 +122,19 @@ class Page(HTMLParser):
 def test_a_page_shows_all_text_and_each_mention_and_runs_nothing(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hostile = '<script>alert(1)</script> & "x" <img src=x onerror=y> \u202e'
+    hostile = '<script>alert(1)</script> & "x" <img src=x onerror=y> \u202e\x1b[31m'
     (tmp_path / "text").write_text(f"{TEXT}\n{hostile}\n", encoding="utf-8")
     arguments = (str(tmp_path / "text"), "--lines")
     page = Page(predict(capsys, toy_run, *arguments, "--output=html"))
     records = [json.loads(line) for line in predict(capsys, toy_run, *arguments).splitlines()]
-    assert page.text == "".join(record["text"] for record in records)
+
+    def escaped(text: str) -> str:
+        return text.replace("\u202e", r"\u202e").replace("\x1b", r"\x1b")
+
+    assert page.text == escaped("".join(record["text"] for record in records))
     expected = [
         [
-            it["text"],
+            escaped(it["text"]),
             f"{it['type']}, probability {it['probability']:.4f}, characters {it['start']} to {it['end']}",
         ]
         for record in records
@@ -153,6 +157,18 @@ def test_a_terminal_gets_each_mention_with_its_type_and_no_character_that_acts(
         for surface, kind, probability in marks:
             assert f"{surface} [{kind} {probability}]" in line
     assert re.sub(r" \[[A-Z]+ \d\.\d\d\]", "", shown[12]) == r"a\x1b[31mb \u202ec [/] d\x07"
+
+
+def test_columns_have_no_character_that_acts_and_the_offsets_of_the_text(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "text").write_text("a\x1b[31mb \u202ec\u200f d\x07\n", encoding="utf-8")
+    lines = predict(capsys, toy_run, str(tmp_path / "text"), "--lines", "--output=conll").splitlines()
+    fields = [line.split(" ") for line in lines if line]
+    assert "".join(field[0] for field in fields) == r"a\x1b[31mb\u202ec\u200fd\x07"
+    assert {len(field) for field in fields} == {5}
+    assert fields[-1][2] == "14"
+    assert all(line.isprintable() for line in lines)
 
 
 def test_on_a_terminal_a_line_end_is_a_space_and_nothing_else_ends_a_line() -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ner_experiments.report import entries, index_page, table_page, write
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs.archived_run import ArchivedRun
@@ -96,3 +98,17 @@ def test_the_index_counts_a_run_once_and_names_papers_by_all_their_authors(tmp_p
 def test_rows_that_an_analysis_alone_speaks_of_have_their_page() -> None:
     rows = write.row_pages([analysed("a", s1=(3, 1))])
     assert [places[0].label for _, places in rows.values()] == ["OntoNotes, Baseline", "OntoNotes, Cross"]
+
+
+def test_a_table_that_does_not_fit_the_overrides_is_named_and_ends_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "outputs" / "toy_en-a-b-c").mkdir(parents=True)
+    names = ["huang2015_table3", "yang2020_table12"]
+    found = entries.entries(
+        tmp_path / "none", tmp_path / "outputs", [*map(spec.load, names)], ["data=toy_en"]
+    )
+    assert [entry.page.table.name for entry in found] == names
+    assert "huang2015_table3: rows 'LSTM, POS' and 'LSTM, chunks' are one experiment" in caplog.text
+    with pytest.raises(ValueError, match="are one experiment"):
+        entries.entries(tmp_path / "none", tmp_path / "outputs", [spec.load(names[0])], ["data=toy_en"])
