@@ -5,8 +5,9 @@ from __future__ import annotations
 import glob
 import logging
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +92,18 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         finished = finished_result(folder)
         if finished is not None and not lacks_test(cfg, corpus, finished):
             return {"folder": str(folder), **finished}
+
+        def finish(result: dict[str, Any]) -> dict[str, Any]:
+            """Write metrics.json, unless another command has meanwhile finished a run on other data."""
+            refuse_changed_data(cfg, about["read"])
+            return write_metrics(folder, about | result)
+
         with saved_traceback(folder), sigterm_handler() as sigterm:
             if finished is None:
                 prepare_folder(folder, cfg)
-                result = about | run(cfg, corpus, encoder, folder, start, sigterm)
+                result = run(cfg, corpus, encoder, folder, start, sigterm, finish)
             else:
-                result = score_test(cfg, corpus, encoder, folder, finished, sigterm)
-            refuse_changed_data(cfg, about["read"])  # another command may have finished a run meanwhile
-            result = write_metrics(folder, result)
+                result = finish(score_test(cfg, corpus, encoder, folder, finished, sigterm))
     sigterm.exit_if_requested()
     return {"folder": str(folder), **result}
 
@@ -127,11 +132,14 @@ def run(
     folder: Path,
     start: dict[str, Any] | None,
     sigterm: Sigterm,
+    finish: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
-    """Train, resuming from the folder's checkpoint if there is one; return the results for metrics.json.
+    """Train, resuming from the folder's checkpoint if there is one; return the content of metrics.json.
 
-    Writes all files of the run but config.yaml and metrics.json. `start` is the result of the run whose weights this
-    one starts from. On SIGTERM the process exits with status 143 once a checkpoint is written.
+    Writes all files of the run but config.yaml. `start` is the result of the run whose weights this one starts from.
+    `finish` writes metrics.json in the first process, as soon as test is scored: until then no test score is shown,
+    logged or read by any command, and a process that is killed later does not score test again. On SIGTERM the process
+    exits with status 143 once a checkpoint is written.
     """
     reset_peak_memory()
     commit_at_start = commit()  # the checkout may have changed by the time the run is finished
@@ -152,9 +160,10 @@ def run(
         splits = ("dev", "test") if cfg.audit.test else ("dev",)
         scores = {"best_epoch": best_epoch}
         scores |= score(trainer, tagger, data, predictions, folder, sigterm, splits)
+        result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
         if trainer.is_global_zero:
             write_tagger(folder, tagger, encoder)
-        result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
+            result = finish(result)
         if trainer.is_global_zero and not isinstance(logger, NullLogger):
             from ner_experiments.loggers.final import log_final  # slow to import: Matplotlib and SciPy
 
@@ -203,7 +212,7 @@ def run_as_follower(
         with sigterm_handler() as sigterm:
             if finished is not None:
                 return score_test(cfg, corpus, encoder, folder, finished, sigterm)
-            return run(cfg, corpus, encoder, folder, start, sigterm)
+            return run(cfg, corpus, encoder, folder, start, sigterm, finish=dict)
     except SystemExit:
         raise SystemExit(0) from None
 
@@ -401,17 +410,27 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
     """
     corpus = glob.escape(cfg.data.name)
     for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS_FILE}")):
-        try:
-            earlier = artifacts.read_metrics(path).get("read", {})
-        except artifacts.DamagedError as error:
-            log.warning("%s; this run is left out", error)
-            continue
+        earlier = sources_of(path, path.stat().st_mtime_ns)
         for source, checksum in earlier.items():
             if sources.get(source, checksum) != checksum:
                 raise ValueError(
                     f"{cfg.data.name}: files have changed between two runs: their checksum is {sources[source]}, "
                     f"and was {checksum} for {path.parent}; restore those files, or choose another output_dir"
                 )
+
+
+@cache  # a sweep asks for all runs before and after each of its own
+def sources_of(path: Path, changed: int) -> Mapping[str, str]:
+    """What a finished run read, as `checksums_by_source`; with a warning, nothing if metrics.json is damaged.
+
+    changed: its modification time; a new one invalidates the cache.
+    """
+    try:
+        sources: Mapping[str, str] = artifacts.read_metrics(path).get("read", {})
+        return sources
+    except artifacts.DamagedError as error:
+        log.warning("%s; this run is left out", error)
+        return {}
 
 
 @contextmanager

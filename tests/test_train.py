@@ -77,6 +77,23 @@ def test_the_labels_of_test_change_neither_weights_nor_choice(
     assert result["test"]["gold"] > trained["test"]["gold"]
 
 
+def test_a_process_that_is_killed_after_it_scored_test_does_not_score_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ner_experiments.loggers import final
+
+    def killed(*_: Any) -> None:
+        raise SystemExit(137)
+
+    cfg = configure(f"output_dir={tmp_path}", "trainer.max_epochs=1", "logger=tensorboard")
+    monkeypatch.setattr(final, "log_final", killed)
+    with pytest.raises(SystemExit):
+        train.train(cfg)
+    (path,) = tmp_path.glob("*/seed-1/metrics.json")
+    monkeypatch.setattr(train, "score", lambda *_: pytest.fail("scored again"))
+    assert train.train(cfg)["test"] == json.loads(path.read_text())["test"]
+
+
 def test_scoring_test_in_every_epoch_changes_nothing_and_is_written_aside(
     trained: dict[str, Any], tmp_path: Path
 ) -> None:

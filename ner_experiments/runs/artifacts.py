@@ -28,6 +28,8 @@ RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("data", "dev"), (dict,)),
 }
 """Required keys of a finished run's metrics.json, and their types. Outside a checkout, commit is None."""
+OPTIONAL = ("test", "read", FILES)
+"""Keys that not every run has. Their values are mappings."""
 
 
 class DamagedError(ValueError):
@@ -60,12 +62,17 @@ def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
         if not isinstance(value := metrics.get(name), types):
             expected = " or ".join(each.__name__.removesuffix("Type") for each in types)
             raise DamagedError(f"{path} is damaged: {name}: expected {expected}, got {truncated_repr(value)}")
+    for name in OPTIONAL:
+        if not isinstance(value := metrics.get(name, {}), dict):
+            raise DamagedError(f"{path} is damaged: {name}: expected dict, got {truncated_repr(value)}")
     if metrics["task"] not in PRIMARY_METRIC:
         raise DamagedError(f"{path} is damaged: task: unknown, got {truncated_repr(metrics['task'])}")
     for split in ("dev", "test"):
         score = metrics.get(split, {}).get(PRIMARY_METRIC[metrics["task"]][0])
-        if split in metrics and not isinstance(score, int | float):
-            raise DamagedError(f"{path} is damaged: {split}: expected a score, got {truncated_repr(score)}")
+        if split in metrics and not (isinstance(score, int | float) and 0 <= score <= 1):
+            raise DamagedError(
+                f"{path} is damaged: {split}: expected a score from 0 to 1, got {truncated_repr(score)}"
+            )
     return metrics
 
 

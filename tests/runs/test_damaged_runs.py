@@ -2,23 +2,24 @@
 
 import json
 import logging
+import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tiny_runs import METRICS, TINY, TOY
 
-from ner_experiments import build
+from ner_experiments import build, train
 from ner_experiments.config import safe_yaml
 from ner_experiments.config.compose import compose
 from ner_experiments.main import cli
 from ner_experiments.runs import run as runs
 from ner_experiments.runs.artifacts import DamagedError, add_checksum, read_metrics
 from ner_experiments.runs.status import FAILED, status_of_folder
-from ner_experiments.train import refuse_changed_data
 from ner_experiments.utils import text
 
 BAD_METRICS = {
@@ -33,6 +34,11 @@ BAD_METRICS = {
             "other keys": {"read": [1], "checksum": 3},
             "no score": METRICS | {"dev": {"f1": "high"}},
             "other task": METRICS | {"task": "parsing"},
+            "read is a list": METRICS | {"read": [1]},
+            "files is a list": METRICS | {"files": [1]},
+            "test is a list": METRICS | {"test": [1]},
+            "a score is no number": METRICS | {"dev": {"f1": float("nan"), "accuracy": float("nan")}},
+            "a score above 1": METRICS | {"test": {"f1": 88.0, "accuracy": 88.0}},
         }.items()
     },
 }
@@ -67,7 +73,7 @@ def test_a_damaged_metrics_json_is_named_and_left_out(
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
     with caplog.at_level(logging.WARNING):
         found = [run.folder for run in runs.candidates(cfg)]
-        refuse_changed_data(cfg, {})
+        train.refuse_changed_data(cfg, {})
     assert other.with_name("seed-1") in found
     assert other not in found
     assert str(path) in caplog.text
@@ -75,6 +81,23 @@ def test_a_damaged_metrics_json_is_named_and_left_out(
 
     cli(["watch", "--once", f"output_dir={other.parent.parent}"])
     assert re.search(DAMAGE, " ".join(capsys.readouterr().out.split()))
+
+
+def test_a_sweep_reads_what_each_run_read_once(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def counted(path: Path) -> dict[str, Any]:
+        read.append(path)
+        return read_metrics(path)
+
+    monkeypatch.setattr(train.artifacts, "read_metrics", counted)
+    cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
+    for _ in range(3):
+        train.refuse_changed_data(cfg, {})
+    assert sorted(path.parent.name for path in read) == ["seed-1", "seed-2"]
+    os.utime(other / "metrics.json", (1, 1))
+    train.refuse_changed_data(cfg, {})
+    assert [path.parent.name for path in read[2:]] == ["seed-2"]
 
 
 def test_a_run_that_was_not_made_in_a_checkout_is_read(tmp_path: Path) -> None:
