@@ -1,11 +1,16 @@
-"""Registration of the launchers and the sweepers of ner_experiments/launch as Hydra plugins.
+"""Registration of the launchers and the sweepers of ner_experiments/launch, and of `--config-dir`, as Hydra plugins.
 
 Hydra scans only this namespace package for plugins, at every start, and registers only classes that are defined in it.
 """
 
 from hydra.core.config_store import ConfigStore
 
+from ner_experiments.config import conf
 from ner_experiments.launch import local, search, slurm, sweeper
+
+
+class ConfigDirs(conf.ConfigDirs):
+    """`--config-dir DIR` of every command"""
 
 
 class LocalLauncher(local.LocalLauncher):

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ner_experiments import __version__
+from ner_experiments.config.config_dirs import take_config_dirs
 from ner_experiments.utils.text import did_you_mean
 
 USAGE = """usage: ner-experiments COMMAND ...
@@ -32,11 +33,13 @@ USAGE = """usage: ner-experiments COMMAND ...
 
   data check NAME [--json]      check a corpus: counts, illegal tags, duplicates, checksums
   data check --format FORMAT FILE ... [--json]
+  data new NAME FILE ...        write a config for a corpus of your own, after a look at its files
   data convert FROM TO          write a corpus or a file in another format
   data get NAME                 download a corpus with an open license
   smoke [NAME ...]              train every table row for two steps on tiny generated files
   completion bash|zsh|fish      print a script for Tab completion: eval "$(ner-experiments completion bash)"
 
+Every command takes --config-dir DIR, a folder of your own configs, such as DIR/data/mine.yaml for data=mine.
 `ner-experiments COMMAND --help` says more; `ner-experiments --version` prints the version."""
 
 COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glob("[a-z]*.py"))
@@ -55,7 +58,7 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         print(f"ner-experiments: no command {name!r}{did_you_mean(name, COMMANDS)}", file=sys.stderr)
         return 2
     try:
-        return run_command(name, rest)
+        return run_command(name, take_config_dirs(rest))
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -78,6 +81,18 @@ def run_command(name: str, arguments: Sequence[str]) -> int:
     command.add_arguments(parser)
     try:
         parsed = parser.parse_intermixed_args(arguments)
-    except TypeError:  # a parser with sub-commands does not support options between positional arguments
-        parsed = parser.parse_args(arguments)
+    except TypeError:  # a parser with sub-commands cannot do it
+        parsed = parse_subcommand(parser, arguments)
     return int(command.run(parsed))
+
+
+def parse_subcommand(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:
+    """The arguments, with options between the positional arguments of a sub-command.
+
+    The parser's default `subcommands` has the parser of each sub-command by its name.
+    """
+    subcommands = parser.get_default("subcommands")
+    if not arguments or arguments[0] not in subcommands:
+        return parser.parse_args(arguments)
+    name, *rest = arguments
+    return subcommands[name].parse_intermixed_args(rest, argparse.Namespace(action=name))

@@ -206,7 +206,7 @@ def write_corpus(folder: Path) -> list[str]:
     for name, sentences in (("train", train), ("dev", dev), ("test", test)):
         (folder / name).write_text("\n\n".join(sentences) + "\n")
         files.append(f"data.files.{name}={folder}/{name}")
-    return ["data=conll", *files]
+    return ["data=conll", "data.name=conll", *files]
 
 
 def test_every_result_counts_test_sentences_seen_in_train(tmp_path: Path) -> None:

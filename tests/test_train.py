@@ -134,7 +134,7 @@ def columns(folder: Path, text: str) -> list[str]:
     for split in ("train", "dev", "test"):
         (folder / split).write_text(text)
         files.append(f"data.files.{split}={folder}/{split}")
-    return ["data=conll", *files, f"output_dir={folder}/outputs"]
+    return ["data=conll", "data.name=conll", *files, f"output_dir={folder}/outputs"]
 
 
 TAGS = "".join(f"{word}\t{tag}\n" for word, tag in (("a", "DET"), ("cat", "NOUN"), ("sat", "VERB"))) + "\n"
@@ -203,7 +203,12 @@ def test_pos_tags_are_scored_by_accuracy(tmp_path: Path) -> None:
 
 def test_a_corpus_without_test_is_scored_on_dev_alone(tmp_path: Path) -> None:
     (tmp_path / "train").write_text("Ann B-PER\nsat O\n\n" * 30)
-    overrides = ["data=conll", f"data.files.train={tmp_path}/train", f"output_dir={tmp_path}/outputs"]
+    overrides = [
+        "data=conll",
+        "data.name=conll",
+        f"data.files.train={tmp_path}/train",
+        f"output_dir={tmp_path}/outputs",
+    ]
     result = train.train(configure(*overrides))
     assert "test" not in result
     assert any("development set" in note for note in result["data"]["notes"])
@@ -213,7 +218,13 @@ def test_each_corpus_that_is_refused_leaves_a_traceback_of_its_own(tmp_path: Pat
     """It stays until the corpus can be read. Both share the experiment's folder, as paths are not part of identity."""
     files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
     configs = {
-        name: configure("data=conll", *files, f"data.folder={tmp_path}/{name}", f"output_dir={tmp_path}/runs")
+        name: configure(
+            "data=conll",
+            "data.name=conll",
+            *files,
+            f"data.folder={tmp_path}/{name}",
+            f"output_dir={tmp_path}/runs",
+        )
         for name in ("one", "two")
     }
     tracebacks = {}

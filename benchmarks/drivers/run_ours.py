@@ -83,6 +83,7 @@ def places(task: outcome.Task) -> list[str]:
     folder = task.folder.absolute()
     return [
         "data=conll",
+        "data.name=conll",
         f"data.folder='{folder}'",
         "data.files={train: train.conll, dev: decode.conll}",
         "data.scheme=bioes",

@@ -80,9 +80,9 @@ def run_folders() -> list[str]:
 
 
 def group(name: str) -> list[str]:
-    from ner_experiments.config.conf import CONF
+    from ner_experiments.config.conf import folders
 
-    return sorted(path.stem for path in (CONF / name).glob("*.yaml"))
+    return sorted({path.stem for folder in folders() for path in (folder / name).glob("*.yaml")})
 
 
 def overrides(words: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`ner-experiments data`: print statistics of a corpus (check), and download one with an open license (get)."""
+"""`ner-experiments data`: check corpora, describe new ones in a config, convert them, and download open ones."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
+import yaml
 from hydra.errors import HydraException
 from hydra.utils import instantiate
-from omegaconf import OmegaConf
+from omegaconf import MISSING, OmegaConf
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
 from ner_experiments.config.compose import compose
+from ner_experiments.config.conf import CONF, file_of
+from ner_experiments.config.config_dirs import config_dirs
+from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.corpus import (
     Source,
@@ -36,6 +40,7 @@ from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.annotated import Annotated, flat
 from ner_experiments.data.formats.registry import FORMATS, format_of
+from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, settings_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme
@@ -48,6 +53,7 @@ READABLE = {it.config: it.about for it in reversed(FORMATS.values())} | {"conllu
 """Formats of files, each with its settings in conf/data/FORMAT.yaml."""
 _OPTIONS = ("columns", "tag", "scheme", "empty_tag", "empty_word", "comments", "encoding")
 _SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
+_NAME = re.compile(r"[\w-]+")
 _MAX_COLUMNS = 4
 _ROWS = {
     "sentences": "sentences",
@@ -59,11 +65,21 @@ _ROWS_OF_MENTIONS = {"mentions": "mentions", "illegal_tags": "illegal tags"}
 
 
 def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] = {}) -> Source:
-    """The corpus of conf/data/NAME.yaml with these overrides, then settings. ValueError for unknown ones."""
+    """The corpus of conf/data/NAME.yaml with these overrides, then settings. ValueError for unknown ones.
+
+    A corpus without a name of its own is called as its format.
+    """
     data = OmegaConf.to_container(compose([f"data={name}", *overrides]).data, resolve=True)
     assert isinstance(data, dict)
+    if data["name"] == MISSING:
+        data["name"] = name
+    columns = {"columns": {**data["columns"], **settings["columns"]}} if "columns" in settings else {}
+    return _instantiated({**data, **settings, **columns})
+
+
+def _instantiated(data: Mapping[Any, Any]) -> Source:
     try:
-        source: Source = instantiate({**data, **settings})
+        source: Source = instantiate(data)
     except HydraException as error:  # around a ValueError of ours
         raise ValueError(str(error.__cause__ or error)) from error
     return source
@@ -81,6 +97,9 @@ def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open
             return 0
         if arguments.action == "convert":
             return convert(arguments)
+        if arguments.action == "new":
+            new(arguments)
+            return 0
         with standard_input_as_file(arguments.names) as names:
             report = corpus_report(_source(arguments, names, open_source))
     except (ValueError, OSError) as error:
@@ -96,9 +115,10 @@ def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command to its parser."""
     parser.description = "Check and download corpora."
-    parser.set_defaults(usage_error=parser.error)
     actions = parser.add_subparsers(dest="action", required=True)
+    parser.set_defaults(subcommands=actions.choices)
     check = actions.add_parser("check", help="print statistics of a corpus or of files")
+    check.set_defaults(usage_error=check.error)
     check.add_argument(
         "names",
         nargs="+",
@@ -149,6 +169,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=FORMATS,
         help="(by the name of TO) " + "; ".join(f"{n}: {it.about}" for n, it in FORMATS.items()),
     )
+    created = actions.add_parser("new", help="look at the files of a corpus, and write its config")
+    created.add_argument("name", metavar="NAME", help="the name of the corpus, for data=NAME")
+    created.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE|OVERRIDE",
+        help="train, dev and test, told apart by their names or else by their order; and settings, such as "
+        "data.columns.tag=2. The config is written below the folder of --config-dir (./conf)",
+    )
     get = actions.add_parser("get", help="download a corpus with an open license")
     get.add_argument("name", metavar="NAME", help="a corpus of conf/data")
 
@@ -179,10 +208,9 @@ def _source(
         arguments.usage_error(f"--{wrong[0].replace('_', '-')} requires --format conll")
     given = {name: getattr(arguments, name) for name in options - {"tag", "columns"}}
     if arguments.format == "conll":
-        columns = {"word": 0, "tag": -1} | (arguments.columns or {})
-        if arguments.tag is not None:
-            columns["tag"] = columns_argument(f"tag={arguments.tag}")["tag"]
-        given["columns"] = columns
+        of_tag = {} if arguments.tag is None else columns_argument(f"tag={arguments.tag}")
+        if columns := {**(arguments.columns or {}), **of_tag}:
+            given["columns"] = columns
     elif arguments.tag is not None:
         given["tag"] = arguments.tag
     return of_files(arguments.format, settings, {**given, "files": _keys(names)})
@@ -202,6 +230,53 @@ def _keys(paths: Sequence[str]) -> dict[str, str]:
     """Paths keyed by file name, or by the whole path where file names repeat."""
     shared = Counter(os.path.basename(path) for path in paths)
     return {path if shared[os.path.basename(path)] > 1 else os.path.basename(path): path for path in paths}
+
+
+def new(arguments: argparse.Namespace) -> None:
+    """Write the config of a new corpus, and print what its files look like and a check of them.
+
+    Raises ValueError for files that cannot be read so; nothing is written then.
+    """
+    name = arguments.name
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{truncated_repr(name)}: expected a name of letters, digits, - and _")
+    folder = next(iter(reversed(config_dirs())), Path("conf"))
+    path = folder / "data" / f"{name}.yaml"
+    for place in (file_of(f"data/{name}"), path):
+        if place.exists():
+            raise ValueError(f"{place}: it is there already")
+    overrides = [item for item in arguments.files if _SETTING.match(item)]
+    files = [Path(item) for item in arguments.files if item not in overrides]
+    if missing := [str(file) for file in files if not file.exists()]:
+        raise ValueError(f"{missing[0]}: no such file")
+    if not files:
+        raise ValueError(f"{name}: no file is named")
+    config, settings = settings_of(by_split(files), print)
+    settings = {"name": name, **settings}
+    values = [f"data.{key}={_quoted(value)}" for key, value in settings.items()]
+    composed = OmegaConf.to_container(compose([f"data={config}", *values, *overrides]).data, resolve=True)
+    assert isinstance(composed, dict)
+    data = {str(key): value for key, value in composed.items()}
+    source = _instantiated(data)
+    report = corpus_report(source)
+    if character_tokens(word for it in next(iter(source.read().values())) for word in it.words):
+        data["tokens"] = "characters"
+        print("tokens are single characters; predict splits text into these (tokens)")
+    print_report(report, Console(markup=False, emoji=False, highlight=False))
+    template = file_of(f"data/{config}").read_text(encoding="utf-8")
+    changed = {key: value for key, value in data.items() if yaml.safe_load(template).get(key) != value}
+    title = f"{name}: {source.task} in {', '.join(map(str, files))}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(as_yaml(template, title, changed), encoding="utf-8")
+    option = "" if folder.absolute() == CONF else f" --config-dir {folder}"
+    print(f"written: {path}\nnext: ner-experiments train data={name}{option}")
+
+
+def _quoted(value: Any) -> str:
+    """A setting's value in the grammar of Hydra's overrides."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{key}: {_quoted(item)}" for key, item in value.items()) + "}"
+    return as_value(value) if isinstance(value, str) else "null" if value is None else str(value)
 
 
 def convert(arguments: argparse.Namespace) -> int:

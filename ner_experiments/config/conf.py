@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from hydra import initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+from ner_experiments.config.config_dirs import config_dirs
 
 PACKAGE = Path(__file__).parent.parent
 CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if folder.is_dir())
@@ -17,6 +21,14 @@ CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if 
 
 HYDRA_VERSION = "1.3"
 CONFIG_NAME = "config"
+
+
+class ConfigDirs(SearchPathPlugin):
+    """Hydra's plugin that adds the folders of `config_dirs` to every search path, those of `hydra.main` included."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for folder in config_dirs():
+            search_path.append("config-dir", f"file://{folder}")
 
 
 @contextmanager
@@ -35,6 +47,23 @@ def hydra_context() -> Iterator[None]:
 def options(group: str) -> list[str]:
     """The choices of a group of conf/; empty if there is no such group."""
     return loader().get_group_options(group)
+
+
+def folders() -> list[Path]:
+    """conf/ and the folders of the user's own configs."""
+    return [CONF, *config_dirs()]
+
+
+def group_folders() -> list[Path]:
+    """The folders of the groups at the top of conf/, and of the user's own configs in these groups."""
+    groups = sorted(path.name for path in CONF.iterdir() if path.is_dir())
+    return [folder / group for folder in folders() for group in groups]
+
+
+def file_of(path: str) -> Path:
+    """The file of a config such as data/weibo, in the first folder that has it."""
+    files = [folder / f"{path}.yaml" for folder in folders()]
+    return next((file for file in files if file.is_file()), files[0])
 
 
 def groups() -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import NoneType
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.types import Override
@@ -120,6 +120,8 @@ def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     if OmegaConf.is_missing(node, name):
         return ()
     default = node[name]
+    if kinds := item_types(defaults, parent):
+        return kinds
     if default is not None:
         plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
         return (str, int, float) if isinstance(plain, str) else (type(plain),)
@@ -129,14 +131,27 @@ def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     return tuple(kind for kind in get_args(hints[name]) if kind in (*TYPES, NoneType))
 
 
+def item_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
+    """The types that a mapping's values may have, if its parameter is a mapping such as data.columns; else empty."""
+    hint = mapping_of(defaults, key)
+    values = get_args(hint)[1] if hint else None
+    return tuple(kind for kind in get_args(values) or (values,) if kind in (*TYPES, NoneType))
+
+
 def takes_mapping(defaults: DictConfig, key: str) -> bool:
     """Whether the parameter that a setting is passed to may be a mapping, whatever its default is."""
+    return mapping_of(defaults, key) is not None
+
+
+def mapping_of(defaults: DictConfig, key: str) -> Any:
+    """The mapping, such as Mapping[str, int], that the parameter of a setting may be; None if it may be none."""
     parent, _, name = key.rpartition(".")
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if "_target_" not in node:
-        return False
+        return None
     hint = get_type_hints(get_object(node._target_).__init__).get(name)
-    return any(get_origin(kind) is Mapping for kind in get_args(hint))
+    kinds = [hint, *get_args(hint)]
+    return next((kind for kind in kinds if get_origin(kind) is Mapping), None)
 
 
 def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:

@@ -23,7 +23,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config.choices import chosen_files, is_choice, parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import CONF, hydra_context
+from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import inputs
 from ner_experiments.data.needed_files import check_corpus, check_input
 from ner_experiments.modules.checks import REDUCTIONS
@@ -143,7 +143,7 @@ def needs(key: str, overrides: Sequence[str]) -> str:
     files = [path for path in paths if path.startswith(f"{group}/")]
     who = f"{group}={files[-1].partition('/')[2]}" if files else group
     leaf = re.compile(rf"^ *{re.escape(name.rpartition('.')[2])}: *\?\?\? *# *(.*)$", re.MULTILINE)
-    texts = [(CONF / f"{path}.yaml").read_text(encoding="utf-8") for path in files]
+    texts = [file_of(path).read_text(encoding="utf-8") for path in files]
     comments = [found[1] for text in texts if (found := leaf.search(text))]
     return f"{who} needs {key}=...{''.join(f', {comment}' for comment in comments[:1])}"
 

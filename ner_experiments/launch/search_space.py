@@ -28,7 +28,7 @@ from hydra.errors import OverrideParseException
 
 from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import CONF, hydra_context
+from ner_experiments.config.conf import file_of, folders, hydra_context
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
 from ner_experiments.config.launch_settings import check_jobs
 from ner_experiments.config.overrides import is_for_hydra
@@ -321,12 +321,12 @@ def number_range(key: str, text: str, value: RangeSweep, log: bool) -> Numbers:
 
 
 def names() -> list[str]:
-    return sorted(path.stem for path in (CONF / "search").glob("*.yaml"))
+    return sorted({path.stem for folder in folders() for path in (folder / "search").glob("*.yaml")})
 
 
 def shipped(name: str) -> list[str]:
     """The overrides of conf/search/NAME.yaml. ValueError for a name that is not there."""
     if name not in names():
         raise ValueError(f"search={name}: there is no search {name!r}{did_you_mean(name, names())}")
-    settings = yaml.safe_load((CONF / "search" / f"{name}.yaml").read_text(encoding="utf-8"))
+    settings = yaml.safe_load(file_of(f"search/{name}").read_text(encoding="utf-8"))
     return [f"{key}={value}" for key, value in settings.items()]

@@ -16,7 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.config.conf import CONF
+from ner_experiments.config.conf import file_of
 from ner_experiments.config.identity import flat
 from ner_experiments.config.row_settings import as_value, varying
 from ner_experiments.report.announce import tracked
@@ -192,7 +192,7 @@ def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     run_table = spec.load(table.runs_of)
     rows = [experiments.joined(run_table.base, row.run or (), overrides) for row in run_table.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
-    files = [CONF / "data" / f"{choice}.yaml" for choice in choices]
+    files = [file_of(f"data/{choice}") for choice in choices]
     texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
     return {name for text in texts for name in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
 

@@ -150,7 +150,7 @@ def changed_data(chance: random.Random, folder: Path) -> Iterator[str]:
     files = [f"data.files.{split}={path}" for split, path in paths.items()]
     while True:
         log, output = folder / "log", folder / "o"
-        arguments = ["data=conll", *SHORT, *files, f"output_dir={output}"]
+        arguments = ["data=conll", "data.name=conll", *SHORT, *files, f"output_dir={output}"]
         arguments = [item for item in arguments if not item.startswith("data.sentences")]
         assert run(*arguments, "seed=1", log=log) == 0
         victim = paths[chance.choice(list(paths))]

@@ -99,7 +99,7 @@ def test_every_other_part_of_the_config_counts() -> None:
     ["data.scheme=bioes", "data.columns.tag=2", "data.held_out=0.2", "data.task=tags", "data.empty_tag=O"],
 )
 def test_how_files_are_read_counts(override: str) -> None:
-    files = ("data=conll", "data.files.train=a", "data.files.dev=b")
+    files = ("data=conll", "data.name=conll", "data.files.train=a", "data.files.dev=b")
     assert name(*files, override) != name(*files)
 
 

@@ -42,7 +42,10 @@ OUTSIDE = {
     "trainer.num_nodes": [("trainer.num_nodes=0",)],
     "reduction": [("decoder=softmax", "decoder.reduction=mean")],
     "dropout": [("model.dropout=1.0",), ("model.dropout=-0.1",), ("chars.module.dropout=1.0",)],
-    "held_out": [("data=conll", "data.held_out=1.0"), ("data=conll", "data.held_out=-0.1")],
+    "held_out": [
+        ("data=conll", "data.name=a", "data.held_out=1.0"),
+        ("data=conll", "data.name=a", "data.held_out=-0.1"),
+    ],
     "bound": [("words=random_huang2015_wide", "words.module.bound=0.0")],
     "widths": [("chars.module.widths=[0]",), ("chars.module.widths=[]",)],
     "weight": [("model=parallel", "penalty=orthogonality", "penalty.weight=-1.0")],

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import page_commands
 import pytest
@@ -36,8 +37,15 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def grouped(line: str) -> Any:
+    """The commands on the corpus `mine` run in one process, as the first of them writes its config."""
+    return pytest.param(
+        line, marks=pytest.mark.xdist_group("mine") if " mine " in line.replace("=", " ") else ()
+    )
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("line", [grouped(line) for line in LINES])
 def test_a_command_runs(line: str, checkout: Path, toy_run: Path) -> None:
     page_commands.skip_without_corpus(line)
     page_commands.try_line(line, checkout, toy_run)

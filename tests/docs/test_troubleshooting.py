@@ -34,7 +34,7 @@ FILES = {
     "uneven.conll": "Ann NNP B-PER\nsat VBD\n",
     "other.conll": "Ann B-PER NNP\nsat O VBD\n",
 }
-COLUMNS = ["data=conll", "data.files.test=ok.conll"]
+COLUMNS = ["data=conll", "data.name=conll", "data.files.test=ok.conll"]
 SMALL = ["trainer=smoke", "runtime.progress=false", "runtime.accelerator=cpu"]
 TOY = "data.sentences={train: 20, dev: 5, test: 5}"
 BERT = "words.input.path=google-bert/bert-base-cased"

@@ -41,6 +41,7 @@ def report_of_runs(place: Path) -> Path:
         (place / split).write_text("\n".join(map(sentence, range(count))), encoding="utf-8")
     settings = [
         "data=conll",
+        "data.name=conll",
         *(f"data.files.{split}={place / split}" for split in ("train", "dev", "test")),
         *(f"{name}_dir={place}" for name in ("data", "cache")),
         "model.hidden_size=8",

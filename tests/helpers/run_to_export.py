@@ -12,6 +12,7 @@ from ner_experiments.utils.files import write_json
 
 SMALL = [
     "data=conll",
+    "data.name=conll",
     "words.module.dim=20",
     "model.hidden_size=20",
     "optimizer.lr=0.01",

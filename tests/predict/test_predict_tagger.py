@@ -184,7 +184,7 @@ def test_every_token_of_a_part_of_speech_run_has_its_tag_and_probability(tmp_pat
     for split in ("train", "dev", "test"):
         (tmp_path / split).write_text(text, encoding="utf-8")
     files = [f"data.files.{split}={tmp_path}/{split}" for split in ("train", "dev", "test")]
-    tagger = load(finished(tmp_path, "data=conllu", *files, "decoder=softmax"))
+    tagger = load(finished(tmp_path, "data=conllu", "data.name=conllu", *files, "decoder=softmax"))
     assert tagger.types == ["NNP", "VBD"]
     (tagged,) = tagger.tag("Ann sat")
     assert not tagged.mentions

@@ -34,7 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, dict[
     files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
     places = ",".join(str(folder / name) for name in corpora)
     settings = ["trainer=smoke", "runtime.progress=false", f"output_dir={folder}/outputs"]
-    result = forked.run("-m", "data=conll", *files, f"data.folder={places}", *settings)
+    result = forked.run("-m", "data=conll", "data.name=conll", *files, f"data.folder={places}", *settings)
     metrics = {}
     for config in folder.glob("outputs/*/*/config.yaml"):
         if (config.parent / "metrics.json").exists():

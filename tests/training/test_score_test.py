@@ -77,7 +77,15 @@ def test_a_corpus_without_test_lacks_nothing(tmp_path: Path, caplog: pytest.LogC
     lines = "Ann B-PER\n\nsat O\n\nBob B-PER\n"
     (tmp_path / "train.conll").write_text(lines)
     files = f"data.files={{train: {tmp_path}/train.conll, dev: {tmp_path}/train.conll}}"
-    overrides = [*TINY, "data=conll", files, "model.hidden_size=8", "chars=none", f"output_dir={tmp_path}"]
+    overrides = [
+        *TINY,
+        "data=conll",
+        "data.name=conll",
+        files,
+        "model.hidden_size=8",
+        "chars=none",
+        f"output_dir={tmp_path}",
+    ]
     first = train(compose(overrides))
     caplog.clear()
     assert train(compose(overrides)) == first

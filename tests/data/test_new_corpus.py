@@ -1,0 +1,208 @@
+"""`ner-experiments data new`: what it sees in files of several kinds, and the config that it writes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+from places import CONF, ROOT
+
+from ner_experiments.config import config_dirs
+from ner_experiments.config.conf import hydra_context, options
+from ner_experiments.config.config_dirs import VARIABLE, take_config_dirs
+from ner_experiments.data.new_corpus import by_split, character_tokens
+from ner_experiments.main import cli
+
+PLAIN = "Mia B-PER\nsaw O\nBonn B-LOC\n\nBob B-PER\n"
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLE, "")  # restored at the end, whatever a command adds
+
+
+def written(**texts: str | bytes) -> list[str]:
+    """Files by their names, in which two underscores stand for a dot."""
+    for name, text in texts.items():
+        path = Path(name.replace("__", "."))
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return [name.replace("__", ".") for name in texts]
+
+
+def new(*arguments: str) -> dict[str, object]:
+    """The config that `data new mine` writes into ./conf."""
+    assert cli(["data", "new", "mine", *arguments]) == 0
+    config = yaml.safe_load(Path("conf/data/mine.yaml").read_text(encoding="utf-8"))
+    assert isinstance(config, dict)
+    return config
+
+
+def test_columns_header_and_encoding_are_found(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "id\ttoken\tpos\tner\n1\tMia\tN\tS-PER\n2\tlief\tV\tO\n\n1\tKöln\tN\tS-LOC\n"
+    files = written(train__tsv=text.encode("utf-16"), valid__tsv=text.encode("utf-16"))
+    config = new(*files, "data.held_out=0.2")
+    assert config["columns"] == {"word": "token", "tag": "ner"}
+    assert (config["encoding"], config["held_out"]) == ("utf-16", 0.2)
+    assert config["files"] == {"train": "train.tsv", "dev": "valid.tsv", "test": None}
+    out = capsys.readouterr().out
+    assert "train: train.tsv; dev: valid.tsv\nno test file: no test score until files.test is set\n" in out
+    assert "4 columns, named in the first line; word: token, tag: ner" in out
+    assert "mine (mentions, bioes)" in out
+    assert "written: conf/data/mine.yaml\nnext: ner-experiments train data=mine --config-dir conf" in out
+
+
+def test_the_first_of_two_layers_of_the_same_types_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "# c\n1\tFC\tB-ORG\tO\n2\tBonn\tI-ORG\tB-LOC\n3\tin\tO\tO\n4\tKiel\tB-LOC\tO\n"
+    config = new(*written(a__tsv=text))
+    assert config["columns"] == {"word": 1, "tag": 2}
+    assert "column 3 has tags, too (LOC): data.columns.tag=3 takes them" in capsys.readouterr().out
+
+
+def test_the_last_of_two_layers_of_other_types_is_taken() -> None:
+    config = new(*written(a="Mia N B-NP B-PER\nruns V B-VP O\n, , O O\n"))
+    assert config["columns"] == {"word": 0, "tag": 3}
+
+
+def test_weibo_and_characters_are_recognized(capsys: pytest.CaptureFixture[str]) -> None:
+    config = new(*written(a="中0\tB-GPE.NAM\n国1\tI-GPE.NAM\n好0\tO\n"))
+    assert (config["first_character"], config["tokens"]) == (True, "characters")
+    out = capsys.readouterr().out
+    assert "each word ends in a digit" in out
+    assert "predict splits text into these (tokens)" in out
+
+
+@pytest.mark.parametrize("codec", ["gb18030", "cp1252"])
+def test_other_encodings_are_found(codec: str) -> None:
+    word = {"gb18030": "中国", "cp1252": "Ré–è"}[codec]
+    config = new(*written(a=f"{word} B-LOC\n{word} O\n".encode(codec)))
+    assert config["encoding"] == codec
+
+
+def test_json_lines_brat_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"text": "Mia ran", "entities": [[0, 3, "PER"]]}
+    config = new(*written(a__txt=json.dumps(record)), "data.lines=true")
+    assert (config["format"], config["lines"]) == ("jsonl", True)
+    Path("conf/data/mine.yaml").unlink()
+    assert new(*written(a__csv="sentence,word,tag\n1,Mia,B-PER\n1,ran,O\n"))["format"] == "csv"
+    Path("conf/data/mine.yaml").unlink()
+    Path("notes").mkdir()
+    written(**{"notes/a__txt": "Mia ran", "notes/a__ann": "T1\tPER 0 3\tMia\n"})
+    assert new("notes")["format"] == "brat"
+    assert "format: brat (a folder of BRAT's .txt and .ann); encoding: utf-8" in capsys.readouterr().out
+
+
+def test_every_comment_of_the_format_stays_and_the_config_is_read() -> None:
+    new(*written(a=PLAIN))
+    made, template = (Path("conf/data/mine.yaml").read_text(), (CONF / "data/conll.yaml").read_text())
+    assert made.startswith("# mine: mentions in a\n_target_: ner_experiments.data.files.ColumnFiles\n")
+    comments = [line.partition("    # ")[2] for line in template.splitlines()[1:]]
+    assert [line.partition("    # ")[2] for line in made.splitlines()[1:]] == comments
+    assert OmegaConf.load("conf/data/mine.yaml").folder == str(Path.cwd())
+
+
+REFUSED = {
+    "a": "a: none of its 2 columns has the tags of mentions: 'Mia PER'",
+    "empty": "empty: no line with columns",
+    "gone": "gone: no such file",
+    "data.tokens=words": "mine: no file is named",
+    "a empty a a": "expected a file for each of train, dev and test, got 4 files: a, empty, a, a",
+    "test.b": "no file for train among test.b",
+    "holes": "holes:2: empty tag (set empty_tag to the tag that it stands for)",
+    "test.b data.colums=1": "did you mean 'data.columns'?",
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_what_cannot_be_read_is_refused(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    written(a="Mia PER\nran V\n", empty="\n", test__b=PLAIN, holes="a\tB-X\nb\t\nc\tO\n")
+    message = REFUSED[arguments]
+    if "colums" in arguments:
+        arguments = "test.b holes data.colums=1"
+    assert cli(["data", "new", "mine", *arguments.split()]) == 1
+    assert message in capsys.readouterr().err
+    assert not Path("conf").exists()
+
+
+def test_a_name_that_is_taken_or_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    files = written(a=PLAIN)
+    new(*files)
+    for name, message in {
+        "mine": "conf/data/mine.yaml: it is there already",
+        "weibo": "weibo.yaml: it is there already",
+        "a/b": "'a/b': expected a name of letters, digits, - and _",
+    }.items():
+        assert cli(["data", "new", name, *files]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_splits_by_name_and_by_order() -> None:
+    files = [Path(name) for name in ("eng.testb", "eng.train", "eng.testa")]
+    assert by_split(files) == {"train": files[1], "dev": files[2], "test": files[0]}
+    assert by_split([Path("x"), Path("y")]) == {"train": Path("x"), "test": Path("y")}
+    assert by_split([Path("contest"), Path("train")]) == {"train": Path("contest"), "test": Path("train")}
+
+
+def test_single_letters_of_latin_are_no_characters() -> None:
+    assert not character_tokens(["a", "b"])
+    assert character_tokens(["中", "国"])
+
+
+def test_config_dirs_of_a_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+    typed = ["--config-dir", "one", "-m", "hydra.searchpath=[file://two, 'three']", "layers=2"]
+    assert take_config_dirs(typed) == ["-m", "layers=2"]
+    assert take_config_dirs(["-cd=two"]) == []
+    assert config_dirs.config_dirs() == [tmp_path / name for name in ("one", "two", "three")]
+    for item in ("--config-dir=no", "hydra.searchpath=[no]"):
+        assert cli(["table", item]) == 1
+        assert capsys.readouterr().err == f"{item.partition('=')[0]}=no: there is no such folder\n"
+    assert cli(["table", "--config-dir"]) == 1
+    assert "--config-dir: expected the folder of your configs" in capsys.readouterr().err
+
+
+def test_conf_comes_before_a_folder_of_the_same_names(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("toy_en", "mine"):
+        (tmp_path / f"data/{name}.yaml").write_text("name: other\n")
+    os.environ[VARIABLE] = str(tmp_path)
+    with hydra_context():
+        found = options.__wrapped__("data")
+        from hydra import compose
+
+        assert compose("config", ["data=toy_en"]).data.name == "toy_en"
+        assert compose("config", ["data=mine"]).data.name == "other"
+    assert {"mine", "weibo"} <= {*found}
+
+
+COMMANDS = (
+    ("data", "check", "--json", "mine", "data.max_sentences=null"),
+    ("train", "-m", "data=mine", "seed=1,2", "hydra.launcher.jobs=2"),
+    ("table", "data=mine", "seed=1,2"),
+    ("data", "convert", "mine", "--to", "csv", "copy", "data.encoding=utf-8"),
+    ("report", "seed=1,2", "data=mine", "--output", "page"),
+)
+SMALL = ("trainer=smoke", "model=none", "chars=none", "words.module.dim=4", "runtime.accelerator=cpu")
+
+
+@pytest.mark.slow
+def test_every_command_takes_the_corpus() -> None:
+    new(*written(train=20 * PLAIN, dev=PLAIN, test=PLAIN))
+    for command in COMMANDS:
+        more = SMALL if command[0] in ("train", "table", "report") else ()
+        arguments = [*command, *more, "--config-dir", "conf"]
+        result = subprocess.run(
+            [sys.executable, "-m", "ner_experiments", *arguments],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        assert result.returncode == 0, (command, result.stderr, result.stdout)
+    assert len([*Path("outputs").glob("mine-*/seed-*/metrics.json")]) == 2
+    assert Path("copy/test.csv").read_text().count("\n") == 5
+    assert "mine" in Path("page/index.html").read_text()
