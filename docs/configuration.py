@@ -43,12 +43,14 @@ GROUPS = {
     "optimizer": "The optimizer.",
     "trainer": "Epochs, early stopping, clipping, precision and devices.",
     "logger": "Where scores and curves are logged besides the run's folder ([dashboards.md](dashboards.md)).",
+    "data_trainer": "Settings that a trainer has on one corpus only. The choice is made by Hydra, from those of "
+    "`data` and `trainer`: on the toy corpora, `trainer=default` ends after 20 epochs at most.",
     "paper": "The complete setting of a paper: a choice for each group above. Overrides on the same line win.",
     "search": "The ranges of a hyperparameter search ([search.md](search.md#ranges)). A choice selects the "
     "model and `hydra/sweeper=optuna`; a value or range on the command line replaces the one in the file.",
 }
-WITHOUT_SETTINGS = ("paper", "search")
-"""Groups whose files override other groups."""
+WITHOUT_SETTINGS = ("data_trainer", "paper", "search")
+"""Groups whose files set what belongs to other groups."""
 FIRST = {"data": ("conll", "conllu", "toy_en", "toy_zh")}
 """Choices that come first, and whose defaults stand for their group's."""
 WHOLE = {"files", "columns", "sentences", "sha256", "sizes"}
@@ -192,7 +194,8 @@ def default_of(name: str) -> str | None:
 
 
 def settings_of(group: str, choice: str) -> list[Setting]:
-    config = compose([f"{group}={choice}"])
+    corpus = [] if group == "data" else ["data=weibo"]  # which changes no other group, as the toys do
+    config = compose([*corpus, f"{group}={choice}"])
     return [*settings(plain(config)[group], resolved(config)[group], f"{group}.", comments(group, choice))]
 
 

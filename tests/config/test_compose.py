@@ -87,3 +87,20 @@ def test_a_shared_composition_cannot_be_changed() -> None:
         cfg.layers = 4
     with pytest.raises(ReadonlyConfigError):
         cfg.model.hidden_size = 4
+
+
+@pytest.mark.parametrize(
+    ("overrides", "epochs"),
+    [
+        (["data=toy_en"], 20),
+        (["data=toy_zh"], 20),
+        (["data=toy_en", "trainer.max_epochs=30"], 30),
+        (["data=toy_en", "trainer=smoke"], 1),
+        (["data=toy_en", "paper=huang2015"], 10),
+        (["data=weibo"], 30),
+    ],
+)
+def test_the_default_trainer_has_fewer_epochs_on_a_toy_corpus_alone(
+    overrides: list[str], epochs: int
+) -> None:
+    assert compose(overrides).trainer.max_epochs == epochs
