@@ -221,7 +221,7 @@ def settings(
     target = node.get("_target_", target)
     for name, value in node.items():
         key = f"{prefix}{name}"
-        if name in ("_target_", "_partial_") or is_class(value):
+        if name in ("_target_", "_partial_", "stand_in") or is_class(value):
             continue
         if isinstance(value, dict) and name not in WHOLE and value:
             yield from settings(value, values[name], f"{key}.", meanings, target)

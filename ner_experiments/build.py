@@ -24,6 +24,7 @@ from torch import Tensor
 from ner_experiments.config import safe_yaml
 from ner_experiments.config.identity import identity
 from ner_experiments.config.processes import num_processes
+from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.datamodule import EVALUATION
@@ -66,7 +67,7 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
         num_tags=num_tags,
         metric=METRICS[encoder.task](encoder.labels),
         penalty=instantiate(cfg.penalty) if cfg.penalty else None,
-        optimizer=instantiate(cfg.optimizer),
+        optimizer=build_part(cfg.optimizer),
     )
 
 
@@ -118,7 +119,7 @@ def read_data(cfg: DictConfig) -> tuple[Corpus, Encoder]:
 
 def source(cfg: DictConfig) -> Source:
     """The config's corpus, not read yet."""
-    return instantiate(cfg.data)
+    return build_part(cfg.data)
 
 
 def make_encoder(cfg: DictConfig) -> Encoder:
@@ -272,7 +273,7 @@ def read_corpus(source: Any) -> Corpus:
     Raises ValueError for a `_target_` that `safe_yaml.refuse_foreign` refuses.
     """
     safe_yaml.refuse_foreign({"data": OmegaConf.to_container(source, resolve=True)}, "the corpus")
-    return load_corpus(instantiate(source))
+    return load_corpus(build_part(source))
 
 
 # Decoding

@@ -26,6 +26,7 @@ from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, file_of
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.corpus import (
     Source,
@@ -79,7 +80,7 @@ def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str,
 
 def _instantiated(data: Mapping[Any, Any]) -> Source:
     try:
-        source: Source = instantiate(data)
+        source: Source = instantiate(without_stand_ins(data))
     except HydraException as error:  # around a ValueError of ours
         raise ValueError(str(error.__cause__ or error)) from error
     return source

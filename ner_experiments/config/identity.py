@@ -14,6 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import renamed
+from ner_experiments.config.stand_ins import without_stand_ins
 
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep")
 DEPTH = "layers"
@@ -51,7 +52,7 @@ def experiment(cfg: DictConfig) -> str:
 
 def counted(cfg: DictConfig) -> dict[Any, Any]:
     """The settings that can change a run's result."""
-    settings = OmegaConf.to_container(cfg, resolve=True)
+    settings = without_stand_ins(OmegaConf.to_container(cfg, resolve=True))
     assert isinstance(settings, dict)
     for name in (*NOT_THE_EXPERIMENT, *KNOBS):
         settings.pop(name, None)

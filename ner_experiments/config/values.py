@@ -25,6 +25,7 @@ from ner_experiments.config.choices import chosen_files, is_choice, parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import inputs
+from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.needed_files import check_corpus, check_input
 from ner_experiments.modules.checks import REDUCTIONS
 from ner_experiments.utils.ranges import AT_LEAST_0, AT_LEAST_1, POSITIVE, PROBABILITY, RATE, Range
@@ -215,7 +216,7 @@ def check_files(settings: Mapping[str, Any], seen: set[str]) -> None:
     data = json.dumps(settings["data"])
     if data not in seen:
         try:
-            source = instantiate(settings["data"])
+            source = instantiate(without_stand_ins(settings["data"]))
         except Exception as error:  # Hydra's, around a ValueError of ours
             raise ValueError(str(error.__cause__ or error)) from error
         check_corpus(source)

@@ -9,7 +9,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from operator import attrgetter
@@ -71,6 +71,7 @@ class Entry:
                 {seed: run_inputs(run) for seed, run in row.runs.items()},
                 row.comparable,
                 row.missing,
+                row.stand_ins,
             )
             for row in (*page.results, *self.analyzed)
         ]
@@ -246,7 +247,7 @@ def merged_result(first: Result, second: Result) -> Result:
         return second
     scores = dict(sorted({**first.scores, **second.scores}.items()))
     runs = dict(sorted({**first.runs, **second.runs}.items()))
-    return Result(second.row, scores, runs, second.comparable)
+    return replace(second, scores=scores, runs=runs, missing="")
 
 
 class OwnRuns(Entry):

@@ -87,6 +87,7 @@ def index_line(entry: Entry) -> dict[str, Any]:
         "source": page.table.source,
         "verdict": entry.verdict,
         "settings": " ".join(page.deviations),
+        "stand_ins": page.stand_ins,
         "paper": paper(entry),
         "states": " ".join(states),
         "state": state,

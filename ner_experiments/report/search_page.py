@@ -104,6 +104,7 @@ def write_all(site: Site, searches: Sequence[FoundSearch]) -> None:
             "heading": title(search),
             "source": each.place,
             "name": search.name,
+            "stand_ins": (),
             "deviations": "",
             "comparable": True,
             "based_on": f"{len(search.ranked)} trials by dev {search.metric}, {search.sampler}.",

@@ -92,12 +92,13 @@ def write_pages(
 
 
 class RowUse(NamedTuple):
-    """A use of a row in a table: the table's source, the row's label, the table's page and its deviations."""
+    """A use of a row in a table: the table's source, its label, the table's page, deviations and stand-ins."""
 
     source: str
     label: str
     page: str
     deviations: str
+    stand_ins: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.source}: {self.label}" + (f" (`{self.deviations}`)" if self.deviations else "")
@@ -119,7 +120,7 @@ def row_pages(entries: Sequence[Entry]) -> Rows:
                 runs, uses = rows.setdefault(row_name(result), ({}, []))
                 runs.update(result.runs)
                 source, label = entry.page.table.source, result.row.label
-                uses.append(RowUse(source, label, f"{entry.name}.html", deviations))
+                uses.append(RowUse(source, label, f"{entry.name}.html", deviations, result.stand_ins))
     return rows
 
 
@@ -152,6 +153,7 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str
             "source": page.table.source,
             "name": page.table.name,
             "deviations": " ".join(page.deviations),
+            "stand_ins": page.stand_ins,
             "comparable": all(result.comparable for result in page.results),
             "based_on": table_page.based_on(entry),
             "sections": [section for section in sections if section is not None],
@@ -252,6 +254,7 @@ def write_row(
             "heading": first.label,
             "source": f"{len(runs)} runs on {data}" if len(runs) > 1 else f"One run on {data}",
             "name": name.removeprefix("runs-"),
+            "stand_ins": first.stand_ins,
             "deviations": first.deviations if all(use.deviations for use in uses) else "",
             "comparable": True,
             "based_on": f"Row of {'; '.join(map(str, uses))}.",

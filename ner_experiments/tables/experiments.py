@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
+from ner_experiments.config.stand_ins import declared
 from ner_experiments.runs import run
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
@@ -31,6 +32,10 @@ class Experiment:
         settings = resolved(self.overrides)
         paths = [node[key] for node in inputs(settings) for key in ("path", "folder") if key in node]
         return (self.cfg.data.name, *(Path(path).name for path in paths))
+
+    def stand_ins(self) -> tuple[str, ...]:
+        """What the row has in place of something of its paper, as conf/ declares it."""
+        return declared(resolved(self.overrides))
 
 
 def experiments(table: Table, extra_overrides: Sequence[str] = ()) -> list[Experiment]:

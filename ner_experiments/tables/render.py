@@ -97,6 +97,8 @@ def markdown(page: Page) -> str:
     parts = [f"# {page.table.title}", f"{page.table.source}."]
     if page.deviations:
         parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
+    if page.stand_ins:
+        parts.append(f"**Not what the paper had:** {'; '.join(page.stand_ins)}.")
     table = results(page)
     if page.table.is_sweep and page.runs and (own := answer(page)):
         parts.append(own)
@@ -147,6 +149,8 @@ def latex(page: Page) -> str:
     parts = [escaped(f"{page.table.title}. {page.table.source}.")]
     if page.deviations:
         parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
+    if page.stand_ins:
+        parts.append(escaped(f"Not what the paper had: {'; '.join(page.stand_ins)}."))
     parts.append(as_latex(results(page)))
     if page.table.is_sweep:
         if tested := pairs(page):
@@ -180,6 +184,7 @@ def as_json(page: Page) -> str:
         "title": page.table.title,
         "source": page.table.source,
         "deviations": list(page.deviations),
+        "stand_ins": page.stand_ins,
         "rows": records(page),
         **(
             {"verdict": verdict(tested)}

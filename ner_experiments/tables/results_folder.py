@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,7 @@ def summary(page: Page, place: Path) -> dict[str, Any]:
     return {
         "table": page.table.name,
         "settings": " ".join(page.deviations),
+        "stand_ins": replace(page, results=tuple(it for it in page.results if it.scores)).stand_ins,
         "place": place.as_posix(),
         "rows": len(page.results),
         "measured": len(seeds),
@@ -184,7 +186,7 @@ def index_line(summary: Mapping[str, Any]) -> list[str]:
     link = f"{summary['place'].replace(' ', '%20')}/{PAGE}"
     return [
         f"[{summary['table']}]({link})",
-        summary["settings"] or "the paper's",
+        "; ".join(filter(None, [summary["settings"], *summary["stand_ins"]])) or "the paper's",
         f"{summary['measured']} of {summary['rows']}",
         seeds_text(summary),
         f"{summary['runs']}",

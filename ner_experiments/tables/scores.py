@@ -45,6 +45,17 @@ class Page:
         """The runs of all rows, row by row."""
         return [run for result in self.results for run in result.runs.values()]
 
+    @property
+    def stand_ins(self) -> list[str]:
+        """Each declared stand-in, with the labels of its rows unless all rows that are run have it."""
+        rows: dict[str, list[str]] = {}
+        for result in self.results:
+            for text in result.stand_ins:
+                rows.setdefault(text, []).append(result.row.label)
+        run = sum(bool(result.reads or result.row.measure) for result in self.results)
+        named = {text: ", ".join(f'"{label}"' for label in labels) for text, labels in rows.items()}
+        return [text if len(rows[text]) == run else f"{text} ({named[text]})" for text in rows]
+
     def needs(self, result: Result) -> list[str]:
         """Names of the data that a row without runs would read, except what a run in its own folder has read.
 
@@ -64,6 +75,7 @@ class Result:
     comparable: whether the published number is for the same data.
     missing: why finished runs, if there are any, were not used.
     reads: the corpus and the files of the inputs, as `Experiment.reads`; empty if nothing is trained.
+    stand_ins: as `Experiment.stand_ins`.
     """
 
     row: Row
@@ -72,6 +84,7 @@ class Result:
     comparable: bool = True
     missing: str = ""
     reads: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
 
     @property
     def measured(self) -> Summary | None:
@@ -130,7 +143,8 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | 
         runs, missing = scored_runs(experiment, source)
         scores = {seed: run.score for seed, run in runs.items()}
         reads = experiment.reads() if experiment else ()
-        results.append(Result(row, scores, runs, comparable, missing, reads))
+        stand_ins = experiment.stand_ins() if experiment else ()
+        results.append(Result(row, scores, runs, comparable, missing, reads, stand_ins))
     return Page(table, tuple(results), others)
 
 
@@ -175,7 +189,8 @@ def collect_analysis(
             scores, missing = row.measure.scores(figures) if row.measure else {}, ""
         except (ValueError, OSError) as error:
             scores, missing = {}, str(error)
-        results.append(Result(row, scores, comparable=comparable, missing=missing))
+        stand_ins = by_label[row.measure.of].stand_ins() if row.measure else ()
+        results.append(Result(row, scores, comparable=comparable, missing=missing, stand_ins=stand_ins))
     return results
 
 

@@ -18,7 +18,7 @@ CHOICES = sorted(
     for path in CONF.glob("*/*.yaml")
     if path.parent.name != "search"  # overrides: tests/launch/test_search_space.py
 )
-OF_HYDRA = {"_target_", "_partial_"}
+NOT_PASSED_ON = {"_target_", "_partial_", "stand_in"}
 CODE = "\n".join(
     path.read_text(encoding="utf-8")
     for place in ("ner_experiments", "hydra_plugins")
@@ -30,7 +30,7 @@ def unread(node: Any, place: str) -> Iterator[str]:
     if not isinstance(node, dict):
         return
     if "_target_" in node:
-        known = {*inspect.signature(get_object(node["_target_"])).parameters} | OF_HYDRA
+        known = {*inspect.signature(get_object(node["_target_"])).parameters} | NOT_PASSED_ON
         yield from (f"{place}.{key}" for key in node if key not in known)
     else:
         yield from (f"{place}.{key}" for key in node if not is_named(key))

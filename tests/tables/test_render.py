@@ -236,3 +236,20 @@ def test_the_command_lists_prints_and_refuses(
         assert "require a table: table NAME" in capsys.readouterr().err
     assert cli(["table", TABLE, "layer=3"]) == 1
     assert "row 'stacked, 2 layers': layer=3: there is no setting 'layer'" in capsys.readouterr().err
+
+
+def test_a_declared_stand_in_is_on_every_page_of_its_table(here: str) -> None:
+    vectors = "random character vectors in place of those of Li et al. (2018)"
+    weibo = collect(spec.load("yang2020_table9"), [here])
+    assert f"**Not what the paper had:** {vectors}." in render.markdown(weibo)
+    assert f"Not what the paper had: {vectors}." in render.latex(weibo)
+    assert json.loads(render.as_json(weibo))["stand_ins"] == [vectors]
+    named = collect(spec.load("yang2020_table9"), [here, "words=vectors", "words.input.path=sgns.char"])
+    assert "Not what the paper had" not in render.markdown(named)
+
+
+def test_a_stand_in_of_some_rows_names_them(here: str) -> None:
+    of_ontonotes, nadam = collect(spec.load("li2020_table1"), [here]).stand_ins
+    assert "Nadam" in nadam
+    assert not nadam.endswith(")")
+    assert of_ontonotes.endswith('("OntoNotes, Baseline", "OntoNotes, Cross", "OntoNotes, Att")')
