@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,11 @@ from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.metrics import SpanF1, TagAccuracy
-from ner_experiments.runs.artifacts import ENCODER, WEIGHTS, read_config
+from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Architecture, Tagger
-from ner_experiments.utils.text import read_json_object
+from ner_experiments.utils.text import read_json_object, visible
 
 log = logging.getLogger(__name__)
 
@@ -199,18 +200,27 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     Raises ValueError, with the file, for content that no run of the suite writes.
     """
     cfg = read_config(folder)
-    encoder = make_encoder(cfg)
+    with naming(f"{folder / CONFIG}: expected the settings of the inputs"):
+        encoder = make_encoder(cfg)
     path = folder / ENCODER
-    try:
+    with naming(f"{path}: expected the state of the fitted inputs"):
         encoder.restore(read_json_object(path))
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: expected the state of the fitted inputs: {error!r}") from error
-    tagger, weights = build(cfg, encoder), read_weights(folder)
-    try:
+    with naming(f"{folder}: {CONFIG} and {ENCODER} make no tagger"):
+        tagger = build(cfg, encoder)
+    weights = read_weights(folder)
+    with naming(f"{folder / WEIGHTS}: expected the weights of this tagger"):
         tagger.load_state_dict(weights)
-    except RuntimeError as error:
-        raise ValueError(f"{folder / WEIGHTS}: {' '.join(str(error).split())}") from error
     return tagger.eval(), encoder
+
+
+@contextmanager
+def naming(expected: str) -> Iterator[None]:
+    """Turn any exception into a ValueError with the place: reading files of strangers can raise anything."""
+    try:
+        yield
+    except Exception as error:
+        cause = error.__cause__ if isinstance(error, InstantiationException) and error.__cause__ else error
+        raise ValueError(f"{expected}: {visible(f'{type(cause).__name__}: {cause}', 4_000)}") from error
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:

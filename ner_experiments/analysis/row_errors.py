@@ -116,6 +116,8 @@ def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
         run = open_archived_run(path) if path.is_file() else open_run(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set to analyze errors on")
+        if lacking := {"identity", "seed"} - {*run.metrics}:
+            raise ValueError(f"{path}: its metrics lack {', '.join(sorted(lacking))}")
         identity = run.metrics["identity"]
         names.setdefault(identity, label or run.label)
         groups.setdefault(identity, {}).setdefault(run.metrics["seed"], run)

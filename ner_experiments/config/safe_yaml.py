@@ -123,6 +123,9 @@ def read_config(path: Path) -> DictConfig:
         lacks = f"it lacks {', '.join(missing)}" if isinstance(cfg, DictConfig) else "got a list"
         raise ValueError(f"{path}: expected the settings of a run, {lacks}")
     settings = renamed.settings(OmegaConf.to_container(cfg, resolve=False))
+    for part in PARTS:
+        if not isinstance(settings[part], dict):
+            raise ValueError(f"{path}: {part}: expected a mapping, got {truncated_repr(settings[part])}")
     for place, value in leaves(settings):
         if isinstance(value, str) and "${" in value:
             raise ValueError(

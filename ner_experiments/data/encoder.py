@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ner_experiments.data.indexed_text import BatchIndex, IndexedText
 from ner_experiments.data.inputs import Input
-from ner_experiments.data.sentence import Corpus, Sentence, Task
+from ner_experiments.data.sentence import PRIMARY_METRIC, Corpus, Sentence, Task
+from ner_experiments.utils.text import check_strings, truncated_repr
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,10 @@ class Encoder:
         return {"task": self.task, "labels": list(self.labels), "inputs": inputs}
 
     def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned. ValueError for an unknown task, and for labels that are not strings."""
+        if state["task"] not in [*PRIMARY_METRIC]:
+            raise ValueError(f"unknown task {truncated_repr(state['task'])}")
+        check_strings("labels", state["labels"])
         self.task, self.labels = state["task"], tuple(state["labels"])
         for name, input in self.inputs.items():
             input.restore(state["inputs"][name])

@@ -161,8 +161,8 @@ class Characters(Input):
     max_length: int
 
     def __post_init__(self) -> None:
-        if self.max_length < 1:
-            raise ValueError(f"chars: max_length must be at least 1, got {self.max_length}")
+        if not isinstance(self.max_length, int) or self.max_length < 1:
+            raise ValueError(f"chars: max_length must be an integer of at least 1, got {self.max_length}")
 
     def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         self.restore({"characters": sorted({character for form in train.forms for character in form})})

@@ -32,6 +32,12 @@ from ner_experiments.utils.files import json_digest
 log = logging.getLogger(__name__)
 
 MAX_NAME_LENGTH = 60
+REPORTED = (
+    *artifacts.RECORDED,
+    *("seconds", "tokens_per_second", "parameters", "parameters_of"),
+    *("peak_memory_bytes", "versions", "threads", "device"),
+)
+"""Keys of metrics.json that the page of a run needs."""
 OWN_RUNS_NOTE = "These rows are in no paper. Comparisons are with the first row."
 
 
@@ -280,14 +286,16 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
             continue
         try:
             run = open_run(path.parent)
+            if "test" not in run.metrics:
+                continue
+            if lacking := [name for name in REPORTED if name not in run.metrics]:
+                raise ValueError(f"{path}: it lacks {', '.join(lacking)}")
             settings = dict(run.settings())
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
             continue
-        if "test" in run.metrics:
-            add_to_group(
-                groups, run, settings, (outputs.name / path.parents[2].relative_to(outputs)).as_posix()
-            )
+        place = (outputs.name / path.parents[2].relative_to(outputs)).as_posix()
+        add_to_group(groups, run, settings, place)
     return [own_entry(key, group) for key, group in groups.items()]
 
 

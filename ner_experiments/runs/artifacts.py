@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ner_experiments.config import safe_yaml
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.utils.files import json_digest, sha256
-from ner_experiments.utils.text import read_json_object, truncated_repr
+from ner_experiments.utils.text import read_json_object, truncated_repr, visible
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -28,8 +28,15 @@ RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("data", "dev"), (dict,)),
 }
 """Required keys of a finished run's metrics.json, and their types. Outside a checkout, commit is None."""
-OPTIONAL = ("test", "read", FILES)
-"""Keys that not every run has. Their values are mappings."""
+OPTIONAL: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("test", "read", FILES, "parameters_of", "peak_memory_bytes", "versions"), (dict,)),
+    **dict.fromkeys(("seconds", "tokens_per_second"), (int, float)),
+    **dict.fromkeys(("parameters", "model_weights", "threads"), (int,)),
+    "device": (str,),
+}
+"""Keys that not every run has, and the types of their values."""
+MAX_NUMBER = 2**63
+"""Upper limit of a number in metrics.json. All are at least 0."""
 
 
 class DamagedError(ValueError):
@@ -56,15 +63,22 @@ def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
     whole: with all that every run records, not its task alone.
     """
     metrics = read(path)
-    for name, types in RECORDED.items():
-        if not whole and name != "task" and name not in metrics:
+    for name, types in (RECORDED | OPTIONAL).items():
+        if name not in metrics and (name in OPTIONAL or (not whole and name != "task")):
             continue
-        if not isinstance(value := metrics.get(name), types):
+        if not is_of_types(value := metrics.get(name), types):
             expected = " or ".join(each.__name__.removesuffix("Type") for each in types)
             raise DamagedError(f"{path} is damaged: {name}: expected {expected}, got {truncated_repr(value)}")
-    for name in OPTIONAL:
-        if not isinstance(value := metrics.get(name, {}), dict):
-            raise DamagedError(f"{path} is damaged: {name}: expected dict, got {truncated_repr(value)}")
+    for name, value in numbers(metrics):
+        if not is_of_types(value, (int, float)):
+            raise DamagedError(
+                f"{path} is damaged: {visible(name)}: expected a number, got {truncated_repr(value)}"
+            )
+    if metrics.get("epochs") == 0:
+        raise DamagedError(f"{path} is damaged: epochs: expected at least 1, got 0")
+    for name in ("name", "checksum"):
+        if not isinstance(value := metrics.get("data", {}).get(name, ""), str):
+            raise DamagedError(f"{path} is damaged: data.{name}: expected str, got {truncated_repr(value)}")
     if metrics["task"] not in PRIMARY_METRIC:
         raise DamagedError(f"{path} is damaged: task: unknown, got {truncated_repr(metrics['task'])}")
     for split in ("dev", "test"):
@@ -74,6 +88,24 @@ def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
                 f"{path} is damaged: {split}: expected a score from 0 to 1, got {truncated_repr(score)}"
             )
     return metrics
+
+
+def numbers(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The dotted key and the value of what has to be a number in the mappings of metrics.json."""
+    for place in ("parameters_of", "peak_memory_bytes", "dev", "test"):
+        for name, value in metrics.get(place, {}).items():
+            if place in ("dev", "test") and name == "types" and isinstance(value, dict):
+                for kind, scores in value.items():
+                    of_kind = scores.items() if isinstance(scores, dict) else [("", scores)]
+                    yield from ((f"{place}.types.{kind}.{score}", number) for score, number in of_kind)
+            else:
+                yield f"{place}.{name}", value
+
+
+def is_of_types(value: Any, types: tuple[type, ...]) -> bool:
+    """Whether a value has one of the types and, if it is a number, is one that a run can have."""
+    in_range = not isinstance(value, int | float) or 0 <= value < MAX_NUMBER
+    return isinstance(value, types) and in_range
 
 
 def verify_checksum(content: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -28,9 +28,20 @@ def read(run: Path, split: str = "test") -> list[Predicted]:
 
 
 def read_file(path: Path) -> list[Predicted]:
-    """The sentences of a file of predictions."""
-    blocks = path.read_text(encoding="utf-8").removesuffix("\n\n").split("\n\n")
-    return [sentence(block) for block in blocks]
+    """The sentences of a file of predictions. ValueError, with the line of the sentence, for another content."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 at byte {error.start + 1}") from None
+    sentences, line = [], 1
+    for block in text.removesuffix("\n\n").split("\n\n"):
+        try:
+            sentences.append(sentence(block))
+        except ValueError:
+            expected = "expected a sentence with token, gold tag and predicted tag in each line"
+            raise ValueError(f"{path}:{line}: {expected}") from None
+        line += block.count("\n") + 2
+    return sentences
 
 
 def file(run: Path, name: str) -> Path:

@@ -80,9 +80,15 @@ class Run:
         return [sentence.predicted for sentence in self.predicted()]
 
     def predicted(self) -> list[Predicted]:
-        """The test sentences with their predicted tags."""
-        self.verified("predictions/test.conll")
-        return predictions.read(self.folder)
+        """The test sentences with their predicted tags. ValueError for a tag that is none of the run's task."""
+        path = self.verified("predictions/test.conll")
+        found = predictions.read(self.folder)
+        for tag in {tag for sentence in found for tag in (*sentence.gold, *sentence.predicted)}:
+            try:
+                predictions.units([tag], self.metrics["task"])
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+        return found
 
     def verified(self, name: str) -> Path:
         """Path of a file of the folder, after its checksum has been verified."""
@@ -91,8 +97,14 @@ class Run:
 
 
 def rows_of(path: Path) -> list[dict[str, float]]:
+    """The rows of a CSV file of numbers. ValueError, with the line, for anything else."""
     with path.open(encoding="utf-8", newline="") as file:
-        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        reader = csv.DictReader(file)
+        try:
+            return [{name: float(value) for name, value in row.items()} for row in reader]
+        except (ValueError, TypeError, csv.Error) as error:
+            columns = len(reader.fieldnames or ())
+            raise ValueError(f"{path}:{reader.line_num}: expected {columns} numbers: {error}") from error
 
 
 def candidates(cfg: DictConfig) -> Iterator[Run]:

@@ -20,13 +20,13 @@ def truncated_repr(value: object) -> str:
     return shortened(repr(value))
 
 
-def visible(text: str) -> str:
-    """A text on one line, with unprintable characters escaped, shortened to 80 characters."""
-    return shortened("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
+def visible(text: str, length: int = MAX_LENGTH) -> str:
+    """A text on one line, with unprintable characters escaped, shortened to `length` characters."""
+    return shortened("".join(c if c.isprintable() else repr(c)[1:-1] for c in text), length)
 
 
-def shortened(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
+def shortened(text: str, length: int = MAX_LENGTH) -> str:
+    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -27,6 +27,7 @@ CAMPAIGN: dict[Trials, int] = {
     faults_files.damaged_bert_caches: 200,
     faults_files.damaged_checkpoints: 200,
     faults_files.damaged_results: 1_000,
+    faults_files.crafted_runs: 100,
     faults_disks.killed_writes: 12,
     faults_runs.killed_sweeps: 10,
     faults_runs.terminated: 4,

@@ -9,6 +9,7 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM, SIGXFSZ
 from typing import Any
 
+import crafted
 import killed
 import numpy as np
 import torch
@@ -219,3 +220,31 @@ def complaint(metrics: Path) -> str:
     except artifacts.DamagedError as error:
         return str(error)
     return ""
+
+
+def crafted_runs(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A run's file with another value and checksums that fit: a result, or a line with its place; nothing elsewhere."""
+    tiny = [*RUN[1:], "trainer.max_epochs=1", "data.sentences={train: 30, dev: 10, test: 10}"]
+    assert run(*tiny, f"output_dir={folder / 'whole'}", log=folder / "log") == 0
+    (whole,) = folder.glob("whole/*/seed-1")
+    text = folder / "text"
+    text.write_text("Glimsen works for Stavstad .\n")
+    while True:
+        there = crafted.copy_of(whole, folder / "copy")
+        name = crafted.craft(there, chance)
+        output = there.parents[1]
+        outside = crafted.content(folder, besides=output)
+        for number, command in enumerate(
+            (
+                ["predict", str(there), str(text), f"--output={chance.choice(['jsonl', 'conll', 'html'])}"],
+                ["errors", str(there), *chance.choice([[], ["--json"]])],
+                ["cases", str(there), str(whole)],
+                ["watch", "--once", f"output_dir={output}"],
+                ["report", f"--runs={output}", f"--results={folder / 'none'}"],
+                ["export", str(there), "--format=torch", "--sentences=2"],
+            )
+        ):
+            if number < 5 or chance.random() < 0.2:
+                crafted.check(command, output)
+        assert crafted.content(folder, besides=output) == outside
+        yield f"{name}: a result, or a line with its place"

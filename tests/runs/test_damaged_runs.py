@@ -8,8 +8,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import crafted
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
 from tiny_runs import METRICS, TINY, TOY
 
@@ -114,6 +116,68 @@ def test_a_damaged_encoder_is_named(other: Path, content: str) -> None:
     (other / "encoder.json").write_text(content)
     with pytest.raises(ValueError, match=r"encoder\.json: expected the state of the fitted inputs"):
         build.load(other)
+
+
+CRAFTED = {
+    "labels": ("encoder.json", {"labels": [None, "B-PER"]}, r"encoder\.json: .*item 1 of labels"),
+    "task": ("encoder.json", {"task": ["mentions"]}, r"encoder\.json: .*unknown task"),
+    "singletons": (
+        "encoder.json",
+        {"inputs": {"words": {"words": [], "singletons": "x"}, "chars": {"characters": []}}},
+        "make no tagger",
+    ),
+    "a part": ("config.yaml", {"data": "x"}, r"config\.yaml: data: expected a mapping, got 'x'"),
+    "a size": ("config.yaml", {"model": {"hidden_size": [1]}}, "make no tagger"),
+    "a flag": ("config.yaml", {"chars": {"module": {"_partial_": "yes"}}}, "make no tagger"),
+    "a setting": ("config.yaml", {"words": {"input": {"x": 1}}}, r"config\.yaml: expected the settings of"),
+    "a length": (
+        "config.yaml",
+        {"chars": {"input": {"max_length": 1.5}}},
+        "must be an integer of at least 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CRAFTED)
+def test_settings_and_inputs_of_no_run_are_named(other: Path, case: str) -> None:
+    name, changes, message = CRAFTED[case]
+    path = other / name
+    path.write_text(json.dumps(merged(yaml.safe_load(path.read_text()), changes)))
+    with pytest.raises(ValueError, match=message) as refusal:
+        build.load(other)
+    assert str(refusal.value).isprintable()
+    assert str(other) in str(refusal.value)
+
+
+def merged(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the changes, at any depth."""
+    both = {
+        name: merged(settings[name], value)
+        for name, value in changes.items()
+        if isinstance(value, dict) and isinstance(settings.get(name), dict)
+    }
+    return settings | changes | both
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        (
+            "predictions/test.conll",
+            "x",
+            r"test\.conll:1: expected a sentence with token, gold tag and predicted",
+        ),
+        ("predictions/test.conll", "a x B-PER", r"test\.conll: tag 'x' is neither O nor"),
+        ("log.csv", "x", r"log\.csv:2: expected \d+ numbers"),
+    ],
+)
+def test_lines_that_no_run_writes_are_named(other: Path, name: str, line: str, message: str) -> None:
+    lines = (other / name).read_text().split("\n")
+    (other / name).write_text("\n".join([*lines[: name == "log.csv"], line, *lines[2:]]))
+    crafted.seal(other)
+    run = runs.open_run(other)
+    with pytest.raises(ValueError, match=message):
+        _ = run.epochs() if name == "log.csv" else run.predicted()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1j])
