@@ -10,7 +10,6 @@ import shutil
 import sys
 import threading
 from pathlib import Path
-from types import SimpleNamespace
 
 import huggingface_hub
 import page_commands
@@ -22,7 +21,7 @@ from ner_experiments.data import bert_files
 from ner_experiments.launch import worker
 from ner_experiments.launch.slurm import SlurmLauncher, SlurmLauncherConfig
 from ner_experiments.main import cli
-from ner_experiments.modules.kernels import cpu
+from ner_experiments.modules.kernels import compilation, trial
 from ner_experiments.train import train
 from ner_experiments.training import checkpoints
 from ner_experiments.utils import locks
@@ -68,6 +67,7 @@ OTHERS = {
     "hydra/launcher=slurm: SLURM is not",
     "hydra/launcher=slurm: sbatch rejected",  # read by tests/launch/test_slurm_launcher.py
     "compiling",
+    "CRF: the compiled kernels",
     "...: files have",
     "CUDA out of memory",  # PyTorch's own
     "its process was",
@@ -143,19 +143,19 @@ def launcher() -> SlurmLauncher:
     return SlurmLauncher(**settings)
 
 
-def test_a_compilation_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Kernel:
-        __module__, __name__ = "ner_experiments.modules.kernels.crf_numba", "likelihood_chunks"
-        overloads: list[int] = []  # noqa: RUF012
-        stats = SimpleNamespace(cache_path="__pycache__")
-
-        def __call__(self) -> None:
-            self.overloads.append(1)
-
-    monkeypatch.setattr(cpu.time, "perf_counter", iter([0.0, 4.0]).__next__)
+def test_a_compilation_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    compilation.announce.cache_clear()
     with caplog.at_level(logging.INFO):
-        cpu.call(Kernel())
+        compilation.announce("__pycache__")
     assert met("compiling", caplog.text)
+
+
+def test_kernels_that_fail_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    def fails() -> None:
+        raise RuntimeError("no compiler")
+
+    assert not trial.works("CRF", fails)
+    assert met("CRF: the compiled kernels", caplog.text)
 
 
 def test_a_killed_job_is_named() -> None:

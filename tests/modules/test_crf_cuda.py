@@ -5,6 +5,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
@@ -19,7 +20,7 @@ from ner_experiments.modules.forward_backward import (
     negative_log_likelihood,
     plain_likelihood,
 )
-from ner_experiments.modules.kernels import cuda
+from ner_experiments.modules.kernels import cuda, trial
 from ner_experiments.modules.kernels import cuda as crf_cuda
 
 pytest.importorskip("triton")
@@ -130,6 +131,24 @@ def test_without_triton_the_plain_version_runs_with_one_warning(caplog: pytest.L
     assert [record.getMessage()[:45] for record in caplog.records] == [
         "the CRF and the LSTM units run without CUDA k"
     ]
+
+
+def test_the_trial_runs_and_a_kernel_that_does_not_compile_is_replaced_with_a_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cuda.try_crf(torch.float32, 5, torch.device(DEVICE))
+
+    def refuse(*_: object) -> NoReturn:
+        raise ValueError("cannot compile\nat line 3")
+
+    monkeypatch.setattr(cuda, "have_triton", lambda: True)
+    monkeypatch.setattr(cuda, "try_crf", refuse)
+    with FakeTensorMode():
+        scores = torch.zeros(1, 1, 2, device="cuda")
+        assert [supports_crf(scores), supports_crf(scores)] == [False, False]
+    trial.works.cache_clear()
+    (record,) = caplog.records
+    assert "CRF: the compiled kernels fail here (ValueError: cannot compile)" in record.getMessage()
 
 
 @on_gpu

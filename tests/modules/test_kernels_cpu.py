@@ -1,14 +1,20 @@
 """Compilation of kernels: when it happens, where it is cached, and threads after a fork."""
 
-import itertools
 import logging
 import subprocess
 import sys
-from types import SimpleNamespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
+import torch
+from numba.core.caching import CacheImpl, IndexDataCacheFile
 
-from ner_experiments.modules.kernels import cpu
+from ner_experiments.modules.crf import CRF
+from ner_experiments.modules.kernels import compilation, cpu, trial
+from ner_experiments.modules.kernels.compilation import compiled
+from ner_experiments.modules.recurrent import BiRNN
 
 
 def run_python(code: str) -> str:
@@ -37,39 +43,172 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     ).split() == ["7"]
 
 
-def test_kernels_compile_without_a_writable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    from numba.core.caching import CacheImpl
-
-    from ner_experiments.modules.kernels.numba_ops import compiled
-
-    def one() -> int:
-        return 1
-
-    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
-    assert compiled(one)() == 1
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder in which numba caches the kernels of a test."""
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path))
+    compilation.announce.cache_clear()
+    return tmp_path
 
 
-def test_long_compilation_is_logged_with_the_cache_folder(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def plus_one() -> Any:
+    """A kernel as a new process has it: with nothing compiled."""
+
+    def add_one(x: int) -> int:
+        return x + 1
+
+    return compiled(add_one)
+
+
+def test_a_compilation_is_announced_once_with_the_cache_s_folder(
+    cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Kernel:
-        __module__, __name__ = "kernels", "viterbi"
-
-        def __init__(self, cache_path: str | None) -> None:
-            self.overloads: tuple[str, ...] = ()
-            self.stats = SimpleNamespace(cache_path=cache_path)
-
-        def __call__(self) -> None:
-            self.overloads = ("compiled",)
-
-    caplog.set_level(logging.INFO)
-    clock = itertools.count(step=6)
-    monkeypatch.setattr(cpu.time, "perf_counter", lambda: next(clock))
-    for kernel in (Kernel("/somewhere"), Kernel(None)):
-        cpu.call(kernel)
-        cpu.call(kernel)
+    with caplog.at_level(logging.INFO):
+        assert (plus_one()(1), plus_one()(1), plus_one()(1.0)) == (2, 2, 2.0)
+    (folder,) = cache.iterdir()
     assert [record.getMessage() for record in caplog.records] == [
-        "compiling kernels.viterbi took 6 seconds; cached in /somewhere",
-        "compiling kernels.viterbi took 6 seconds; not cached: neither this package's folder nor NUMBA_CACHE_DIR"
-        " is writable",
+        "compiling the CPU kernels for this processor, which takes about half a minute;"
+        f" later runs load them from {folder}"
     ]
+
+
+def test_kernels_compile_without_a_writable_cache(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(CacheImpl, "_locator_classes", [])
+    with caplog.at_level(logging.INFO):
+        assert plus_one()(1) == 2
+    assert (
+        caplog.records[0]
+        .getMessage()
+        .endswith(
+            "they are not cached, as neither this package's folder nor NUMBA_CACHE_DIR nor the user's cache folder is"
+            " writable"
+        )
+    )
+
+
+def test_a_cached_kernel_is_loaded_and_not_compiled(cache: Path) -> None:
+    assert plus_one()(1) == 2
+    again = plus_one()
+    assert again(1) == 2
+    assert (again.stats.cache_hits.total(), again.stats.cache_misses.total()) == (1, 0)
+
+
+def cut(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def flip(data: bytes) -> bytes:
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("damage", [cut, flip, lambda data: b"", lambda data: b"x" * len(data)])
+def test_a_damaged_cache_costs_a_compilation(
+    cache: Path, pattern: str, damage: Callable[[bytes], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert plus_one()(1) == 2
+    (path,) = cache.rglob(pattern)
+    path.write_bytes(damage(path.read_bytes()))
+    assert plus_one()(1) == 2
+    if (pattern, damage) != ("*.nbi", flip):  # may be the same index in another form
+        assert "is damaged and is compiled again" in caplog.text
+    again = plus_one()
+    assert again(1) == 2
+    assert again.stats.cache_misses.total() == 0
+
+
+def test_a_full_disk_costs_the_cache_alone(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_space(*_: Any) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(IndexDataCacheFile, "_open_for_write", no_space)
+    assert plus_one()(1) == 2
+    assert "cannot be cached ([Errno 28] No space left on device)" in caplog.text
+
+
+SLOW_COMPILER = """
+import logging, sys, time
+from ner_experiments.modules.kernels.compilation import compiled
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
+
+def add_one(x):
+    return x + 1
+
+kernel = compiled(add_one)
+compile = kernel._compiler.compile
+kernel._compiler.compile = lambda *args: (time.sleep(2), compile(*args))[1]
+kernel(1)
+print("compiled", kernel.stats.cache_misses.total())
+"""
+
+
+def test_a_process_waits_for_what_another_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    script = tmp_path / "kernel.py"
+    script.write_text(SLOW_COMPILER)
+    command = [sys.executable, "-W", "ignore", str(script)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [process.communicate()[0] for process in both]
+    assert sorted(output.splitlines()[-1] for output in outputs) == ["compiled 0", "compiled 1"]
+    assert sum("another process is working on it" in output for output in outputs) <= 1
+
+
+def test_a_process_that_waits_says_so(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kernel = plus_one()
+    folder = Path(kernel.stats.cache_path)
+    holder = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import hold_lock\n"
+    holder += "with hold_lock(Path(sys.argv[1]), wait=True): print('held', flush=True); time.sleep(1.5)"
+    command = [sys.executable, "-c", holder, str(folder)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        caplog.at_level(logging.INFO),
+    ):
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        assert kernel(1) == 2
+    assert f"{folder}: another process is working on it (process {process.pid}" in caplog.text
+
+
+@pytest.fixture
+def _broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    def kernel(*_: Any) -> NoReturn:
+        raise RuntimeError("LLVM ERROR: no such processor\nand more")
+
+    monkeypatch.setattr(cpu.kernels().crf, "likelihood_chunks", kernel)
+    monkeypatch.setattr(cpu.kernels().lstm, "backward", kernel)
+    trial.works.cache_clear()
+    yield
+    trial.works.cache_clear()
+
+
+@pytest.mark.usefixtures("_broken")
+def test_kernels_that_do_not_compile_are_replaced_by_pytorch_with_a_line(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crf, rnn = CRF(num_tags=3), BiRNN(input_size=2, hidden_size=3)
+    x, lengths = torch.randn(2, 9, 2), torch.tensor([9, 1])
+    mask, gold = torch.arange(9) < lengths[:, None], torch.zeros(2, 9, dtype=torch.long)
+    scores = torch.randn(2, 9, 3)
+
+    def results() -> list[torch.Tensor]:
+        states = rnn(x, lengths)[mask]
+        return [
+            states,
+            *torch.autograd.grad(states.sum(), list(rnn.parameters())),
+            crf.loss(scores, gold, mask),
+        ]
+
+    found = [results(), results()][0]
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{what}: the compiled kernels fail here (RuntimeError: LLVM ERROR: no such processor);"
+        " PyTorch computes the same, many times slower"
+        for what in ("LSTMs", "CRF")
+    ]
+    monkeypatch.undo()
+    trial.works.cache_clear()
+    torch.testing.assert_close(found, results())

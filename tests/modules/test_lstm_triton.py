@@ -5,6 +5,7 @@ That they compile for a GPU is tested without one.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from gpu_compile import compile_for_gpu
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from ner_experiments.modules.kernels import cuda
+from ner_experiments.modules.kernels import cuda, trial
 from ner_experiments.modules.lstm import Weights, padded_states
 from ner_experiments.modules.units import BiLSTMUnits
 
@@ -155,12 +156,32 @@ def test_kernels_support_units_that_fit_in_shared_memory(
 ) -> None:
     monkeypatch.setattr(cuda, "have_triton", lambda: True)
     monkeypatch.setattr(cuda, "shared_memory", lambda device: there)
+    monkeypatch.setattr(cuda, "works", lambda *_: True)
     with FakeTensorMode():
         gates = torch.zeros(1, device="cuda")
         for size in (1, 20, most, most + 1):
             weights = torch.zeros(2, 1, 4 * size, size, device="cuda")
             assert cuda.supports_lstm(gates, weights) == (size <= most)
     assert not cuda.supports_lstm(torch.zeros(1, device="cpu"), torch.zeros(2, 1, 4, 1))
+
+
+def test_the_trial_runs_and_a_kernel_that_does_not_compile_is_replaced_with_a_line(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    cuda.try_lstm(torch.float32, 5, torch.device(DEVICE))
+    monkeypatch.setattr(cuda, "have_triton", lambda: True)
+    monkeypatch.setattr(cuda, "shared_memory", lambda device: 10**9)
+    monkeypatch.setattr(cuda, "try_lstm", refuse)
+    with FakeTensorMode():
+        gates, weights = torch.zeros(1, device="cuda"), torch.zeros(2, 1, 20, 5, device="cuda")
+        assert [cuda.supports_lstm(gates, weights) for _ in range(2)] == [False, False]
+    trial.works.cache_clear()
+    (record,) = caplog.records
+    assert "LSTM units: the compiled kernels fail here (ValueError: cannot compile)" in record.getMessage()
+
+
+def refuse(*_: object) -> NoReturn:
+    raise ValueError("cannot compile\nat line 3")
 
 
 def test_kernels_compile_for_a_gpu_and_fit_in_its_memory(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import functools
 import importlib
 import logging
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -19,6 +18,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+
+from ner_experiments.modules.kernels.trial import works
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ NO_TAGS = torch.empty(0, 0, dtype=torch.long)
 
 
 def supports_crf(scores: Tensor) -> bool:
-    return scores.is_cpu and have_numba()
+    return scores.is_cpu and have_numba() and works("CRF", try_crf, scores.dtype)
 
 
 def likelihood(
@@ -72,7 +73,7 @@ def likelihood(
     if any(underflowed):
         run_chunks(kernels().crf.log_space_chunks, chunks, *arrays, weight, result)
     if any(underflowed) or len(underflowed) > 1:
-        call(kernels().crf.reduce_chunks, weight, result)
+        kernels().crf.reduce_chunks(weight, result)
     outputs = (result.loss, result.grad_scores, result.grad_start, result.grad_pairs, result.grad_end)
     return [torch.from_numpy(x) for x in outputs]
 
@@ -95,7 +96,8 @@ def crf_chunks(scores: Tensor, *, grain: int) -> int:
 
 
 def supports_lstm(x: Tensor) -> bool:
-    return supports_crf(x) and x.dtype in (torch.float32, torch.float64)
+    known = x.is_cpu and x.dtype in (torch.float32, torch.float64)
+    return known and have_numba() and works("LSTMs", try_lstm, x.dtype, torch.is_grad_enabled())
 
 
 class Tokens:
@@ -113,7 +115,7 @@ class Tokens:
         self.shape = (len(lengths), time)
         self.positions = torch.empty(len(backwards), int(ends[-1]), dtype=torch.long)
         for positions, backward in zip(self.positions.numpy(), backwards, strict=True):
-            call(lstm.fill_positions, self.batch, backward, time, positions)
+            lstm.fill_positions(self.batch, backward, time, positions)
 
     def pack(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "directions tokens size"]:
         """Vectors of the tokens. `x` holds one input per direction, or one for all."""
@@ -255,7 +257,7 @@ def make_layer(
     numba = kernels()
     directions, units, _, size = recurrent.shape
     pack = numba.lstm.pack_backward if backward else numba.lstm.pack_forward
-    packed = call(pack, array(recurrent).reshape(directions * units, 4, size, size))
+    packed = pack(array(recurrent).reshape(directions * units, 4, size, size))
     none = recurrent.new_empty(0, 0, units * size)
     return numba.lstm.Layer(
         packed,
@@ -319,6 +321,23 @@ def scatter(x: Tensor, positions: Tensor, batch: int, time: int) -> Tensor:
     return padded.view(len(x), batch, time, -1)
 
 
+def try_crf(dtype: torch.dtype) -> None:
+    """Run the kernels of the CRF, which compiles them, on one token with one tag."""
+    one, tags = torch.zeros(1, 1, 1, dtype=dtype), torch.zeros(1, 1, dtype=torch.long)
+    mask, transitions = torch.ones(1, 1, dtype=torch.bool), (one[0, 0], one[0], one[0, 0])
+    likelihood(one, tags, mask, *transitions, weight=1.0, gradient=True)
+    viterbi(one, mask, *transitions)
+
+
+def try_lstm(dtype: torch.dtype, gradient: bool) -> None:
+    """Run the kernels of the LSTM, which compiles them, on one token with one state."""
+    gates = torch.zeros(1, 4, 1, dtype=dtype, requires_grad=gradient)
+    tokens = Tokens(torch.ones(1, dtype=torch.long), 1, (False,))
+    states = lstm_states(gates[:, :1], gates, gates[..., 0], gates[None], tokens, peepholes=None, masks=None)
+    if gradient:
+        torch.autograd.grad(states.sum(), gates)
+
+
 @functools.cache
 def have_numba() -> bool:
     """Whether numba can be imported. Logs a warning once if not."""
@@ -352,29 +371,15 @@ def run_chunks(kernel: Any, chunks: int, *args: Any, per_thread: int = CHUNKS_PE
     """Results of `kernel(first, last, chunks, *args)` over all chunks, in one call or in one call per chunk."""
     threads = min(torch.get_num_threads(), chunks // per_thread)
     if threads <= 1:
-        return [call(kernel, 0, chunks, chunks, *args)]
+        return [kernel(0, chunks, chunks, *args)]
     numbers = iter(range(chunks))
 
     def work() -> list[Any]:
-        return [call(kernel, number, number + 1, chunks, *args) for number in numbers]
+        return [kernel(number, number + 1, chunks, *args) for number in numbers]
 
     futures = [pool(os.getpid()).submit(work) for _ in range(1, threads)]
     results = work()
     return results + [x for future in futures if not future.cancel() for x in future.result()]
-
-
-def call(kernel: Any, *args: Any) -> Any:
-    """Call the kernel, and log if compiling it, which numba does once, took more than a second."""
-    compiled, start = len(kernel.overloads), time.perf_counter()
-    result = kernel(*args)
-    seconds = time.perf_counter() - start
-    if len(kernel.overloads) > compiled and seconds > 1:
-        path = kernel.stats.cache_path
-        reason = "not cached: neither this package's folder nor NUMBA_CACHE_DIR is writable"
-        cache = f"cached in {path}" if path else reason
-        name = f"{kernel.__module__}.{kernel.__name__}"
-        log.info("compiling %s took %.0f seconds; %s", name, seconds, cache)
-    return result
 
 
 @functools.cache

@@ -18,7 +18,8 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.kernels.numba_ops import FAST, IN_ORDER, add_outer, compiled, exp
+from ner_experiments.modules.kernels.compilation import FAST, compiled
+from ner_experiments.modules.kernels.numba_ops import IN_ORDER, add_outer, exp
 from ner_experiments.modules.kernels.rules import MASK_RULE, RESCALED, TAG_RULE
 
 UNROLL = 4

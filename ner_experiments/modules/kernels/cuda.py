@@ -17,6 +17,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ner_experiments.modules.kernels.trial import works
+
 log = logging.getLogger(__name__)
 
 
@@ -29,7 +31,9 @@ BLOCK = 16
 
 
 def supports_crf(scores: Tensor) -> bool:
-    return scores.is_cuda and scores.shape[2] <= MOST_TAGS and have_triton()
+    if not (scores.is_cuda and scores.shape[2] <= MOST_TAGS and have_triton()):
+        return False
+    return works("CRF", try_crf, scores.dtype, scores.shape[2], scores.device)
 
 
 def forward(
@@ -113,7 +117,9 @@ def supports_lstm(gates: Tensor, weights: Tensor) -> bool:
     """Whether a unit fits in shared memory: size 64 in float32 on data-center GPUs, size 32 on any GPU."""
     if not gates.is_cuda or not have_triton():
         return False
-    return shared_memory_needed(padded(weights.shape[-1]), weights.dtype) <= shared_memory(gates.get_device())
+    size, dtype = weights.shape[-1], weights.dtype
+    fits = shared_memory_needed(padded(size), dtype) <= shared_memory(gates.get_device())
+    return fits and works("LSTM units", try_lstm, dtype, size, gates.device)
 
 
 def shared_memory_needed(width: int, dtype: torch.dtype) -> int:
@@ -208,6 +214,27 @@ def launch_lstm(kernel: Any, states: Tensor, weights: Tensor, *args: Tensor) -> 
             num_warps=width // 8,
             num_stages=1,
         )
+
+
+def try_crf(dtype: torch.dtype, size: int, device: torch.device) -> None:
+    """Launch the kernels of the CRF, which compiles them, on one token."""
+    with device:
+        scores, tags = torch.zeros(1, 1, size, dtype=dtype), torch.zeros(1, 1, dtype=torch.long)
+        mask, pairs = torch.ones(1, 1, dtype=torch.bool), torch.zeros(size, size, dtype=dtype)
+        transitions = (pairs[0], pairs, pairs[0])
+        _, steps = forward(scores, tags, mask, *transitions, save=True)
+        assert steps is not None
+        backward(scores.new_ones(()), tags, mask, steps, *transitions)
+        viterbi(scores, mask, *transitions)
+
+
+def try_lstm(dtype: torch.dtype, size: int, device: torch.device) -> None:
+    """Launch the kernels of LSTM units, which compiles them, on one token."""
+    with device:
+        shapes = [(1, 1, 1, 1, 4 * size), (1, 1, 4 * size, size)]
+        gates, weights = (torch.zeros(*shape, dtype=dtype, requires_grad=True) for shape in shapes)
+        states = lstm_states(gates, weights, None, None, torch.ones(1, dtype=torch.long))
+        torch.autograd.grad(states.sum(), [gates, weights])
 
 
 @functools.cache

@@ -18,15 +18,14 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
+from ner_experiments.modules.kernels.compilation import FAST, compiled
 from ner_experiments.modules.kernels.numba_ops import (
-    FAST,
     IN_ORDER,
     add_four,
     add_narrow,
     add_outer,
     add_wide,
     clamped_exp,
-    compiled,
     lanes_of,
     whole_vectors,
 )

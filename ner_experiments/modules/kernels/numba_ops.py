@@ -1,13 +1,11 @@
-"""Shared by the numba kernels: compilation, exponentials, and products of a few rows with a matrix.
+"""Shared by the numba kernels: exponentials, and products of a few rows with a matrix.
 
 The products are written in LLVM IR, because numba cannot keep sums of several rows in vector registers: each step over
 k then loads a vector of the matrix once for all rows. Vectors have 64 bytes; processors with narrower registers use
 several. Arrays are flat and bounds are not checked.
 """
 
-import hashlib
 import math
-from pathlib import Path
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
@@ -16,26 +14,9 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-FAST = {
-    "error_model": "numpy",  # 1 / 0 is inf; a check would prevent vectorization
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # all but nnan and ninf: NaN must propagate
-}
+from ner_experiments.modules.kernels.compilation import FAST
+
 IN_ORDER = {**FAST, "fastmath": {"contract"}}
-
-
-def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
-    """Compile a kernel that Python calls, with everything that it calls, and cache it on disk.
-
-    numba checks only the function's own file for changes, and names cache files after the function; hence the digest of
-    all kernel files in the name. Without a writable folder there is no cache.
-    """
-    files = [*sorted(Path(__file__).parent.glob("*numba*.py")), Path(__file__).with_name("rules.py")]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-    function.__qualname__ += f"_{digest[:16]}"
-    try:
-        return njit(cache=True, nogil=True, **options)(function)
-    except RuntimeError:
-        return njit(nogil=True, **options)(function)
 
 
 float32 = np.float32

@@ -1,0 +1,119 @@
+"""Compilation of the numba kernels, once per machine: by one process at a time, and cached on disk.
+
+numba caches by processor in `NUMBA_CACHE_DIR`, else in the package's `__pycache__`, else in the user's cache folder.
+"""
+
+# mypy: disable-error-code="no-untyped-call"
+# numba has no annotations
+
+import functools
+import hashlib
+import logging
+import pickle
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+from ner_experiments.utils.locks import hold_lock
+
+log = logging.getLogger(__name__)
+
+FAST = {
+    "error_model": "numpy",  # 1 / 0 is inf; a check would prevent vectorization
+    "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # all but nnan and ninf: NaN must propagate
+}
+ONE_THREAD = threading.RLock()
+locked: list[str] = []
+"""The folder whose lock this process holds now."""
+
+
+def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
+    """A kernel that Python calls. It is compiled at its first call, with everything that it calls, and cached.
+
+    numba checks only the function's own file for changes, and names cache files after the function; hence the digest of
+    all kernel files in the name. Without a writable folder there is no cache.
+    """
+    files = [*sorted(Path(__file__).parent.glob("*numba*.py")), Path(__file__).with_name("rules.py")]
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    function.__qualname__ += f"_{digest[:16]}"
+    kernel = njit(nogil=True, **options)(function)
+    with suppress(RuntimeError):  # no folder is writable
+        kernel._cache = KernelCache(function)
+    kernel.compile = functools.partial(compile_in_turn, kernel.compile, kernel._cache.cache_path)
+    return kernel
+
+
+def compile_in_turn(compile_or_load: Callable[[Any], Any], folder: str | None, signature: Any) -> Any:
+    """Load a kernel from the cache, or compile it while other processes that need it wait for the cache.
+
+    Compiling a kernel compiles the kernels that it calls, under the same lock.
+    """
+    if folder is None:
+        announce(None)
+    with ONE_THREAD, ExitStack() as stack:
+        if folder is not None and not locked:
+            with suppress(OSError):  # such as a disk that has become read-only
+                stack.enter_context(hold_lock(Path(folder), wait=True))
+            locked.append(folder)
+            stack.callback(locked.clear)
+        return compile_or_load(signature)
+
+
+@functools.cache
+def announce(folder: str | None) -> None:
+    """Log, once per process, that kernels are compiled and where they are cached."""
+    reason = "neither this package's folder nor NUMBA_CACHE_DIR nor the user's cache folder is writable"
+    log.info(
+        "compiling the CPU kernels for this processor, which takes about half a minute; %s",
+        f"later runs load them from {folder}" if folder else f"they are not cached, as {reason}",
+    )
+
+
+class KernelCache(FunctionCache):
+    """numba's cache of a function, except that a damaged file or a full disk costs a compilation and not the run."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        file = self._cache_file
+        self._cache_file = CheckedFile(self._cache_path, self._impl.filename_base, file._source_stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            kernel = super().load_overload(sig, target_context)
+        except Exception as error:  # a damaged pickle may raise anything
+            log.warning("%s: %s is damaged and is compiled again (%s)", *self.place(), error)
+            with suppress(OSError):
+                self.flush()
+            kernel = None
+        if kernel is None:
+            announce(self.cache_path)
+        return kernel
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:  # such as a full disk, or an index that is damaged and read-only
+            log.warning("%s: %s cannot be cached (%s)", *self.place(), error)
+
+    def place(self) -> tuple[str, str]:
+        """The folder, and the name of the index file."""
+        return self.cache_path, self._cache_file._index_name
+
+
+class CheckedFile(IndexDataCacheFile):
+    """Compiled code behind its digest: a changed byte would crash the process that runs it."""
+
+    def _save_data(self, name: str, data: Any) -> None:
+        code = self._dump(data)
+        super()._save_data(name, (hashlib.sha256(code).digest(), code))
+
+    def _load_data(self, name: str) -> Any:
+        digest, code = super()._load_data(name)
+        if hashlib.sha256(code).digest() != digest:
+            raise ValueError(f"{name} does not have its digest")
+        return pickle.loads(code)
