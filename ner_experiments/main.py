@@ -22,6 +22,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   table [NAME] [--json]         print a published table next to the finished runs; without NAME, list all tables
   table NAME --archive          archive its runs in results/, with a page
   tables                        regenerate the pages of results/
+  claims [ID ...] [--json]      print the papers' claims with verdicts computed from the archived runs
   report [TABLE ...]            build an HTML report of all results
   dashboard TABLE               create a W&B workspace that compares the rows of a table
 

@@ -122,7 +122,8 @@ def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corp
         sources = checksums_by_source(cfg, corpus, encoder)
         refuse_changed_data(cfg, sources)
     name = identity(cfg, checksum)
-    return corpus, encoder, {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
+    about = {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
+    return corpus, encoder, about | ({"claims": [*cfg.sweep.claims]} if cfg.sweep.claims else {})
 
 
 def run(

@@ -61,6 +61,18 @@ def test_the_same_seed_gives_the_same_weights_and_another_seed_others(
     assert Path(again["folder"]).parent == Path(other["folder"]).parent
 
 
+def test_the_claims_that_a_run_is_made_for_are_recorded_and_do_not_change_its_identity(
+    trained: dict[str, Any], tmp_path: Path
+) -> None:
+    settings = ("trainer.max_epochs=1", "trainer.train_batches=1")
+    result = train.train(configure(f"output_dir={tmp_path}", *settings, "sweep.claims=[0123456789ab]"))
+    metrics = json.loads((Path(result["folder"]) / "metrics.json").read_text(encoding="utf-8"))
+    assert metrics["claims"] == ["0123456789ab"]
+    again = train.train(configure(f"output_dir={tmp_path}", *settings))
+    assert again["folder"] == result["folder"]
+    assert "claims" not in trained
+
+
 def test_the_labels_of_test_change_neither_weights_nor_choice(
     trained: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

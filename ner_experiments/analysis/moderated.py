@@ -143,10 +143,7 @@ def minimum_detectable_effect(
     critical = scipy.stats.t.isf(alpha / 2, freedom)
 
     def surplus(shift: float) -> float:
-        detected = scipy.stats.nct.sf(critical, freedom, shift) + scipy.stats.nct.cdf(
-            -critical, freedom, shift
-        )
-        return float(detected) - power
+        return statistics.power_of_t(critical, freedom, shift) - power
 
     high = float(critical)
     while surplus(high) < 0:

@@ -183,6 +183,15 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
     if error == 0:
         return 1.0
     critical, shift = scipy.stats.t.isf(alpha / 2, freedom), abs(difference) / error
-    return float(
-        scipy.stats.nct.sf(critical, freedom, shift) + scipy.stats.nct.cdf(-critical, freedom, shift)
+    return power_of_t(critical, freedom, shift)
+
+
+def power_of_t(critical: float, freedom: float, shift: float) -> float:
+    """Probability that a noncentral t with this shift exceeds the critical value in absolute value."""
+    upper, lower = (
+        scipy.stats.nct.sf(critical, freedom, shift),
+        scipy.stats.nct.cdf(-critical, freedom, shift),
     )
+    return float(upper) + (
+        0.0 if math.isnan(lower) else float(lower)
+    )  # SciPy: NaN for some values below 1e-11

@@ -47,6 +47,8 @@ def candidates(line: str) -> list[str]:
         return overrides(rest)
     if command in TABLES:
         return starting(word, table_names())
+    if command == "claims":
+        return starting(word, claim_ids())
     if command == "watch":
         return overrides(rest)
     if command in RUNS:
@@ -72,6 +74,13 @@ def table_names() -> list[str]:
     from ner_experiments.tables import sweeps
 
     return [*published(), *sweeps.names(OUTPUTS[0])]
+
+
+def claim_ids() -> list[str]:
+    from ner_experiments.tables import claims
+
+    path = OUTPUTS[1] / claims.FILE
+    return [claim.id for claim in claims.read(path)] if path.is_file() else []
 
 
 def run_folders() -> list[str]:

@@ -14,10 +14,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
-    from ner_experiments.tables import paper_pages, results_folder  # slow to import: torch
+    from ner_experiments.tables import claims_page, paper_pages, results_folder  # slow to import: torch
 
     for folder in results_folder.write_all(arguments.folder):
         print(folder / results_folder.PAGE)
-    for page in paper_pages.write_all(arguments.folder):
+    for page in [*claims_page.write(arguments.folder), *paper_pages.write_all(arguments.folder)]:
         print(page)
     return 0

@@ -1,8 +1,9 @@
 """results/PAPER.md: the measurements of a paper's tables, as a template filled with figures of archived runs.
 
 A template is results/templates/PAPER.md.j2. It calls `table(NAME, OVERRIDE, ...)`, the archived runs of a table as a
-`Measured`, `run(NAME)`, the content of results/NAME.json for a single run, and `breakdown(RUN)`, so that no figure of
-a run is typed by hand. Templates run in Jinja's sandbox.
+`Measured`, `claims(SOURCE, ...)`, the claims of the ledger with their verdicts as a table, `run(NAME)`, the content of
+results/NAME.json for a single run, and `breakdown(RUN)`, so that no figure of a run and no verdict is typed by hand.
+Templates run in Jinja's sandbox.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
-from ner_experiments.tables import dominant_sentence, results_folder, spec, svg
+from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec, svg
 from ner_experiments.tables.plots import BARS, score_grid, score_plots
 from ner_experiments.tables.render import (
     Grid,
@@ -50,6 +51,7 @@ def write(template: Path) -> Path:
     path = results / template.name.removesuffix(".j2")
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
+    environment.globals["claims"] = claims_page.for_templates(results)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single_run, results)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -245,8 +245,13 @@ def tuples(settings: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> dict[str, Any]:
-    """`content` unchanged, if all its keys are in `rules`, all values fit, and no required key is missing."""
+def checked(
+    content: Any, rules: Mapping[str, tuple[Any, str]], place: str, required: Sequence[str] = ()
+) -> dict[str, Any]:
+    """`content` unchanged, if all its keys are in `rules`, all values fit, and no required key is missing.
+
+    required: by default those of the rules that are in `REQUIRED`.
+    """
     if not isinstance(content, dict):
         raise ValueError(f"{place}: expected {', '.join(rules)} by name, got {truncated_repr(content)}")
     for key, value in content.items():
@@ -255,8 +260,8 @@ def checked(content: Any, rules: Mapping[str, tuple[Any, str]], place: str) -> d
         fits, rule = rules[key]
         if not fits(value):
             raise ValueError(f"{place}: {key} must be {rule}, got {truncated_repr(value)}")
-    for key in REQUIRED:
-        if key in rules and key not in content:
+    for key in required or [key for key in REQUIRED if key in rules]:
+        if key not in content:
             raise ValueError(f"{place}: {key} is missing")
     return content
 

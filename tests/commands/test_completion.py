@@ -26,6 +26,7 @@ LINES = {
     "ner-experiments tabl": {"table", "tables"},
     "ner-experiments table mysw": {"mysweep"},
     "ner-experiments predict outputs/toy": {"outputs/toy_en-bilstm-crf-0/seed-1"},
+    "ner-experiments claims li-xor-b": {"li-xor-baseline-softmax", "li-xor-baseline-crf"},
     "ner-experiments data check ud": {"ud_ewt"},
     "ner-experiments data c": {"check", "convert"},
     "ner-experiments completion z": {"zsh"},
@@ -46,6 +47,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     run = tmp_path / "outputs/toy_en-bilstm-crf-0/seed-1"
     run.mkdir(parents=True)
     (run / "metrics.json").write_text("{}")
+    (tmp_path / "results").mkdir()
+    shutil.copy(ROOT / "results/claims.yaml", tmp_path / "results")
     sweeps = tmp_path / "outputs/sweeps"
     sweeps.mkdir()
     (sweeps / "mysweep.yaml").write_text("")

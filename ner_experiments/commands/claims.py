@@ -1,0 +1,55 @@
+"""`ner-experiments claims`: the claims of the papers, with verdicts computed from the archived runs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ner_experiments.utils.text import did_you_mean
+
+if TYPE_CHECKING:
+    from ner_experiments.tables.claims import Claim
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    text = (
+        "Print the claims of the papers in the ledger, results/claims.yaml, with a verdict on each, computed from the "
+        "archived runs: holds, equal, opposite or open."
+    )
+    parser.description = text
+    text = "print only these, with all that is known of them, and how to run their rows"
+    parser.add_argument("ids", nargs="*", metavar="ID", help=text)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    text = "folder of the ledger and the archived runs (results)"
+    parser.add_argument("--results", type=Path, default=Path("results"), metavar="DIR", help=text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status. Raises ValueError for a broken ledger and an unknown ID."""
+    from ner_experiments.tables import claims, claims_page, verdicts  # slow to import: SciPy
+
+    ledger = claims.read(arguments.results / claims.FILE)
+    wanted = requested(ledger, arguments.ids, arguments.results / claims.FILE)
+    families = {verdicts.family_of(claim) for claim in wanted}
+    tested = [claim for claim in ledger if verdicts.family_of(claim) in families]
+    ids = {claim.id for claim in wanted}
+    decided = [it for it in verdicts.decide(tested, arguments.results) if it.claim.id in ids]
+    if arguments.json:
+        print(json.dumps({"claims": [it.record() for it in decided]}, indent=2, ensure_ascii=False))
+    elif arguments.ids:
+        print("\n\n".join(map(claims_page.details, decided)))
+    else:
+        print(claims_page.listing(decided))
+    return 0
+
+
+def requested(ledger: Sequence[Claim], ids: Sequence[str], path: Path) -> list[Claim]:
+    """The claims of these IDs, or all of them. ValueError for an ID that the ledger does not have."""
+    known = {claim.id: claim for claim in ledger}
+    if unknown := [name for name in ids if name not in known]:
+        raise ValueError(f"{path}: there is no claim {unknown[0]!r}{did_you_mean(unknown[0], known)}")
+    return [known[name] for name in ids] if ids else [*ledger]

@@ -1,0 +1,214 @@
+"""The ledger of claims: results/claims.yaml, checked when it is read.
+
+A claim is a contrast of rows of archived tables. `tables.verdicts` computes from the runs whether it holds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ner_experiments.config.safe_yaml import read_plain
+from ner_experiments.tables import spec
+from ner_experiments.tables.spec import TEXT, TEXTS, Row, Table, is_count, is_number, list_of
+from ner_experiments.utils.files import json_digest
+from ner_experiments.utils.text import did_you_mean, truncated_repr
+
+FILE = "claims.yaml"
+HASH_LENGTH = 12
+
+Direction = Literal["higher", "lower", "equal", "at most"]
+DIRECTIONS = ("higher", "lower", "equal", "at most")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """An archived table, and what was planned before the runs of its claims are made.
+
+    table, overrides: the folder of results/ that has the runs.
+    seeds: the seeds of each row. looks: the numbers of seeds at which a verdict may be taken.
+    hours: budget of CPU or GPU time for all rows.
+    smallest_effect: two rows whose difference is shown to be smaller than this are called equal, in points.
+    deviates: how the runs deviate from the paper; empty if they do not.
+    """
+
+    name: str
+    table: str
+    overrides: tuple[str, ...] = ()
+    seeds: tuple[int, ...]
+    looks: tuple[int, ...]
+    hours: float
+    smallest_effect: float
+    deviates: str = ""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A row of a source."""
+
+    source: Source
+    label: str
+
+    @property
+    def row(self) -> Row:
+        """The row of the source's table, which `read` has found there."""
+        return next(row for row in spec.load(self.source.table).rows if row.label == self.label)
+
+
+Side = tuple[Reference, ...]
+"""A row, or two rows whose difference is meant, seed by seed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claim:
+    """A claim of a paper about `a` minus `b`, or about `a` alone if it is a row of an analysis or has a bound.
+
+    paper, place: such as huang2015, and the section or table. claim: what it says, in our words.
+    corpus: that of our runs.
+    published: the paper's difference in points; None if the paper prints none.
+    bound: the score that no run of `a` exceeds, with direction "at most".
+    readme: whether README lists it.
+    hash: SHA-256 of all that the ledger says of it, its sources included, as 12 hexadecimal digits.
+    """
+
+    id: str
+    paper: str
+    place: str
+    claim: str
+    corpus: str
+    a: Side
+    b: Side
+    direction: Direction
+    published: float | None
+    bound: float | None
+    readme: bool
+    hash: str
+
+    @property
+    def source(self) -> Source:
+        """The source of the first row, whose plan and family of tests are the claim's."""
+        return self.a[0].source
+
+    @property
+    def references(self) -> Side:
+        return (*self.a, *self.b)
+
+
+def read(path: Path) -> tuple[Claim, ...]:
+    """The claims of a ledger. Raises ValueError with file, claim, rule and value if the ledger breaks a rule."""
+    content = spec.checked(read_plain(path), LEDGER, f"{path}", ("sources", "claims"))
+    sources = {
+        name: parsed_source(str(name), entry, f"{path}: source {name}")
+        for name, entry in content["sources"].items()
+    }
+    claims = [
+        parsed_claim(entry, content["sources"], sources, f"{path}: claim {number}")
+        for number, entry in enumerate(content["claims"], start=1)
+    ]
+    for name, number in Counter(claim.id for claim in claims).items():
+        if number > 1:
+            raise ValueError(f"{path}: two claims have the id {truncated_repr(name)}")
+    return tuple(claims)
+
+
+def parsed_source(name: str, content: Any, place: str) -> Source:
+    settings = spec.checked(content, SOURCE, place, REQUIRED_OF_SOURCE)
+    spec.check_name(settings["table"], f"{place}: table: ")
+    if unplanned := [look for look in settings["looks"] if look > len(settings["seeds"])]:
+        raise ValueError(
+            f"{place}: looks must be at most the number of seeds, {len(settings['seeds'])}, got {unplanned[0]}"
+        )
+    return Source(name=name, **spec.tuples(settings))
+
+
+def parsed_claim(content: Any, texts: Mapping[str, Any], sources: Mapping[str, Source], place: str) -> Claim:
+    """The claim of an entry. texts: the sources as they are written, which are part of the claim's hash."""
+    if isinstance(content, dict) and isinstance(content.get("id"), str):
+        place = f"{place} ({truncated_repr(content['id'])})"
+    settings = spec.checked(content, CLAIM, place, REQUIRED_OF_CLAIM)
+    a, b = (parsed_side(settings.get(name, []), sources, f"{place}: {name}") for name in ("a", "b"))
+    table = spec.load(a[0].source.table)
+    check_contrast(settings, table, a, b, place)
+    names = {reference.source.name for reference in (*a, *b)}
+    digest = json_digest([settings, {name: texts[name] for name in names}])
+    settings["published"] = settings.get("published", published(a, b))
+    optional = {"bound": None, "readme": False}
+    return Claim(**(optional | settings | {"a": a, "b": b, "hash": digest[:HASH_LENGTH]}))
+
+
+def parsed_side(content: Any, sources: Mapping[str, Source], place: str) -> Side:
+    entries = content if isinstance(content, list) else [content]
+    if len(entries) > 2:
+        raise ValueError(f"{place} must be one row, or the difference of two, got {len(entries)} rows")
+    return tuple(parsed_reference(entry, sources, place) for entry in entries)
+
+
+def parsed_reference(content: Any, sources: Mapping[str, Source], place: str) -> Reference:
+    if not isinstance(content, dict) or len(content) != 1:
+        raise ValueError(f"{place} must be a source and a label, got {truncated_repr(content)}")
+    ((name, label),) = content.items()
+    if name not in sources:
+        raise ValueError(f"{place}: there is no source {truncated_repr(name)}{did_you_mean(name, sources)}")
+    labels = [row.label for row in spec.load(sources[name].table).rows if not row.cited]
+    if label not in labels:
+        hint = did_you_mean(str(label), labels)
+        raise ValueError(f"{place}: {sources[name].table} has no row {truncated_repr(label)} of ours{hint}")
+    return Reference(sources[name], label)
+
+
+def check_contrast(settings: Mapping[str, Any], table: Table, a: Side, b: Side, place: str) -> None:
+    """Check that the claim compares two sides, or is about one that needs no other."""
+    bounded = settings["direction"] == "at most"
+    if bounded != ("bound" in settings):
+        raise ValueError(f"{place}: bound belongs to the direction 'at most', and only there")
+    if bool(b) == (bounded or bool(table.analysis)):
+        rule = "takes no b: its a is compared by itself" if b else "needs b"
+        raise ValueError(f"{place}: a claim of {table.name} with direction {settings['direction']!r} {rule}")
+
+
+def published(a: Side, b: Side) -> float | None:
+    """The paper's difference, if the rows have published numbers and each side is one row."""
+    numbers = [reference.row.published for reference in (*a, *b)]
+    if len(a) > 1 or len(b) > 1 or not all(isinstance(number, int | float) for number in numbers):
+        return None
+    first, *others = (float(number) for number in numbers if isinstance(number, int | float))
+    return first - sum(others)
+
+
+def is_text_without_spaces(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))
+
+
+COUNTS = (list_of(is_count), "a list of whole numbers from 0")
+ROWS = (lambda value: isinstance(value, dict | list), "a source and a label, or two of them")
+LEDGER = {
+    "sources": (lambda value: isinstance(value, dict), "sources by name"),
+    "claims": (lambda value: isinstance(value, list), "a list"),
+}
+SOURCE = {
+    "table": TEXT,
+    "overrides": TEXTS,
+    "seeds": COUNTS,
+    "looks": COUNTS,
+    "hours": (lambda value: is_number(value) and value > 0, "a number above 0"),
+    "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
+    "deviates": TEXT,
+}
+REQUIRED_OF_SOURCE = ("table", "seeds", "looks", "hours", "smallest_effect")
+CLAIM = {
+    "id": (is_text_without_spaces, "a text without spaces"),
+    "paper": TEXT,
+    "place": TEXT,
+    "claim": TEXT,
+    "corpus": TEXT,
+    "a": ROWS,
+    "b": ROWS,
+    "direction": (lambda value: value in DIRECTIONS, f"one of {', '.join(DIRECTIONS)}"),
+    "published": (is_number, "a number"),
+    "bound": (is_number, "a number"),
+    "readme": (lambda value: isinstance(value, bool), "true or false"),
+}
+REQUIRED_OF_CLAIM = ("id", "paper", "place", "claim", "corpus", "a", "direction")

@@ -1,0 +1,209 @@
+"""The ledger with its verdicts, as results/CLAIMS.md, as tables of other pages, and on the command line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import groupby
+from pathlib import Path
+
+from ner_experiments.tables import claims, spec
+from ner_experiments.tables.experiments import joined
+from ner_experiments.tables.render import Grid, as_markdown, interval, probability
+from ner_experiments.tables.verdicts import Decided, decide
+
+PAGE = "CLAIMS.md"
+PAPERS = {
+    "huang2015": "Huang, Xu & Yu (2015)",
+    "zukov2018": "Zukov-Gregoric, Bachrach & Coope (2018)",
+    "yang2020": "Yang & Xu (2020)",
+    "li2020": "Li, Fu & Ma (2020)",
+}
+"""Titles of sections; a paper that is not among them is called by its name in the ledger."""
+HEADINGS = ("claim", "the paper", "ours", "95 %", "p (Holm)", "seeds", "verdict")
+LEGEND = (
+    "Differences in points of test F1 (accuracy for parts of speech, phrases for XOR), with the 95 % interval over "
+    "seeds. A claim *holds* if p over seeds, after Holm's correction for the claims on the same table, is at most 0.05 "
+    "and the difference has the paper's sign. It is *opposite* if it has the other sign, *equal* if the difference is "
+    "shown to be smaller than the smallest effect (0.3 points unless the ledger says otherwise), and otherwise *open*. "
+    "A claim that there is no difference holds if the rows are equal. *Smaller* and *larger*: the claim holds, but the "
+    "paper's difference is outside our interval. No verdict rests on a single seed."
+)
+ORIGIN = (
+    "All figures and verdicts are computed from the archived runs by `ner-experiments claims`; "
+    "[claims.yaml](claims.yaml) says what is compared, and [statistics](../docs/statistics.md) how."
+)
+
+
+def write(results: Path) -> list[Path]:
+    """Write CLAIMS.md and return it; nothing without a ledger."""
+    path = results / claims.FILE
+    if not path.is_file():
+        return []
+    page = results / PAGE
+    page.write_text(markdown(decide(claims.read(path), results)), encoding="utf-8")
+    return [page]
+
+
+def markdown(decided: Sequence[Decided]) -> str:
+    """The page of all claims, paper by paper."""
+    lines = [
+        "# Claims of the papers",
+        "",
+        summary(decided),
+        "",
+        LEGEND,
+        "",
+        ORIGIN,
+        "",
+        registered(decided),
+        "",
+    ]
+    for paper, group in groupby(decided, key=lambda it: it.claim.paper):
+        members = [*group]
+        lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(members)}.", ""]
+        for source, of_source in groupby(members, key=lambda it: it.claim.source):
+            deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""
+            table = spec.load(source.table)
+            lines += [f"{table.source}: {table.title}.{deviates}", "", grid([*of_source]), ""]
+    return "\n".join(lines)
+
+
+def summary(decided: Sequence[Decided]) -> str:
+    return f"Of {len(decided)} claims, {counted(decided)}."
+
+
+def counted(decided: Sequence[Decided]) -> str:
+    """`3 hold, 1 is equal, 0 are opposite and 2 are open`."""
+    number = Counter[str](it.verdict for it in decided)
+    holds = f"{number['holds']} hold{'s' * (number['holds'] == 1)}"
+    others = [f"{number[name]} {'is' if number[name] == 1 else 'are'} {name}" for name in OTHERS]
+    return f"{holds}, {others[0]}, {others[1]} and {others[2]}"
+
+
+OTHERS = ("equal", "opposite", "open")
+
+
+def registered(decided: Sequence[Decided]) -> str:
+    """How many runs were made for a claim, known by its hash in their metrics.json."""
+    made = sum(it.runs_made_for_it > 0 for it in decided)
+    if not made:
+        return (
+            "The ledger was written after these runs were made: none of them records the hash of a claim, so no "
+            "claim was registered before its test scores were known."
+        )
+    return (
+        f"{made} of the {len(decided)} claims have runs that recorded the claim's hash when they were started, before "
+        "a test score was known; the other runs are older than the ledger, or than the present wording of their claim."
+    )
+
+
+def grid(decided: Sequence[Decided]) -> str:
+    """The claims as a Markdown table."""
+    return as_markdown(Grid([*HEADINGS], [line(it) for it in decided]))
+
+
+def line(it: Decided) -> list[str]:
+    """The cells of a claim."""
+    claim, ours = it.claim, it.over_seeds
+    if claim.bound is not None:
+        published = f"at most {claim.bound:g}"
+        measured = f"at most {max(it.a.values()):g}" if it.a else ""
+    else:
+        published = "" if claim.published is None else f"{claim.published:+.2f}"
+        measured = "" if ours is None else f"{ours.mean:+.2f}"
+    return [
+        claim.claim,
+        published,
+        measured,
+        interval(ours.low, ours.high) if ours else "",
+        probability(it.p_adjusted),
+        seeds(it),
+        outcome(it),
+    ]
+
+
+def seeds(it: Decided) -> str:
+    """`3`, or `3 and 1` if the sides differ."""
+    return " and ".join(str(number) for number in dict.fromkeys(it.runs))
+
+
+def outcome(it: Decided) -> str:
+    """The verdict; of an open claim, also what it would take, and of one that holds, whether by another difference."""
+    return (
+        f"{it.verdict}: needs {it.needs}"
+        if it.needs
+        else f"{it.verdict}, {it.size}"
+        if it.size
+        else it.verdict
+    )
+
+
+def listing(decided: Sequence[Decided]) -> str:
+    """One line per claim: verdict, ID, difference and what it needs."""
+    width = max((len(it.claim.id) for it in decided), default=0)
+    lines = [f"{it.verdict:<8}  {it.claim.id:<{width}}  {in_short(it)}".rstrip() for it in decided]
+    return "\n".join([*lines, "", summary(decided)])
+
+
+def in_short(it: Decided) -> str:
+    _, published, ours, range_, p, *_ = line(it)
+    parts = [ours, f"({range_})" if range_ else "", f"p {p}" if p else ""]
+    text = " ".join(part for part in parts if part) or "no runs"
+    text += f", the paper {published}" if published else ""
+    return text + (f"; needs {it.needs}" if it.needs else "")
+
+
+def details(it: Decided) -> str:
+    """All that is known of a claim, and the commands that run its rows."""
+    claim, source = it.claim, it.claim.source
+    _, published, ours, range_, p, number, _ = line(it)
+    lines = {
+        "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
+        "verdict": outcome(it),
+        "the paper": published,
+        "ours": f"{ours}{f', 95 % {range_}' if range_ else ''}{f', p {p} (Holm)' if p else ''}",
+        "a": " - ".join(each.label for each in claim.a),
+        "b": " - ".join(each.label for each in claim.b),
+        "direction": claim.direction,
+        "corpus": claim.corpus,
+        "seeds": f"{number} of {len(source.seeds)}, looks at {', '.join(map(str, source.looks))}",
+        "detects": "" if it.detectable is None else f"a difference of {it.detectable:.2f} points",
+        "hours": f"{source.hours:g} planned for all rows of {source.table}",
+        "deviates": source.deviates,
+        "hash": f"{claim.hash}, recorded by {it.runs_made_for_it} runs",
+    }
+    text = [claim.id, *(f"  {name:<9}  {value}" for name, value in lines.items() if value)]
+    return "\n".join([*text, *(f"  run        {command}" for command in commands(it))])
+
+
+def commands(it: Decided) -> list[str]:
+    """The commands that run the rows of a claim and record its hash, without duplicates."""
+    found = []
+    for reference in it.claim.references:
+        source, measure = reference.source, reference.row.measure
+        table = spec.load(spec.load(source.table).runs_of)
+        labels = [measure.of, measure.over] if measure else [reference.label]
+        for row in (row for row in table.rows if row.label in labels and row.run is not None):
+            settings = joined(table.base, row.run or (), source.overrides)
+            seeds = ",".join(map(str, source.seeds))
+            found.append(f"python run.py -m {' '.join(settings)} seed={seeds} sweep.claims=[{it.claim.hash}]")
+    return [*dict.fromkeys(found)] or [table.command for table in [spec.load(it.claim.source.table)]]
+
+
+def for_templates(results: Path) -> Callable[..., str]:
+    """`claims(SOURCE, ...)` of templates: the claims of these sources as a table. ValueError for an unknown source."""
+
+    @cache
+    def all_decided() -> Sequence[Decided]:
+        return decide(claims.read(results / claims.FILE), results)
+
+    def table(*sources: str) -> str:
+        chosen = [it for it in all_decided() if it.claim.source.name in sources]
+        known = {it.claim.source.name for it in all_decided()}
+        if unknown := [name for name in sources if name not in known]:
+            raise ValueError(f"{claims.FILE} has no claims of source {unknown[0]!r}")
+        return grid(chosen)
+
+    return table

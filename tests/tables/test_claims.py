@@ -1,0 +1,309 @@
+"""The ledger: verdicts on made-up runs computed by hand, archived ones by SciPy, and what a ledger may not say."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+import yaml
+from places import RESULTS
+from scipy import stats
+
+from ner_experiments.main import cli
+from ner_experiments.runs.artifacts import add_checksum
+from ner_experiments.tables import claims, claims_page, verdicts
+from ner_experiments.tables.claims import Claim
+from ner_experiments.tables.verdicts import Decided
+
+LEDGER = claims.read(RESULTS / claims.FILE)
+TABLE = "huang2015_table2"
+SOURCE = "huang-features"
+ID = "huang-crf-on-lstm-names"
+ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
+
+
+def small_ledger(**changes: Any) -> dict[str, Any]:
+    """A ledger of one claim on one source of the real one."""
+    content = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
+    (claim,) = [entry for entry in content["claims"] if entry["id"] == ID]
+    return {"sources": {SOURCE: content["sources"][SOURCE]}, "claims": [claim | changes]}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A copy of a table's archived runs, with a ledger of one claim on them."""
+    shutil.copytree(RESULTS / TABLE, tmp_path / TABLE)
+    write(tmp_path, small_ledger())
+    return tmp_path
+
+
+def write(results: Path, content: Any) -> Path:
+    path = results / claims.FILE
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+def decided(results: Path) -> Decided:
+    (only,) = verdicts.decide(claims.read(results / claims.FILE), results)
+    return only
+
+
+def change_scores(results: Path, label: str, change: float) -> None:
+    """Add to the archived test F1 of each run of a row."""
+    for path in (results / TABLE / "runs").glob("*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["label"] == label:
+            content["metrics"]["test"]["f1"] += change
+            del content["sha256"]
+            path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
+
+
+def scores(label: str) -> list[float]:
+    files = [
+        json.loads(path.read_text(encoding="utf-8")) for path in (RESULTS / TABLE / "runs").glob("*.json")
+    ]
+    return [100 * each["metrics"]["test"]["f1"] for each in files if each["label"] == label]
+
+
+def test_a_claim_holds_by_welch_s_test_of_its_two_rows(results: Path) -> None:
+    it = decided(results)
+    a, b = map(scores, ROWS)
+    expected = stats.ttest_ind(a, b, equal_var=False)
+    assert it.over_seeds is not None
+    assert it.over_seeds.mean == pytest.approx(fmean(a) - fmean(b))
+    assert it.over_seeds.p == it.p_adjusted == pytest.approx(expected.pvalue)  # a family of one
+    assert it.verdict == "holds"
+    assert it.runs == (3, 3)
+    assert it.needs == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"), [(0.0, "holds"), (0.03, "opposite"), (0.0144, "open")], ids=str
+)
+def test_a_changed_score_changes_the_verdict(results: Path, change: float, verdict: str) -> None:
+    change_scores(results, ROWS[1], change)
+    assert decided(results).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("direction", "change", "verdict"),
+    [
+        ("lower", 0.0, "opposite"),
+        ("lower", 0.03, "holds"),
+        ("equal", 0.0, "opposite"),
+        ("equal", 0.0144, "holds"),
+        ("higher", 0.0144, "equal"),
+    ],
+)
+def test_the_direction_turns_the_verdict(results: Path, direction: str, change: float, verdict: str) -> None:
+    content = small_ledger(direction=direction)
+    content["sources"][SOURCE]["smallest_effect"] = 1.0  # of six runs, more than the noise
+    write(results, content)
+    change_scores(results, ROWS[1], change)
+    assert decided(results).verdict == verdict
+
+
+def test_claims_on_one_table_are_corrected_together(results: Path) -> None:
+    content = small_ledger()
+    other = {"id": "other", "a": {SOURCE: "random, CRF, NER"}, "b": {SOURCE: "random, LSTM, NER"}}
+    content["claims"].append(content["claims"][0] | other)
+    write(results, content)
+    first, second = verdicts.decide(claims.read(results / claims.FILE), results)
+    raw = [
+        stats.ttest_ind(*map(scores, rows), equal_var=False).pvalue
+        for rows in (ROWS, ("random, CRF, NER", ROWS[1]))
+    ]
+    smaller, larger = sorted(raw)
+    expected = {smaller: min(1, 2 * smaller), larger: max(2 * smaller, larger)}
+    assert [first.p_adjusted, second.p_adjusted] == pytest.approx([expected[p] for p in raw])
+
+
+def test_a_row_with_one_seed_leaves_a_claim_open(results: Path) -> None:
+    for path in (results / TABLE / "runs").glob("*-seed-[23].json"):
+        path.unlink()
+    it = decided(results)
+    assert it.verdict == "open"
+    assert it.over_seeds is not None
+    assert it.over_seeds.p is None
+    assert it.needs == "a second seed of each row that has one"
+
+
+def test_without_runs_a_claim_is_open(results: Path) -> None:
+    shutil.rmtree(results / TABLE)
+    it = decided(results)
+    assert (it.verdict, it.needs, it.runs) == ("open", "runs of both rows", ())
+
+
+def test_the_difference_of_two_rows_is_taken_seed_by_seed() -> None:
+    name = "huang-crf-needs-features-more-than-lstm-chunks"
+    (it,) = [it for it in verdicts.decide(LEDGER, RESULTS) if it.claim.id == name]
+    by_seed: dict[str, dict[int, float]] = {}
+    for folder in ("huang2015_table2", "huang2015_table3/random_huang2015"):
+        for path in (RESULTS / folder / "runs").glob("*.json"):
+            run = json.loads(path.read_text(encoding="utf-8"))
+            by_seed.setdefault(run["label"], {})[run["metrics"]["seed"]] = 100 * run["metrics"]["test"]["f1"]
+    lost = [
+        [by_seed[f"{model}, chunks"][seed] - by_seed[f"random, {model}, chunks"][seed] for seed in (1, 2, 3)]
+        for model in ("CRF", "LSTM")
+    ]
+    assert [*it.a.values()] == pytest.approx(lost[0])
+    assert it.over_seeds is not None
+    assert it.over_seeds.p == pytest.approx(stats.ttest_ind(*lost, equal_var=False).pvalue)
+    assert it.claim.published == pytest.approx(-8.49 - -2.88)
+    assert it.verdict == "opposite"
+
+
+def test_a_row_of_an_analysis_is_compared_as_its_two_rows() -> None:
+    (it,) = [it for it in verdicts.decide(LEDGER, RESULTS) if it.claim.id == "li-cross-location"]
+    (folder,) = (RESULTS / "li2020_table1").iterdir()
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
+    expected = {"WNUT, Cross": 0.0, "WNUT, Baseline": 0.0}
+    for run in runs:
+        if run["label"] in expected:
+            bucket = run["errors"]["breakdown"]["type"]["location"]
+            f1 = 200 * bucket["correct"] / (bucket["predicted"] + bucket["gold"])
+            expected[run["label"]] += f1 / 6
+    assert fmean(it.a.values()) == pytest.approx(expected["WNUT, Cross"])
+    assert fmean(it.b.values()) == pytest.approx(expected["WNUT, Baseline"])
+
+
+def test_a_bound_holds_unless_a_run_exceeds_it(tmp_path: Path) -> None:
+    shutil.copytree(RESULTS / "xor", tmp_path / "xor")
+    content = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
+    (claim,) = [entry for entry in content["claims"] if entry["id"] == "li-xor-baseline-softmax"]
+    sources = {"li-xor": content["sources"]["li-xor"]}
+    for bound, verdict in ((3, "holds"), (2, "opposite")):
+        write(tmp_path, {"sources": sources, "claims": [claim | {"bound": bound}]})
+        assert decided(tmp_path).verdict == verdict
+
+
+def test_a_run_made_for_a_claim_is_known_by_its_hash(results: Path) -> None:
+    assert decided(results).runs_made_for_it == 0
+    path = next(
+        path
+        for path in (results / TABLE / "runs").glob("*.json")
+        if json.loads(path.read_text(encoding="utf-8"))["label"] == ROWS[0]
+    )
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["metrics"]["claims"] = [decided(results).claim.hash]
+    del content["sha256"]
+    path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
+    assert decided(results).runs_made_for_it == 1
+    write(results, small_ledger(claim="Another wording"))
+    assert decided(results).runs_made_for_it == 0
+
+
+def test_runs_of_another_corpus_are_refused(results: Path) -> None:
+    write(results, small_ledger(corpus="msra"))
+    with pytest.raises(
+        ValueError, match="claim huang-crf-on-lstm-names: corpus must be that of its runs, conll2003"
+    ):
+        decided(results)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"direction": "up"},
+            f"claim 1 ('{ID}'): direction must be one of higher, lower, equal, at most, got 'up'",
+        ),
+        ({"verdict": "holds"}, f"claim 1 ('{ID}'): there is no 'verdict'"),
+        ({"id": "two words"}, "claim 1 ('two words'): id must be a text without spaces, got 'two words'"),
+        (
+            {"a": {"huang-featurs": ROWS[0]}},
+            "a: there is no source 'huang-featurs'; did you mean 'huang-features'?",
+        ),
+        ({"a": {SOURCE: "random, LSTM-CRF"}}, "a: huang2015_table2 has no row 'random, LSTM-CRF' of ours"),
+        ({"a": ROWS[0]}, "a must be a source and a label, or two of them, got 'random, LSTM-CRF, NER'"),
+        ({"b": [{SOURCE: row} for row in "abc"]}, "b must be one row, or the difference of two, got 3 rows"),
+        ({"b": []}, "a claim of huang2015_table2 with direction 'higher' needs b"),
+        ({"bound": 3}, "bound belongs to the direction 'at most', and only there"),
+        (
+            {"direction": "at most", "bound": 3},
+            "with direction 'at most' takes no b: its a is compared by itself",
+        ),
+    ],
+)
+def test_a_broken_claim_is_refused_in_a_line(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    path = write(tmp_path, small_ledger(**changes))
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        claims.read(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert "\n" not in str(error.value)
+
+
+def test_a_broken_source_and_a_missing_key_are_refused(tmp_path: Path) -> None:
+    content = small_ledger()
+    del content["claims"][0]["corpus"]
+    with pytest.raises(ValueError, match="corpus is missing"):
+        claims.read(write(tmp_path, content))
+    content = small_ledger()
+    content["sources"][SOURCE]["table"] = "huang2015_tabel2"
+    with pytest.raises(
+        ValueError, match="source huang-features: table: there is no table 'huang2015_tabel2'"
+    ):
+        claims.read(write(tmp_path, content))
+    content = small_ledger()
+    content["sources"][SOURCE]["looks"] = [4]
+    with pytest.raises(ValueError, match="looks must be at most the number of seeds, 3, got 4"):
+        claims.read(write(tmp_path, content))
+    content = small_ledger()
+    content["claims"].append({**content["claims"][0], "a": {SOURCE: ROWS[0]}, "b": {SOURCE: ROWS[1]}})
+    with pytest.raises(ValueError, match=f"two claims have the id '{ID}'"):
+        claims.read(write(tmp_path, content))
+
+
+@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
+def test_a_typed_difference_is_that_of_figures_in_sweeps(claim: Claim) -> None:
+    """What the ledger gives as published is the paper's, which sweeps/ has as drops or as scores on another corpus."""
+    table = claim.source.table
+    if (
+        claim.published is None
+        or claim.bound is not None
+        or not (len(claim.a) == 2 or table == "ours_huang2015_pos")
+    ):
+        return
+    if len(claim.a) == 2:
+        expected = claim.a[0].row.also["drop"] - claim.b[0].row.also["drop"]
+    else:
+        rows = {row.label: row.published for row in claims.spec.load("huang2015_table2").rows}
+        a, b = (rows[f"random, {side[0].label}, POS"] for side in (claim.a, claim.b))
+        assert isinstance(a, float)
+        assert isinstance(b, float)
+        expected = a - b
+    assert claim.published == pytest.approx(expected)
+
+
+def test_the_command_prints_verdicts_as_json(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["claims", "--json", "--results", str(results)]) == 0
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    assert claim["id"] == ID
+    assert claim["paper"] == "huang2015"
+    assert claim["verdict"] == "holds"
+    assert claim["runs"] == [3, 3]
+    assert claim["low"] < claim["difference"] < claim["high"]
+    assert claim["minimum_detectable_effect"] > 0
+    assert claim["runs_made_for_it"] == 0
+
+
+def test_the_command_prints_how_to_run_a_claim(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["claims", ID, "--results", str(results)]) == 0
+    out = capsys.readouterr().out
+    (claim,) = claims.read(results / claims.FILE)
+    run = "python run.py -m paper=huang2015 data=conll2003 direct=ner model=lstm_huang2015"
+    assert f"{run} seed=1,2,3 sweep.claims=[{claim.hash}]\n" in out
+    assert "verdict    holds\n" in out
+
+
+def test_an_unknown_claim_is_refused(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["claims", ID + "s", "--results", str(results)]) == 1
+    assert capsys.readouterr().err.endswith(f"there is no claim '{ID}s'; did you mean '{ID}'?\n")
+
+
+def test_the_committed_page_is_that_of_the_ledger() -> None:
+    page = claims_page.markdown(verdicts.decide(LEDGER, RESULTS))
+    assert (RESULTS / claims_page.PAGE).read_text(encoding="utf-8") == page
