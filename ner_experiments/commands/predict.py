@@ -6,16 +6,23 @@ The modules that import torch are imported inside `_predict`, to keep `--help` q
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ner_experiments.data.columns import parse_columns
+from ner_experiments.data.columns import UTF_8, codec_of, parse_columns, read_text
+from ner_experiments.data.tokenize import TokenizedSentence
+from ner_experiments.runs.run import open_run
+from ner_experiments.utils.files import atomic_write
 
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
+FORMATS_OF_MENTIONS = ("jsonl_text", "doccano", "prodigy", "csv", "conllu_ner", "brat")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,16 +44,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Tag text with a finished run: its mentions, their offsets, and their probabilities."
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
     parser.add_argument(
-        "file", nargs="?", default="-", metavar="FILE", help="the text to tag (standard input)"
+        "files", nargs="*", metavar="FILE", help="texts to tag, or folders of texts; - is standard input (-)"
     )
     parser.add_argument(
         "--input",
         choices=INPUTS,
         default="text",
         help="text: split into sentences and tokens; conll: the format of the run's corpus, such as columns, with or "
-        'without tags; jsonl: {"text": ...} or {"words": [...]} per line (text)',
+        'without tags; jsonl: {"text": ...} or {"words": [...]} per line, whose other keys are copied (text)',
     )
-    parser.add_argument("--output", choices=OUTPUTS, help="(terminal on a terminal, jsonl elsewhere)")
+    parser.add_argument(
+        "--output",
+        choices=(*OUTPUTS, *FORMATS_OF_MENTIONS),
+        help="(terminal on a terminal, jsonl elsewhere); jsonl_text to brat are formats of "
+        "`data convert`, without probabilities",
+    )
+    parser.add_argument(
+        "--to", type=Path, metavar="PATH", help="the file to write; for brat, the folder (standard output)"
+    )
+    parser.add_argument("--encoding", help="of the input, such as utf-16, latin-1 or gb18030 (utf-8)")
+    parser.add_argument("--jobs", type=_count, default=1, help="processes that tag side by side (1)")
     parser.add_argument(
         "--lines", action="store_true", help="each line of text is a sentence, such as a tweet"
     )
@@ -64,6 +81,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", default="cpu", help="such as cuda (cpu)")
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
+    return int(text)
+
+
 def _columns(text: str) -> dict[str, int | str]:
     try:
         named = parse_columns(text)
@@ -75,13 +98,70 @@ def _columns(text: str) -> dict[str, int | str]:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    from ner_experiments.predict.output import WRITERS  # slow to import: torch
+    files = _files(arguments.files)
+    output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
+    if output == "brat" and (arguments.to is None or arguments.input != "text" or "-" in files):
+        raise ValueError(
+            "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER"
+        )
+    if output == "brat":
+        stems = Counter(Path(name).stem for name in files)
+        if twice := [name for name in files if stems[Path(name).stem] > 1]:
+            raise ValueError(f"{twice[-1]}: another file is named {Path(twice[-1]).stem}, too")
+    if arguments.encoding is not None:
+        codec_of(arguments.encoding)
+    if arguments.to is not None and arguments.to.exists():
+        raise ValueError(f"{arguments.to}: it is there already")
+    finished = open_run(arguments.run)
+    if finished.metrics["task"] != "mentions" and output not in OUTPUTS:
+        raise ValueError(f"{arguments.run}: the run tags parts of speech, and {output} holds mentions")
+
+    from ner_experiments.predict.output import FILE, WRITERS, write_brat  # slow to import: torch
+    from ner_experiments.predict.parallel import tag_in_processes
     from ner_experiments.predict.tagger import load
 
-    tagger = load(arguments.run, tokens=arguments.tokens, lines=arguments.lines, device=arguments.device)
-    reader = replace(tagger.reader, columns=arguments.columns)
-    file = sys.stdin.buffer if arguments.file == "-" else Path(arguments.file)
-    output = arguments.output or ("terminal" if sys.stdout.isatty() else "jsonl")
+    settings = {"tokens": arguments.tokens, "lines": arguments.lines, "device": arguments.device}
+    tagger = load(arguments.run, **settings)
+    reader = replace(tagger.reader, columns=arguments.columns, encoding=arguments.encoding)
+    named = len(files) > 1 or output == "brat"
+
+    def sentences() -> Iterator[TokenizedSentence]:
+        for name in files:
+            file = sys.stdin.buffer if name == "-" else Path(name)
+            for it in reader.read(file, arguments.input):
+                yield replace(it, keys={FILE: name, **it.keys}) if named else it
+
+    if arguments.jobs > 1:
+        tagged = tag_in_processes(arguments.run, settings, sentences(), arguments.jobs)
+    else:
+        tagged = tagger.stream(sentences())
+    if output == "brat":
+        encoding = arguments.encoding or UTF_8
+        texts = {name: "".join(line for _, line in read_text(name, encoding)) for name in files}
+        write_brat(tagged, texts, arguments.to)
+        return
+    if arguments.to is not None:
+        with atomic_write(arguments.to) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+            WRITERS[output](tagged, file, tagger.types)
+        return
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
-    WRITERS[output](tagger.stream(reader.read(file, arguments.input)), sys.stdout, tagger.types)
+    WRITERS[output](tagged, sys.stdout, tagger.types)
+
+
+def _files(names: Sequence[str]) -> list[str]:
+    """The files to tag; of a folder, those in it, in alphabetical order. ValueError for one that does not exist."""
+    files: list[str] = []
+    for name in names or ["-"]:
+        path = Path(name)
+        if name == "-" or path.is_file() or (path.exists() and not path.is_dir()):
+            files.append(name)
+        elif path.is_dir():
+            inside = [it for it in sorted(path.iterdir()) if it.is_file() and not it.name.startswith(".")]
+            texts = [str(it) for it in inside if it.suffix != ".ann"]
+            if not texts:
+                raise ValueError(f"{name}: the folder has no file to tag")
+            files += texts
+        else:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+    return files

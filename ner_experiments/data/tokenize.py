@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ner_experiments.data.sentence import Tokens
 
@@ -32,7 +32,8 @@ class TokenizedSentence:
 
     Offsets are 0-based characters of the document: token i is document[begin:end] for `offsets[i]`, and
     `text` is document[start:start + len(text)]. `line` is the 1-based input line of its start. `columns`
-    holds further layers, such as parts of speech, with one value per token.
+    holds further layers, such as parts of speech, with one value per token. `keys` is what else a record of the input
+    says, such as id and meta.
     """
 
     text: str
@@ -40,6 +41,7 @@ class TokenizedSentence:
     offsets: tuple[tuple[int, int], ...]
     line: int
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    keys: dict[str, Any] = field(default_factory=dict)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -97,12 +99,17 @@ def _sentence(tokens: Sequence[Token]) -> TokenizedSentence:
 # Characters that no word contains, except where the pattern of words allows it. The pattern never backtracks, so
 # that tokenization is linear. Possessive quantifiers apply to single characters only, because those of groups
 # are broken in Python 3.11.2 (Debian 12).
-_APART = r"""\s"“”„«»‹›()\[\]{}<>;!?…,:$£€¥%*=|~^\\`'’‘/"""
+_SYMBOLS = "\xa9\xae\u20e3\u2117\u2120\u2122\u2190-\u23ff\u2500-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff"
+"""Emoji, arrows, boxes, signs such as © and ™. Each is a token, with what modifies or joins it."""
+_FLAG = "\U0001f1e6-\U0001f1ff"
+_MODIFIERS = "\ufe0e\ufe0f\u20e3\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
+_APART = rf"""\s"“”„«»‹›()\[\]{{}}<>;!?…,:$£€¥%*=|~^\\`'’‘/{_SYMBOLS}"""
 _TOKEN = re.compile(
     rf"""
       (?<!\S) (?: [:;=8][-o'^]?[()\[\]DPpOo3/\\|*]{{1,4}} | [xX]D | <3 | \^_?\^ | -_+-) (?!\S)
     | (?P<address> (?:https?://|www\.) [^\s<>"“”]++ )
     | &(?:amp|lt|gt|quot|apos);
+    | [{_FLAG}]{{2}} | [0-9\#*]\ufe0f?\u20e3 | [{_SYMBOLS}][{_MODIFIERS}]*+ (?: \u200d[{_SYMBOLS}][{_MODIFIERS}]*+ )*
     | \.{{2,}}+ | -{{2,}}+ | [!?]++ | (?P<same>[*=~^|\\])(?P=same)* | `` | ''
     | ['’](?i:s|m|re|ve|ll|d|em|tis|twas|\d\ds?)(?!\w)
     | [A-Z]{{1,3}}\$(?=[\d\s])

@@ -8,15 +8,19 @@ from itertools import accumulate
 from typing import Literal
 
 from ner_experiments.data.columns import (
+    UTF_8,
     Columns,
     Line,
     PathOrFile,
     malformed,
+    name_of,
     read_lines,
     read_text,
     read_untagged,
 )
 from ner_experiments.data.corpus import Source
+from ner_experiments.data.files import ColumnFiles
+from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
 from ner_experiments.utils.text import check_string, check_strings, json_object
@@ -31,6 +35,7 @@ class InputReader:
     tokens: the unit that raw text is tokenized into. lines: whether each line of raw text is a sentence.
     required_columns: the columns that the run reads besides the words.
     columns: the columns of input files, such as {"word": 0, "pos": 2}; None if they are those of the corpus.
+    encoding: of input files; None for UTF-8, and for that of the corpus in files of its format.
     """
 
     source: Source
@@ -38,15 +43,17 @@ class InputReader:
     required_columns: Sequence[str] = ()
     lines: bool = False
     columns: Columns | None = None
+    encoding: str | None = None
 
     def read(self, path: PathOrFile, format: InputFormat) -> Iterator[TokenizedSentence]:
         """Yield sentences lazily. Raises ValueError, with file and line, for malformed input.
 
-        Raw text and JSON lines are UTF-8 and may contain any character but NUL; a byte order mark is dropped.
+        Raw text and JSON lines may contain any character but NUL. A byte order mark is dropped; offsets start after it.
         """
         if format == "text":
             self.check_raw_text()
-            return tokenize_lines((line for _, line in read_text(path)), self.tokens, lines=self.lines)
+            document = (line for _, line in read_text(path, self.encoding or UTF_8))
+            return tokenize_lines(document, self.tokens, lines=self.lines)
         return self._columns(path) if format == "conll" else self._json_lines(path)
 
     def check_raw_text(self) -> None:
@@ -84,14 +91,20 @@ class InputReader:
         return TokenizedSentence(separator.join(words), 0, offsets, line, required)
 
     def _columns(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
-        sentences = (
-            self.source.untagged(path) if self.columns is None else read_untagged(path, columns=self.columns)
-        )
+        source, encoding = self.source, self.encoding
+        if self.columns is not None:
+            sentences = read_untagged(path, columns=self.columns, encoding=encoding or UTF_8)
+        elif encoding is None:
+            sentences = source.untagged(path)
+        elif isinstance(source, ColumnFiles | AnnotatedFiles):
+            sentences = replace(source, encoding=encoding).untagged(path)
+        else:
+            raise ValueError(f"{name_of(path)}: files of {source.name} are UTF-8, so encoding has no meaning")
         for sentence in sentences:
             yield self.from_words(sentence.words, sentence.columns, sentence.line)
 
     def _json_lines(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
-        for line in read_lines(path):
+        for line in read_lines(path, self.encoding or UTF_8):
             if line[1].strip(" \t"):
                 try:
                     yield from self._from_json(line)
@@ -103,12 +116,17 @@ class InputReader:
         record = json_object(text)
         if ("text" in record) == ("words" in record):
             raise ValueError('expected either "text" or "words"')
+        keys = {
+            name: value
+            for name, value in record.items()
+            if name not in ("words", "text", *self.required_columns)
+        }
         if "words" in record:
             if record["words"] == []:
                 return []
             columns = {name: record[name] for name in self.required_columns if name in record}
-            return [self.from_words(record["words"], columns, number)]
+            return [replace(self.from_words(record["words"], columns, number), keys=keys)]
         self.check_raw_text()
         check_string("text", record["text"])
         sentences = tokenize(record["text"], self.tokens, lines=self.lines)
-        return [replace(sentence, line=number) for sentence in sentences]
+        return [replace(sentence, line=number, keys=keys) for sentence in sentences]

@@ -1,18 +1,27 @@
-"""Output of `predict`: JSON lines, CoNLL columns, colored text for a terminal, or an HTML page."""
+"""Output of `predict`: JSON lines, CoNLL columns, colored text, an HTML page, or a format of annotated text."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
+from ner_experiments.data.formats.annotated import Annotated, in_order
+from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.tags import spans
 from ner_experiments.predict.tagger import TaggedSentence
 
+FILE = "file"
+"""Key of the input's name in the sentences of several files."""
 DIGITS = 4
 """Decimals of a probability."""
 COLORS = ("cyan", "yellow", "magenta", "green", "red", "blue")
@@ -56,9 +65,12 @@ def write_jsonl(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[
 
 
 def to_json(tagged: TaggedSentence) -> dict[str, Any]:
-    """The sentence and its predictions as a JSON object."""
+    """The sentence and its predictions as a JSON object, after the keys that its record had, such as id and meta."""
     it = tagged.sentence
-    position = {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text}
+    position = {
+        key: value for key, value in it.keys.items() if key not in ("mentions", "tags", "probabilities")
+    }
+    position |= {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text}
     tokens = [list(pair) for pair in it.offsets]
     if tagged.probabilities:
         probabilities = [round(probability, DIGITS) for probability in tagged.probabilities]
@@ -182,10 +194,52 @@ def labeled_spans(tagged: TaggedSentence) -> Iterator[tuple[int, int, str, float
         yield mention.start, mention.end, mention.type, mention.probability
 
 
+def annotated(tagged: TaggedSentence) -> Annotated:
+    """The sentence with its predicted mentions, as formats of annotated text take it."""
+    it = tagged.sentence
+    return Annotated(
+        words=it.words,
+        mentions=in_order(spans(tagged.tags)),
+        text=it.text,
+        offsets=tuple((start - it.start, end - it.start) for start, end in it.offsets),
+        place=f"line {it.line}",
+        line=it.line,
+        keys=it.keys,
+    )
+
+
+def write_format(name: str, tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:
+    """Write the predicted mentions in a format of `data/formats`, once all sentences are tagged."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        FORMATS[name].write(map(annotated, tagged), path)
+        with path.open(encoding="utf-8", newline="") as part:
+            shutil.copyfileobj(part, file)
+
+
+def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folder: Path) -> None:
+    """Write each text, and its predicted mentions beside it, into a folder. `texts` has them by the key `file`."""
+    mentions: dict[str, list[str]] = {name: [] for name in texts}
+    for sentence in tagged:
+        lines = mentions[sentence.sentence.keys[FILE]]
+        for it in sentence.mentions:
+            text = " ".join(it.text.split())
+            lines.append(f"T{len(lines) + 1}\t{it.type} {it.start} {it.end}\t{text}\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        path = folder / f"{Path(name).stem}.txt"
+        path.write_text(text, encoding="utf-8", newline="\n")
+        path.with_suffix(".ann").write_text("".join(mentions[name]), encoding="utf-8", newline="\n")
+
+
 Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
     "jsonl": write_jsonl,
     "conll": write_conll,
     "terminal": write_terminal,
     "html": write_html,
+    **{
+        name: partial(write_format, name)
+        for name in ("jsonl_text", "doccano", "prodigy", "csv", "conllu_ner")
+    },
 }

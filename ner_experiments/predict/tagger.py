@@ -109,15 +109,7 @@ class TextTagger:
 
     def stream(self, sentences: Iterable[TokenizedSentence]) -> Iterator[TaggedSentence]:
         """Tag sentences lazily and in order, reading about `CHUNK` tokens ahead."""
-        chunk: list[TokenizedSentence] = []
-        tokens = 0
-        for sentence in sentences:
-            chunk.append(sentence)
-            tokens += len(sentence.offsets)
-            if tokens >= CHUNK:
-                yield from self._tag_chunk(chunk)
-                chunk, tokens = [], 0
-        if chunk:
+        for chunk in chunks(sentences):
             yield from self._tag_chunk(chunk)
 
     @torch.inference_mode()
@@ -142,6 +134,20 @@ class TextTagger:
                 yield with_mentions(chunk[number], spans, probabilities)
             else:
                 yield TaggedSentence(chunk[number], tuple(tags), probabilities=tuple(probabilities))
+
+
+def chunks(sentences: Iterable[TokenizedSentence]) -> Iterator[list[TokenizedSentence]]:
+    """Runs of sentences with at least `CHUNK` tokens each, but for the last."""
+    chunk: list[TokenizedSentence] = []
+    tokens = 0
+    for sentence in sentences:
+        chunk.append(sentence)
+        tokens += len(sentence.offsets)
+        if tokens >= CHUNK:
+            yield chunk
+            chunk, tokens = [], 0
+    if chunk:
+        yield chunk
 
 
 def with_mentions(

@@ -201,6 +201,9 @@ def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
     files = [file_of(f"data/{choice}") for choice in choices]
     texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
+    texts += [
+        f"name: {item.partition('=')[2]}" for row in rows for item in row if item.startswith("data.name=")
+    ]
     return {name for text in texts for name in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
 
 

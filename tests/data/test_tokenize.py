@@ -31,6 +31,8 @@ WORDS = {
     "one\ntwo. Three\n\nfour": "one two . | Three | four",
     "one\n \t\r\ntwo\u2028three": "one | two three",
     "a\u200bb \ufeffc d\u00a0e f\u3000g": "a\u200bb \ufeffc d e f g",
+    "Obama🎉New York🎉🎉 Nike®→go": "Obama 🎉 New York 🎉 🎉 Nike ® → go",
+    "I❤\ufe0fNY👩🏽\u200d🔬ok 🇩🇪🇫🇷 1\ufe0f\u20e3x 20°": "I ❤\ufe0f NY 👩🏽\u200d🔬 ok 🇩🇪 🇫🇷 1\ufe0f\u20e3 x 20°",
     "U.S.-led 3.5.2 end.Next .net x. y": "U.S.-led 3.5.2 end.Next .net x . y",
 }
 CHARACTERS = {

@@ -112,6 +112,8 @@ def corpora(folder: Path) -> list[CorpusReader]:
     found = []
     for path in sorted(SOURCES.glob("*.yaml")):
         cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(path)})
+        if OmegaConf.is_missing(cfg.data, "name"):
+            cfg.data.name = path.stem
         source = instantiate(cfg.data, _convert_="all")
         if isinstance(source, Files) and not isinstance(source, AnnotatedFiles):
             found.append(CorpusReader(folder, source.name, source, form_of(source)))

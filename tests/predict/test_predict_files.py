@@ -1,0 +1,177 @@
+"""`ner-experiments predict` on several files, encodings and processes, and into the formats of `data convert`."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ner_experiments.commands.data import open_source
+from ner_experiments.data.files import Files
+from ner_experiments.data.format_files import annotated_splits
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.toy import sentences
+from ner_experiments.main import cli
+
+LINES = [" ".join(it.words) for it in sentences("en", "test", 12)]
+TEXT = "\n".join(LINES) + "\n"
+
+
+def predict(capsys: pytest.CaptureFixture[str], run: Path, *arguments: str) -> str:
+    assert cli(["predict", str(run), *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return captured.out
+
+
+def mentions(records: str) -> list[tuple[str, str]]:
+    """Type and text of each mention in predict's own JSON lines."""
+    return [
+        (it["type"], "".join(it["text"].split()))
+        for line in records.splitlines()
+        for it in json.loads(line)["mentions"]
+    ]
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "a.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["jsonl_text", "doccano", "prodigy", "csv", "conllu_ner", "conll", "jsonl"])
+def test_every_format_has_the_mentions_and_is_read_again(
+    name: str, toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = mentions(predict(capsys, toy_run, str(text), "--lines"))
+    target = tmp_path / "out"
+    assert predict(capsys, toy_run, str(text), "--lines", "--output", name, "--to", str(target)) == ""
+    assert target.read_text(encoding="utf-8") == predict(
+        capsys, toy_run, str(text), "--lines", "--output", name
+    )
+    config = {"csv": "csv", "conllu_ner": "conllu_ner", "conll": "conll"}.get(name, "jsonl")
+    more = [] if config in ("csv", "conllu_ner", "conll") else ["data.lines=true"]
+    source = open_source(config, more, {"files": {"file": str(target)}})
+    assert isinstance(source, Files)
+    read = annotated_splits(source, Remarks())["file"]
+    assert [pair for it in read for pair in it.texts()] == expected
+    assert len(expected) > 5
+
+
+def test_brat_has_the_text_as_it_is_and_offsets_in_it(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {"a": f"\ufeff  {TEXT}", "b": "é 🎉 " + LINES[0].replace(" ", "  "), "c": ""}
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for name, content in texts.items():
+        (folder / f"{name}.txt").write_text(content, encoding="utf-16-le", newline="")
+    (folder / "a.ann").write_text("left alone")
+    (folder / ".hidden").write_text("\0")
+    arguments = (str(folder), "--encoding", "utf-16-le", "--lines")
+    records = [json.loads(line) for line in predict(capsys, toy_run, *arguments).splitlines()]
+    predict(capsys, toy_run, *arguments, "--output", "brat", "--to", str(tmp_path / "brat"))
+    assert (tmp_path / "brat/c.ann").read_text() == ""
+    for name in "ab":
+        written = (tmp_path / f"brat/{name}.txt").read_text(encoding="utf-8")
+        assert written == texts[name].removeprefix("\ufeff")
+        rows = [
+            line.split("\t")
+            for line in (tmp_path / f"brat/{name}.ann").read_text(encoding="utf-8").splitlines()
+        ]
+        for _, place, shown in rows:
+            _, start, end = place.split(" ")
+            assert " ".join(written[int(start) : int(end)].split()) == shown
+        found = [
+            it for record in records if record["file"].endswith(f"{name}.txt") for it in record["mentions"]
+        ]
+        assert [place for _, place, _ in rows] == [f"{it['type']} {it['start']} {it['end']}" for it in found]
+    assert predict(capsys, toy_run, str(tmp_path / "brat"), "--lines").count("\n") == len(records)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "gb18030"])
+def test_offsets_are_the_same_in_every_encoding(
+    encoding: str, toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, other = (tmp_path / name for name in ("plain", "other"))
+    plain.write_text(f"é {TEXT}", encoding="utf-8")
+    other.write_text(f"é {TEXT}", encoding=encoding)
+    expected = predict(capsys, toy_run, str(plain), "--lines")
+    assert predict(capsys, toy_run, str(other), "--lines", "--encoding", encoding) == expected
+
+
+def test_columns_and_json_lines_have_encodings_too(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "in"
+    path.write_text("Mél\tO\n", encoding="latin-1")
+    arguments = ("--input=conll", "--encoding=latin-1", "--columns=word=0")
+    assert json.loads(predict(capsys, toy_run, str(path), *arguments))["text"] == "Mél"
+    path.write_text('{"words": ["Mél"]}', encoding="latin-1")
+    assert (
+        json.loads(predict(capsys, toy_run, str(path), "--input=jsonl", "--encoding=latin-1"))["text"]
+        == "Mél"
+    )
+
+
+def test_keys_of_a_record_are_copied(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys = {"id": 7, "meta": {"source": "x"}}
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps({"text": f"{LINES[0]}\n\n{LINES[1]}", "start": 5, "mentions": 3, **keys}))
+    for output in ("jsonl", "doccano", "prodigy", "jsonl_text"):
+        printed = predict(capsys, toy_run, str(path), "--input=jsonl", "--output", output)
+        records = [json.loads(line) for line in printed.splitlines()]
+        assert len(records) == 2
+        assert all(record.items() >= keys.items() for record in records)
+    assert "# id = 7\n" in predict(capsys, toy_run, str(path), "--input=jsonl", "--output=conllu_ner")
+
+
+def test_several_processes_tag_as_one(
+    toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text.write_text(200 * TEXT, encoding="utf-8")  # two chunks
+    expected = predict(capsys, toy_run, str(text), "--lines")
+    code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
+    arguments = ["predict", str(toy_run), str(text), "--lines", "--jobs", "2"]
+    result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    assert result.stderr == ""
+    assert result.stdout == expected
+
+
+REFUSED = {
+    "gone.txt": "gone.txt",
+    "empty": "empty: the folder has no file to tag",
+    "a.txt --output brat": "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER",
+    "- --output brat --to x": "--output brat writes the texts of files",
+    "a.txt --to a.txt": "a.txt: it is there already",
+    "a.txt same/a.txt --output brat --to x": "same/a.txt: another file is named a, too",
+    "a.txt --encoding klingon": "there is no encoding 'klingon'",
+}
+
+
+@pytest.mark.parametrize("arguments", REFUSED)
+def test_what_is_missing_is_said_before_torch_is_imported(
+    arguments: str, toy_run: Path, text: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(text.parent)
+    Path("empty").mkdir()
+    Path("same").mkdir()
+    Path("same/a.txt").write_text("b")
+    code = (
+        "import sys; from ner_experiments.main import cli; status = cli(sys.argv[1:]); "
+        "sys.exit(9 if 'torch' in sys.modules else status)"
+    )
+    command = [sys.executable, "-c", code, "predict", str(toy_run), *arguments.split()]
+    result = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert REFUSED[arguments] in result.stderr
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1)
+
+
+def test_a_number_of_processes_is_at_least_one(toy_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli(["predict", str(toy_run), "--jobs", "0"])
+    assert "expected a number from 1, got '0'" in capsys.readouterr().err
