@@ -1,5 +1,6 @@
 """Disk faults under whole runs: full, read-only, or failing at a byte of a file being written."""
 
+import errno
 import random
 import re
 import shutil
@@ -7,10 +8,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGXFSZ
+from signal import SIGKILL, SIGXFSZ
 
+import killed
 from faults_runs import SHORT, whole_run
-from faulty import AtByte, run
+from faulty import AtByte, AtLine, WithoutFlock, nothing, run
 from resumed import outcome
 
 WRITTEN = {
@@ -119,3 +121,23 @@ def read_only(chance: random.Random, folder: Path) -> Iterator[str]:
                 assert status == 1
                 assert re.search(r"Read-only file system: '.*/o/", said), said
             yield "finished there: shown" if seed == 1 else "not begun: named"
+
+
+def without_flock(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A file system without flock: a run killed there is taken over, says so, and ends as on any other."""
+    right = whole_run(folder)
+    while True:
+        output, log = folder / "broken", folder / "log"
+        log.unlink()
+        number = chance.choice([errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO])
+        deadly = AtLine(chance.randint(200, 3_000), killed.COUNTED)
+        assert run(*SHORT, f"output_dir={output}", fault=WithoutFlock(number, deadly), log=log) in (
+            -SIGKILL,
+            0,
+        )
+        assert run(*SHORT, f"output_dir={output}", fault=WithoutFlock(number, nothing), log=log) == 0
+        assert "this file system does not support locks" in log.read_text()
+        assert outcome(output) == right
+        assert not list(output.rglob(".held"))
+        shutil.rmtree(output)
+        yield f"{errno.errorcode[number]}: named, resumes to the same weights"

@@ -17,7 +17,7 @@ from typing import Any
 
 import killed
 from fake_wandb import served
-from faulty import AtLine, Clock, Impatient, command, run, start, status
+from faulty import AtLine, Clock, Impatient, MemoryLimit, command, run, start, status
 from places import ROOT
 from resumed import RUN, SWEEP, lines_of, outcome, stamps
 from waiting import is_running, until
@@ -231,3 +231,51 @@ def exists(output: Path, pattern: str) -> bool:
 
 def have_ended(*processes: int) -> bool:
     return not any(map(is_running, processes))
+
+
+def process_groups(chance: random.Random, folder: Path) -> Iterator[str]:
+    """A sweep whose whole process group, or whose first process alone, gets a signal: none is left, and it resumes."""
+    whole, log = folder / "whole", folder / "log"
+    assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
+    ways = [(signal.SIGINT, True), (SIGTERM, True), (SIGKILL, True), (SIGKILL, False)]
+    for number in range(10**6):
+        output, (how, group) = folder / "broken", ways[number % len(ways)]
+        sweep = [*SWEEP[1:], "hydra/launcher=local", "hydra.launcher.jobs=2", f"output_dir={output}"]
+        sweep.remove("hydra/launcher=basic")
+        command = [sys.executable, ROOT / "run.py", *sweep]
+        with log.open("w") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+        until(partial(exists, output, "*/seed-*/last.ckpt"), 120)
+        (os.killpg if group else os.kill)(process.pid, how)
+        assert process.wait(90) != 0, log.read_text()
+        until(lambda session=process.pid: not in_session(session), 60)
+        assert killed.run([*SWEEP, f"output_dir={output}"], log) == 0
+        assert outcome(output) == outcome(whole)
+        shutil.rmtree(output)
+        yield f"{how.name} to {'the group' if group else 'the first process'}: none left, the same weights"
+
+
+def in_session(session: int) -> list[int]:
+    """The processes of a session."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended meanwhile
+            state, _, _, its_session = path.read_text().rpartition(")")[2].split()[:4]
+            if int(its_session) == session and state != "Z":
+                found.append(int(path.parent.name))
+    return found
+
+
+def memory_limits(chance: random.Random, folder: Path) -> Iterator[str]:
+    """An address space limited as by `ulimit -v`: a failed run counts for nothing, and ends as any other without it."""
+    right = whole_run(folder)
+    while True:
+        output, log = folder / "broken", folder / "log"
+        fault = MemoryLimit(chance.choice([1, 2, 5, 10, 20, 50, 100, 200]) * 2**20)
+        ended = run(*SHORT, f"output_dir={output}", fault=fault, log=log)
+        if ended:
+            assert not list(output.rglob("metrics.json"))
+        assert run(*SHORT, f"output_dir={output}", log=log) == 0
+        assert outcome(output) == right
+        shutil.rmtree(output)
+        yield "failed, resumes to the same weights" if ended else "had memory enough"

@@ -1,5 +1,6 @@
 """Processes with an injected fault: at a line of code, at a byte of a file, or by a clock that jumps."""
 
+import fcntl
 import os
 import random
 import resource
@@ -76,6 +77,32 @@ class Clock:
     def __call__(self) -> None:
         right, chance = time.time, random.Random(self.seed)
         time.time = lambda: right() + chance.uniform(-86_400, 86_400)
+
+
+class WithoutFlock:
+    """Make flock fail as on a file system without locks, and inject another fault."""
+
+    def __init__(self, number: int, other: Fault) -> None:
+        self.number, self.other = number, other
+
+    def __call__(self) -> None:
+        def failing(file: Any, operation: int) -> None:
+            raise OSError(self.number, os.strerror(self.number))
+
+        fcntl.flock = failing
+        self.other()
+
+
+class MemoryLimit:
+    """Limit the address space to so many bytes more than the process has, as `ulimit -v` does."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def __call__(self) -> None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + self.more
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 class Impatient:
