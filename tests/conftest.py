@@ -9,6 +9,9 @@ import jaxtyping
 import pytest
 import torch
 from hypothesis import settings
+from skips import pytest_sessionfinish, pytest_terminal_summary
+
+__all__ = ["pytest_sessionfinish", "pytest_terminal_summary"]
 
 settings.register_profile("suite", deadline=None)  # a busy machine breaks no test
 settings.load_profile("suite")
