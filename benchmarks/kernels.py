@@ -23,9 +23,8 @@ from hydra.utils import instantiate
 from taggers import Trial, made_up
 
 from ner_experiments.config.compose import compose
-from ner_experiments.data.batches import Plan
+from ner_experiments.data.batches import EVALUATION, Plan
 from ner_experiments.data.corpus import load
-from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch
 from ner_experiments.modules import lstm
 from ner_experiments.modules.kernels import cpu

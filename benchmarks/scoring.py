@@ -15,7 +15,7 @@ import timing
 import torch
 from torch import Tensor
 
-from ner_experiments.data.datamodule import EVALUATION
+from ner_experiments.data.batches import EVALUATION
 from ner_experiments.metrics import SpanF1
 
 SENTENCES, TYPES = 50_000, ("LOC", "MISC", "ORG", "PER")

@@ -22,14 +22,14 @@ from hydra.utils import instantiate
 from taggers import Trial, made_up, outermost
 from torch import Tensor, nn
 
-from ner_experiments.build import build, make_encoder
+from ner_experiments.build import make_encoder
 from ner_experiments.config.compose import compose
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.units import BiLSTMUnits
-from ner_experiments.train import fit
+from ner_experiments.train import build_for_training, fit
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.preemption import Sigterm
 
@@ -208,7 +208,7 @@ def fitted(overrides: list[str], corpus: Any) -> float:
         encoder.fit(corpus)
         data = CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed)
         epochs = Clocked(folder)
-        fit(cfg, folder, build(cfg, encoder), data, [epochs], Sigterm(), None)
+        fit(cfg, folder, build_for_training(cfg, encoder), data, [epochs], Sigterm(), None)
         return epochs.spent
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from hydra.errors import InstantiationException
@@ -26,13 +26,12 @@ from ner_experiments.config import safe_yaml
 from ner_experiments.config.identity import identity
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.stand_ins import build_part
+from ner_experiments.data.batches import EVALUATION
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus import load as load_corpus
-from ner_experiments.data.datamodule import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
-from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import open_run
@@ -42,7 +41,7 @@ from ner_experiments.utils.text import read_json_object, visible
 log = logging.getLogger(__name__)
 
 DENSE = ("words", "chars", "features")
-METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
+Kind = TypeVar("Kind", bound=Tagger)
 
 
 # An experiment's tagger and data
@@ -50,6 +49,11 @@ METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tag
 
 def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
     """The untrained tagger of the config, which `encoder` completes with the number of tags and vocabulary sizes."""
+    return assemble(cfg, encoder, Tagger)
+
+
+def assemble(cfg: DictConfig, encoder: Encoder, kind: Callable[..., Kind]) -> Kind:
+    """A tagger as `build` returns, as an object of another class."""
     num_tags = len(encoder.labels)
     inputs = {
         name: instantiate(cfg[name].module)(**encoder.inputs[name].sizes()) for name in DENSE if cfg[name]
@@ -60,13 +64,12 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
         for name, part in cfg.direct.items()
     }
     allowed = allowed_transitions(encoder.labels) if encoder.task == "mentions" else None
-    return Tagger(
+    return kind(
         inputs=inputs,
         direct=direct,
         model=build_encoder(cfg, sum(module.output_size for module in inputs.values())),
         decoder=instantiate(cfg.decoder)(num_tags=num_tags, allowed=allowed),
         num_tags=num_tags,
-        metric=METRICS[encoder.task](encoder.labels),
         penalty=instantiate(cfg.penalty) if cfg.penalty else None,
         optimizer=build_part(cfg.optimizer),
     )

@@ -1,4 +1,7 @@
-"""The tagger as a LightningModule: embed -> encode -> score -> decode. Also counts its parameters."""
+"""The tagger as a plain PyTorch module: embed -> encode -> score -> decode. Also counts its parameters.
+
+`training.module` makes a LightningModule of it; tagging text needs no Lightning.
+"""
 
 import warnings
 from collections import Counter
@@ -8,13 +11,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
-from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.data.indexed_text import apply_in_chunks
-from ner_experiments.metrics import SpanF1, TagAccuracy
-from ner_experiments.modules.decoding import Decoder, Scores, Tags
+from ner_experiments.modules.decoding import Decoder, Scores
 
 
 @runtime_checkable
@@ -31,11 +32,11 @@ class Architecture(Protocol):
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
-class Tagger(LightningModule):
+class Tagger(nn.Module):
     """Word vectors of all inputs side by side, an encoder, one linear layer to tag scores, and a decoder.
 
     Direct features are added to the tag scores (Huang, Xu & Yu 2015, section 3.3). The names in `inputs` and `direct`
-    are those of the batch's inputs. Dev and test share one metric, which is reset before each evaluation.
+    are those of the batch's inputs.
     """
 
     def __init__(
@@ -46,7 +47,6 @@ class Tagger(LightningModule):
         model: Architecture,
         decoder: Decoder,
         num_tags: int,
-        metric: SpanF1 | TagAccuracy,
         penalty: Callable[[Architecture], Tensor] | None,
         optimizer: MakeOptimizer,
     ) -> None:
@@ -58,10 +58,14 @@ class Tagger(LightningModule):
             warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # a CRF on features alone
             self.output = nn.Linear(model.output_size, num_tags)
         self.decoder = decoder
-        self.metric = metric
         self.penalty = penalty
         self.make_optimizer = optimizer
         self.shared: dict[str, Tensor] = {}
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return self.output.weight.device
 
     def forward(self, batch: Batch) -> Scores:
         """Score of every tag at every token."""
@@ -93,53 +97,9 @@ class Tagger(LightningModule):
         finally:
             self.shared.clear()
 
-    def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
-        loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
-        if self.penalty is not None:
-            penalty = self.penalty(self.model)
-            self.last_penalty = penalty.detach()
-            loss = loss + penalty
-        return loss
-
     def configure_optimizers(self) -> torch.optim.Optimizer:
+        """The config's optimizer of the weights that are trained."""
         return self.make_optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
-
-    def start_evaluation(self) -> None:
-        self.metric.reset()
-
-    def evaluate_batch(self, batch: Batch) -> Tags:
-        """Decode a batch, add it to the metric, and return the ids of the predicted tags."""
-        predicted = self.decoder.decode(self(batch), batch.mask)
-        self.metric.update(predicted, batch.tags, batch.mask)
-        return predicted
-
-    def finish_evaluation(self) -> dict[str, Any]:
-        """Return the report of the metric at the end of an evaluation."""
-        with self.sharing():
-            return self.metric.compute()
-
-    def on_validation_epoch_start(self) -> None:
-        self.start_evaluation()
-
-    def on_test_epoch_start(self) -> None:
-        self.start_evaluation()
-
-    def validation_step(self, batch: Batch, _: int) -> Tags:
-        return self.evaluate_batch(batch)
-
-    def test_step(self, batch: Batch, number: int) -> Tags:
-        return self.evaluate_batch(batch)
-
-    def on_validation_epoch_end(self) -> None:
-        self.report = self.finish_evaluation()
-        self.log(f"dev/{self.metric.primary_metric}", self.report[self.metric.primary_metric])
-
-    def on_test_epoch_end(self) -> None:
-        self.report = self.finish_evaluation()
-
-    def transfer_batch_to_device(self, batch: Batch, *_: Any) -> Batch:
-        """Return the batch unchanged: batches are assembled on the device."""
-        return batch
 
 
 def count_parameters(tagger: nn.Module) -> dict[str, Any]:

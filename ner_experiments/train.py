@@ -7,7 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from ner_experiments.build import (
-    build,
+    assemble,
     checksums_by_source,
     data_settings,
     digest,
@@ -37,6 +37,7 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
 from ner_experiments.loggers.epoch import LogEpochs
+from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS_FILE, WEIGHTS
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions
@@ -51,6 +52,7 @@ from ner_experiments.training.checkpoints import (
 )
 from ner_experiments.training.early_stopping import DelayedEarlyStopping
 from ner_experiments.training.gradients import Gradients
+from ner_experiments.training.module import LightningTagger
 from ner_experiments.training.preemption import Sigterm, sigterm_handler
 from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
@@ -58,6 +60,8 @@ from ner_experiments.utils.files import atomic_write, remove_partial_files, writ
 from ner_experiments.utils.locks import hold_lock
 
 log = logging.getLogger(__name__)
+
+METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
 
 def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
@@ -221,7 +225,7 @@ def run_as_follower(
 def fit(
     cfg: DictConfig,
     folder: Path,
-    tagger: Tagger,
+    tagger: LightningTagger,
     data: CorpusModule,
     monitoring: list[Callback],
     sigterm: Sigterm,
@@ -254,7 +258,7 @@ def fit(
 
 def score(
     trainer: Trainer,
-    tagger: Tagger,
+    tagger: LightningTagger,
     data: CorpusModule,
     predictions: Predictions,
     folder: Path,
@@ -308,11 +312,17 @@ def run_summary(
 # The parts of a run
 
 
-def seeded_tagger(cfg: DictConfig, encoder: Encoder) -> Tagger:
+def seeded_tagger(cfg: DictConfig, encoder: Encoder) -> LightningTagger:
     """The tagger with its initial weights. Sets the process to the run's seed and number of threads."""
     torch.set_num_threads(cfg.runtime.threads)
     seed_everything(cfg.seed, verbose=False)
-    return build(cfg, encoder)
+    return build_for_training(cfg, encoder)
+
+
+def build_for_training(cfg: DictConfig, encoder: Encoder) -> LightningTagger:
+    """The untrained tagger of the config, with the metric of its task."""
+    metric = METRICS[encoder.task](encoder.labels)
+    return assemble(cfg, encoder, partial(LightningTagger, metric=metric))
 
 
 def init_from(folder: Path, tagger: Tagger) -> None:

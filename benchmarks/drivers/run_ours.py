@@ -12,11 +12,11 @@ import torch
 from hydra.utils import instantiate
 from lightning.pytorch import seed_everything
 
-from ner_experiments.build import build, read_data
+from ner_experiments.build import read_data
 from ner_experiments.config import compose
 from ner_experiments.data.datamodule import Batches, CorpusModule
 from ner_experiments.runs.provenance import commit
-from ner_experiments.train import fit
+from ner_experiments.train import build_for_training, fit
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.preemption import Sigterm
 
@@ -46,7 +46,7 @@ def main() -> None:
     folder = task.folder / "ours"
     folder.mkdir(exist_ok=True)
     epochs = EpochLog(folder)
-    fit(cfg, folder, build(cfg, encoder), data, [epochs], Sigterm(), None)
+    fit(cfg, folder, build_for_training(cfg, encoder), data, [epochs], Sigterm(), None)
     outcome.write(
         task,
         train=[row["train_seconds"] for row in epochs.rows],

@@ -118,3 +118,7 @@ def at_least(number: int, plan: Plan, split: str) -> Plan:
             raise ValueError(f"{split} has {len(plan)} sentences, too few for {number} processes")
         plan = [*plan[:largest], *np.array_split(batch, 2), *plan[largest + 1 :]]
     return plan
+
+
+EVALUATION = TokenBudget(2048)
+"""How sentences are grouped to be tagged."""

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from lightning.pytorch import LightningDataModule, Trainer
 
-from ner_experiments.data.batches import Batching, Plan, TokenBudget, at_least
+from ner_experiments.data.batches import EVALUATION, Batching, Plan, at_least
 from ner_experiments.data.encoder import Batch, EncodedSplit, Encoder
 from ner_experiments.data.sentence import Corpus
-
-EVALUATION = TokenBudget(2048)
 
 
 class Batches:

@@ -10,7 +10,7 @@ import torch
 
 from ner_experiments import build
 from ner_experiments.build import decode_with_probabilities
-from ner_experiments.data.datamodule import EVALUATION
+from ner_experiments.data.batches import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode

@@ -1,0 +1,68 @@
+"""The tagger as a LightningModule: steps of training and evaluation, and the metric."""
+
+from typing import Any
+
+from jaxtyping import Float
+from lightning.pytorch import LightningModule
+from torch import Tensor
+
+from ner_experiments.data.encoder import Batch
+from ner_experiments.metrics import SpanF1, TagAccuracy
+from ner_experiments.modules.decoding import Tags
+from ner_experiments.tagger import Tagger
+
+
+class LightningTagger(Tagger, LightningModule):
+    """A tagger with what a Lightning trainer calls. Its weights have the names of the tagger's.
+
+    Dev and test share one metric, which is reset before each evaluation.
+    """
+
+    def __init__(self, *, metric: SpanF1 | TagAccuracy, **parts: Any) -> None:
+        super().__init__(**parts)
+        self.metric = metric
+
+    def training_step(self, batch: Batch, _: int) -> Float[Tensor, ""]:
+        loss = self.decoder.loss(self(batch), batch.tags, batch.mask)
+        if self.penalty is not None:
+            penalty = self.penalty(self.model)
+            self.last_penalty = penalty.detach()
+            loss = loss + penalty
+        return loss
+
+    def start_evaluation(self) -> None:
+        self.metric.reset()
+
+    def evaluate_batch(self, batch: Batch) -> Tags:
+        """Decode a batch, add it to the metric, and return the ids of the predicted tags."""
+        predicted = self.decoder.decode(self(batch), batch.mask)
+        self.metric.update(predicted, batch.tags, batch.mask)
+        return predicted
+
+    def finish_evaluation(self) -> dict[str, Any]:
+        """Return the report of the metric at the end of an evaluation."""
+        with self.sharing():
+            return self.metric.compute()
+
+    def on_validation_epoch_start(self) -> None:
+        self.start_evaluation()
+
+    def on_test_epoch_start(self) -> None:
+        self.start_evaluation()
+
+    def validation_step(self, batch: Batch, _: int) -> Tags:
+        return self.evaluate_batch(batch)
+
+    def test_step(self, batch: Batch, number: int) -> Tags:
+        return self.evaluate_batch(batch)
+
+    def on_validation_epoch_end(self) -> None:
+        self.report = self.finish_evaluation()
+        self.log(f"dev/{self.metric.primary_metric}", self.report[self.metric.primary_metric])
+
+    def on_test_epoch_end(self) -> None:
+        self.report = self.finish_evaluation()
+
+    def transfer_batch_to_device(self, batch: Batch, *_: Any) -> Batch:
+        """Return the batch unchanged: batches are assembled on the device."""
+        return batch

@@ -1,0 +1,51 @@
+"""Libraries that the commands on finished runs load: none that only training, plots or BERT need."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+UNUSED = {
+    *("lightning", "torchmetrics", "wandb", "tensorboard", "matplotlib", "transformers", "triton", "sklearn"),
+    *("sympy", "torch._dynamo", "torch._inductor", "scipy.stats"),
+}
+PROGRAM = """
+import sys
+from ner_experiments.main import cli
+
+status = cli(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+def modules_after(*command: str) -> set[str]:
+    """The names of the modules that a process has loaded when a command has ended without an error."""
+    program = [sys.executable, "-W", "ignore", "-c", PROGRAM]
+    done = subprocess.run([*program, *command], input="Ann works in Oslo.", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {*done.stderr.splitlines()[-1].split()}
+
+
+@pytest.mark.parametrize(
+    ("command", "used"),
+    [
+        (("predict", "RUN", "-"), {"torch"}),
+        (("errors", "RUN"), {"torch"}),
+        (("table", "yang2020_table12"), set()),
+        (
+            ("export", "RUN", "--output", "OUT"),
+            {"torch", "sympy", "torch._dynamo", "torch._inductor", "scipy.stats"},
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_a_command_loads_only_what_it_uses(
+    command: tuple[str, ...], used: set[str], toy_run: Path, tmp_path: Path
+) -> None:
+    """`export` traces the tagger by torch.export, which loads its own libraries."""
+    places = {"RUN": str(toy_run), "OUT": str(tmp_path / "out")}
+    loaded = modules_after(*(places.get(part, part) for part in command))
+    assert not loaded & (UNUSED - used)
+    assert ("torch" in loaded) == ("torch" in used)
