@@ -40,7 +40,7 @@ from ner_experiments.data.download import download
 from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.annotated import Annotated, flat
-from ner_experiments.data.formats.registry import FORMATS, format_of
+from ner_experiments.data.formats.registry import FORMATS, format_of, require
 from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, settings_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
@@ -295,6 +295,7 @@ def convert(arguments: argparse.Namespace) -> int:
         suffix = (FORMATS[to].suffixes or FORMATS[FORMATS[to].config].suffixes or ("",))[0]
         targets = {split: target / f"{split}{suffix}" for split in source.present()}
         target.mkdir(parents=True, exist_ok=True)
+    require(to)
     splits = annotated_splits(source, remarks)
     nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
     differ = 0

@@ -13,7 +13,7 @@ from ner_experiments.data.columns import PathOrFile, codec_of, intern_all
 from ner_experiments.data.corpus import SchemeOrAuto, Source
 from ner_experiments.data.files import Files
 from ner_experiments.data.formats.annotated import Annotated, Misaligned, Nested, Options, flat, of_sentence
-from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
@@ -53,6 +53,7 @@ class AnnotatedFiles(Files):
 
     def annotated(self, path: Path, remarks: Remarks) -> Iterator[Annotated]:
         """Sentences of one file with all their mentions, nested ones too."""
+        require(self.format)
         read = FORMATS[self.format].read
         assert read is not None
         options = Options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from corpus_files import data_command, refuse
 
 from ner_experiments.data.corpus import load
 from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats import registry
 from ner_experiments.data.formats.annotated import Annotated, Options, in_order, of_words
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 
+AVAILABLE = [name for name, it in FORMATS.items() if not it.package or find_spec(it.package)]
+"""Those whose package is installed."""
 TEXT = "Ada Lovelace met Charles in New York. She left."
 ADA = [[0, 12, "PER"], [17, 24, "PER"], [28, 36, "LOC"]]
 EXPECTED = [("PER", "AdaLovelace"), ("PER", "Charles"), ("LOC", "NewYork")]
@@ -190,10 +194,73 @@ def test_nested_mentions_are_refused_or_chosen_from_with_counts(tmp_path: Path) 
         assert remarks.counts() == [f"mentions left out beside the {choice}: 1"]
 
 
+# Formats that need a package
+
+
+@pytest.mark.parametrize(("name", "package"), [("docbin", "spacy"), ("hf", "datasets")])
+def test_a_missing_package_is_named(
+    name: str,
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda _: None)
+    path = tmp_path / "a"
+    path.write_text("Ada B-PER\n")
+    expected = f"the format {name} needs the package {package}: pip install {package}"
+    assert message(path, name) == expected
+    assert (
+        data_command(["convert", str(path), str(tmp_path / "b"), "--from", "conll", "--to", name], refuse)
+        == 1
+    )
+    assert capsys.readouterr().err == f"{expected}\n"
+    assert not (tmp_path / "b").exists()
+
+
+def test_docbin_as_spacy_writes_it(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy")
+    doc = spacy.blank("en")(TEXT + "\n\nHe slept.")
+    doc.ents = [doc.char_span(start, end, label=kind) for start, end, kind in ADA]
+    doc.spans["more"] = [doc.char_span(28, 31, label="X")]
+    path = tmp_path / "a.spacy"
+    spacy.tokens.DocBin(docs=[doc]).to_disk(path)
+    (whole,), _ = read(path, "docbin")
+    assert whole.texts() == [*EXPECTED, ("X", "New")]
+    assert whole.words[-3:] == ("He", "slept", ".")
+    doc[10].is_sent_start = True
+    spacy.tokens.DocBin(docs=[doc]).to_disk(path)
+    assert "nested or overlapping mentions" in message(path, "docbin")
+    sentences, remarks = [], Remarks()
+    sentences = list(source(path, "docbin", nested="innermost").sentences(path, remarks))
+    assert [len(it) for it in sentences] == [10, 5]
+    assert remarks.counts() == ["mentions left out beside the innermost: 1"]
+    path.write_bytes(b"no")
+    assert message(path, "docbin").startswith("a.spacy: not a DocBin of spaCy (")
+
+
+def test_parquet_and_folders_as_datasets_writes_them(tmp_path: Path) -> None:
+    datasets, pyarrow = (pytest.importorskip(name) for name in ("datasets", "pyarrow"))
+    labels = datasets.ClassLabel(names=NAMES)
+    features = datasets.Features(
+        {"id": datasets.Value("string"), "tokens": [datasets.Value("string")], "ner_tags": [labels]}
+    )
+    rows = {"id": ["a", "b"], "tokens": [WORDS, WORDS], "ner_tags": [[NAMES.index(t) for t in TAGS]] * 2}
+    made = datasets.Dataset(pyarrow.Table.from_pydict(rows, schema=features.arrow_schema), fingerprint="toy")
+    made.to_parquet(tmp_path / "a.parquet")
+    made.save_to_disk(tmp_path / "folder")
+    for path in (tmp_path / "a.parquet", tmp_path / "folder"):
+        sentences, _ = read(path, "hf")
+        assert [it.texts() for it in sentences] == [EXPECTED, EXPECTED]
+        assert [it.keys for it in sentences] == [{"id": "a"}, {"id": "b"}]
+    (tmp_path / "b.parquet").write_bytes(b"no")
+    assert message(tmp_path / "b.parquet", "hf").startswith("b.parquet: not parquet (")
+
+
 # Files to tag
 
 
-@pytest.mark.parametrize("name", [name for name, it in FORMATS.items() if it.read])
+@pytest.mark.parametrize("name", [name for name in AVAILABLE if FORMATS[name].read])
 def test_predict_reads_a_file_and_standard_input(name: str, tmp_path: Path) -> None:
     path = tmp_path / "written"
     FORMATS[name].write([of_words(["Ada", "sang"], [(0, 1, "PER")]), of_words(["Rain"], [])], path)
@@ -319,7 +386,7 @@ def random_sentences(rng: random.Random, *, nested: bool) -> list[Annotated]:
     return sentences
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", AVAILABLE)
 def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
     form = FORMATS[name]
     for number in range(40):
@@ -345,7 +412,8 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
 
 def test_a_format_without_nested_mentions_refuses_them(tmp_path: Path) -> None:
     (nested,) = [of_words(["a", "b"], [(0, 2, "X"), (0, 1, "Y")])]
-    for name, form in FORMATS.items():
+    for name in AVAILABLE:
+        form = FORMATS[name]
         if not form.nested:
             with pytest.raises(ValueError, match="overlaps"):
                 form.write([nested], tmp_path / name)
@@ -367,8 +435,8 @@ def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFi
     start.write_text("Ada B-PER\nLovelace I-PER\nsang O\n\nNew B-LOC\nYork I-LOC\n\nRain O\n")
     path, previous = start, FORMATS["conll"]
     back = tmp_path / "back.conll"
-    for name in [*FORMATS, "conll"]:
-        target = back if path.name.startswith(f"to-{[*FORMATS][-1]}") else tmp_path / f"to-{name}"
+    for name in [*AVAILABLE, "conll"]:
+        target = back if path.name.startswith(f"to-{AVAILABLE[-1]}") else tmp_path / f"to-{name}"
         settings = [] if previous.has_tokens else ["data.lines=true"]
         arguments = ["convert", str(path), str(target), *settings, "--from", previous.config, "--to", name]
         assert data_command(arguments, refuse) == 0, capsys.readouterr()

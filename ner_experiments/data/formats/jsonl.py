@@ -39,11 +39,20 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     Every record has tokens, with tags or with mentions by tokens; or it has a text, with mentions by characters. Other
     keys go to `Annotated.keys`. Raises ValueError, with file and line, for anything else.
     """
-    return of_tags(_sentences(path, options, remarks), options, remarks)
+    return from_records(records(path, options.encoding), options, remarks)
 
 
-def _sentences(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged | Annotated]:
-    for place, line, record in records(path, options.encoding):
+def from_records(
+    file: Iterable[tuple[str, int, dict[str, Any]]], options: Options, remarks: Remarks
+) -> Iterator[Annotated]:
+    """Sentences of the records of a file, each with its place and line."""
+    return of_tags(_sentences(file, options, remarks), options, remarks)
+
+
+def _sentences(
+    file: Iterable[tuple[str, int, dict[str, Any]]], options: Options, remarks: Remarks
+) -> Iterator[Tagged | Annotated]:
+    for place, line, record in file:
         try:
             keys = {
                 key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
-from ner_experiments.data.formats import brat, conll, conllu_ner, csv_table, jsonl
+from ner_experiments.data.formats import brat, conll, conllu_ner, csv_table, docbin, hf, jsonl
 from ner_experiments.data.formats.annotated import Annotated, Options
 from ner_experiments.data.remarks import Remarks
 
@@ -30,6 +31,7 @@ class Format:
     read: None for column files, and for formats that the reader of `config` reads.
     suffixes: suffixes of file names by which it is recognized.
     nested: whether it can hold nested mentions. has_tokens: whether it states what the tokens are.
+    package: the Python package that it needs, if any.
     files, beside: the files that a path names, and the files that are read together with one of these.
     """
 
@@ -40,6 +42,7 @@ class Format:
     suffixes: tuple[str, ...] = ()
     nested: bool = False
     has_tokens: bool = True
+    package: str = ""
     files: Callable[[Path], list[Path]] = one_file
     beside: Callable[[Path], list[Path]] = nothing_beside
 
@@ -94,7 +97,32 @@ FORMATS: dict[str, Format] = {
         write=conllu_ner.write,
         suffixes=(".conllu", ".conllup"),
     ),
+    "docbin": Format(
+        about="spaCy's DocBin",
+        config="docbin",
+        read=docbin.read,
+        write=docbin.write,
+        suffixes=(".spacy",),
+        nested=True,
+        package="spacy",
+    ),
+    "hf": Format(
+        about="Parquet or Arrow, by Hugging Face datasets",
+        config="hf",
+        read=hf.read,
+        write=hf.write,
+        suffixes=hf.SUFFIXES,
+        package="datasets",
+        files=hf.files,
+    ),
 }
+
+
+def require(name: str) -> None:
+    """Raise ValueError if the package that a format needs is not installed."""
+    package = FORMATS[name].package
+    if package and find_spec(package) is None:
+        raise ValueError(f"the format {name} needs the package {package}: pip install {package}")
 
 
 def format_of(path: Path) -> str:

@@ -1,0 +1,69 @@
+"""Parquet and Arrow files, and folders of them, read and written by Hugging Face `datasets` where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.data.formats.annotated import Annotated, Options
+from ner_experiments.data.formats.jsonl import TAGS, from_records, with_tags
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.utils.files import atomic_write
+
+SUFFIXES = (".parquet", ".arrow")
+
+
+def files(path: Path) -> list[Path]:
+    """The file, or those of a folder such as `Dataset.save_to_disk` writes, in alphabetical order."""
+    if path.is_dir():
+        return sorted(it for it in path.iterdir() if it.suffix in SUFFIXES)
+    return [path] if path.is_file() else []
+
+
+def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+    """Sentences of a file, whose rows are read as records of JSON lines.
+
+    Numbers of tags have the names of their ClassLabel, unless `options.names` has others. Raises ValueError, with the
+    row, as the reader of JSON lines does, and for a file that `datasets` cannot read.
+    """
+    from datasets import Features
+
+    try:
+        table = _table(path)
+        features = Features.from_arrow_schema(table.schema)
+        rows = table.to_pylist()
+    except Exception as error:  # those of pyarrow and datasets
+        raise ValueError(f"{path}: not {path.suffix[1:]} ({type(error).__name__})") from None
+    names = options.names or next((_names(kind) for name, kind in features.items() if name in TAGS), ())
+    records = ((f"{path.name}: row {number}", number, row) for number, row in enumerate(rows, 1))
+    yield from from_records(records, replace(options, names=names), remarks)
+
+
+def _table(path: Path) -> Any:
+    """The table of pyarrow, with which `datasets` stores its data."""
+    import pyarrow
+    from pyarrow import parquet
+
+    if path.suffix != ".arrow":
+        return parquet.read_table(path)
+    with pyarrow.memory_map(str(path)) as file:
+        return pyarrow.ipc.open_stream(file).read_all()
+
+
+def _names(feature: Any) -> list[str]:
+    """Names of the labels of a list of ClassLabel; empty for another feature."""
+    return list(getattr(getattr(feature, "feature", feature), "names", None) or ())
+
+
+def write(sentences: Iterable[Annotated], path: Path) -> None:
+    """Write a Parquet file of tokens and the names of their IOB2 tags. Raises ValueError for nested mentions."""
+    import pyarrow
+    from datasets import Features, Value
+    from pyarrow import parquet
+
+    rows = [with_tags(it) for it in sentences if it.tags()]
+    features = Features({key: [Value("string")] for key in ("tokens", "ner_tags")})
+    with atomic_write(path) as part:
+        parquet.write_table(pyarrow.Table.from_pylist(rows, schema=features.arrow_schema), part)
