@@ -288,14 +288,15 @@ def convert(arguments: argparse.Namespace) -> int:
         name = arguments.from_format or FORMATS[format_of(source_path)].config
         source = of_files(name, arguments.settings, {"files": {"file": str(source_path)}})
         to = arguments.to_format or format_of(target)
+        require(to)
         targets = {"file": target}
     else:
         source = of_files(arguments.source, arguments.settings)
         to = arguments.to_format or "jsonl"
+        require(to)
         suffix = (FORMATS[to].suffixes or FORMATS[FORMATS[to].config].suffixes or ("",))[0]
         targets = {split: target / f"{split}{suffix}" for split in source.present()}
         target.mkdir(parents=True, exist_ok=True)
-    require(to)
     splits = annotated_splits(source, remarks)
     nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
     differ = 0

@@ -141,6 +141,7 @@ def test_toys_are_the_same_every_time(language: str) -> None:
 def described(name: str, folder: str | Path) -> Source:
     """Source described by conf/data/NAME.yaml, with its files under `folder`."""
     cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(SOURCES / f"{name}.yaml")})
+    cfg.data.pop("stand_in", None)  # as composition does
     if OmegaConf.is_missing(cfg.data, "name"):  # a format, for a corpus that the user names
         cfg.data.name = name
     return instantiate(cfg.data)
