@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from corpus_files import DEV, TEST, TRAIN, columns, tags
-from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import CONF
 
+from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source, ToyCorpus, load
 from ner_experiments.data.files import ColumnFiles, GoldConllFiles
 from ner_experiments.utils.files import sha256
@@ -141,10 +141,9 @@ def test_toys_are_the_same_every_time(language: str) -> None:
 def described(name: str, folder: str | Path) -> Source:
     """Source described by conf/data/NAME.yaml, with its files under `folder`."""
     cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(SOURCES / f"{name}.yaml")})
-    cfg.data.pop("stand_in", None)  # as composition does
     if OmegaConf.is_missing(cfg.data, "name"):  # a format, for a corpus that the user names
         cfg.data.name = name
-    return instantiate(cfg.data)
+    return build_part(cfg.data)
 
 
 @pytest.mark.parametrize("path", sorted(SOURCES.glob("*.yaml")), ids=lambda path: path.stem)

@@ -15,6 +15,7 @@ from places import CONF
 from fuzz import oracle
 from fuzz.corpora import Columns, Conllu, Format, GoldConll, Known, draw
 from fuzz.damage import damaged, rubbish
+from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.corpus import load
 from ner_experiments.data.files import ColumnFiles, ConlluFiles, Files, GoldConllFiles
 from ner_experiments.data.format_files import AnnotatedFiles
@@ -114,7 +115,7 @@ def corpora(folder: Path) -> list[CorpusReader]:
         cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(path)})
         if OmegaConf.is_missing(cfg.data, "name"):
             cfg.data.name = path.stem
-        source = instantiate(cfg.data, _convert_="all")
+        source = instantiate(without_stand_ins(OmegaConf.to_container(cfg.data, resolve=True)))
         if isinstance(source, Files) and not isinstance(source, AnnotatedFiles):
             found.append(CorpusReader(folder, source.name, source, form_of(source)))
             if source.name == "conll":
