@@ -161,7 +161,7 @@ def test_characters_beyond_the_limit_change_nothing() -> None:
     assert encoder.inputs["chars"].sizes() == {"num_chars": 2 + len("abcdefxy")}
     longer = encoder.encode([sentence("abcd" * 100 + " ?a")], CPU).batch(np.array([0]))
     assert longer.spread("chars", longer.inputs["chars"]).tolist() == [[[2, 3, 4, 5], [1, 2, 0, 0]]]
-    with pytest.raises(ValueError, match="chars: max_length must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="chars: max_length must be an integer of at least 1, got 0"):
         Characters(max_length=0)
 
 

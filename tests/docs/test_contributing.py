@@ -34,7 +34,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(text, encoding="utf-8")
     (entry,) = (block for block in page_commands.blocks(FORMAT_PAGE, "python") if block.startswith(" "))
     for path, old, new in (
-        ("data/formats/registry.py", "csv_table, jsonl\n", "csv_table, jsonl, slashes\n"),
+        ("data/formats/registry.py", "hf, jsonl\n", "hf, jsonl, slashes\n"),
         ("data/formats/registry.py", "\n}\n", f"\n{entry}}}\n"),
         ("commands/completion.py", '"attention")\n', '"attention", "mistyped")\n'),
         ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
