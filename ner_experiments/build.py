@@ -203,21 +203,21 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
     Raises ValueError, with the file, for content that no run of the suite writes.
     """
     cfg = read_config(folder)
-    with naming(f"{folder / CONFIG}: expected the settings of the inputs"):
+    with as_value_error(f"{folder / CONFIG}: expected the settings of the inputs"):
         encoder = make_encoder(cfg)
     path = folder / ENCODER
-    with naming(f"{path}: expected the state of the fitted inputs"):
+    with as_value_error(f"{path}: expected the state of the fitted inputs"):
         encoder.restore(read_json_object(path))
-    with naming(f"{folder}: {CONFIG} and {ENCODER} make no tagger"):
+    with as_value_error(f"{folder}: {CONFIG} and {ENCODER} make no tagger"):
         tagger = build(cfg, encoder)
     weights = read_weights(folder)
-    with naming(f"{folder / WEIGHTS}: expected the weights of this tagger"):
+    with as_value_error(f"{folder / WEIGHTS}: expected the weights of this tagger"):
         tagger.load_state_dict(weights)
     return tagger.eval(), encoder
 
 
 @contextmanager
-def naming(expected: str) -> Iterator[None]:
+def as_value_error(expected: str) -> Iterator[None]:
     """Turn any exception into a ValueError with the place: reading files of strangers can raise anything."""
     try:
         yield

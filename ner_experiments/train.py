@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from hydra.utils import instantiate
@@ -82,19 +82,17 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     folder = run_folder(cfg, about["identity"])
     if not is_first:
         finished = finished_result(folder)
-        if finished is None or lacks_test(cfg, corpus, finished):
+        if not is_complete(finished, cfg, corpus):
             finished = about | run_as_follower(cfg, corpus, encoder, folder, start, finished)
         return {"folder": str(folder), **finished}
     finished = finished_result(folder)
-    if finished is not None and not lacks_test(
-        cfg, corpus, finished
-    ):  # needs no lock: the disk may be read-only
+    if is_complete(finished, cfg, corpus):  # needs no lock: the disk may be read-only
         return {"folder": str(folder), **finished}
     with hold_lock(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
         finished = finished_result(folder)
-        if finished is not None and not lacks_test(cfg, corpus, finished):
+        if is_complete(finished, cfg, corpus):
             return {"folder": str(folder), **finished}
 
         def finish(result: dict[str, Any]) -> dict[str, Any]:
@@ -176,9 +174,11 @@ def run(
     return result
 
 
-def lacks_test(cfg: DictConfig, corpus: Corpus, finished: dict[str, Any]) -> bool:
-    """Whether a test score is requested of a run that was finished with audit.test=false."""
-    return cfg.audit.test and "test" in corpus.splits and "test" not in finished
+def is_complete(
+    finished: dict[str, Any] | None, cfg: DictConfig, corpus: Corpus
+) -> TypeGuard[dict[str, Any]]:
+    """Whether a run is finished and has its test score, unless the corpus has no test set or audit.test=false."""
+    return finished is not None and ("test" in finished or "test" not in corpus.splits or not cfg.audit.test)
 
 
 def score_test(
@@ -432,7 +432,7 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
 
 @cache  # a sweep asks for all runs before and after each of its own
 def sources_of(path: Path, changed: int) -> Mapping[str, str]:
-    """What a finished run read, as `checksums_by_source`; with a warning, nothing if metrics.json is damaged.
+    """Checksums of what a finished run read, as `checksums_by_source`; if metrics.json is damaged, none and a warning.
 
     changed: its modification time; a new one invalidates the cache.
     """

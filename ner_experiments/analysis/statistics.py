@@ -188,10 +188,6 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
 
 def power_of_t(critical: float, freedom: float, shift: float) -> float:
     """Probability that a noncentral t with this shift exceeds the critical value in absolute value."""
-    upper, lower = (
-        scipy.stats.nct.sf(critical, freedom, shift),
-        scipy.stats.nct.cdf(-critical, freedom, shift),
-    )
-    return float(upper) + (
-        0.0 if math.isnan(lower) else float(lower)
-    )  # SciPy: NaN for some values below 1e-11
+    upper = float(scipy.stats.nct.sf(critical, freedom, shift))
+    lower = float(scipy.stats.nct.cdf(-critical, freedom, shift))
+    return upper if math.isnan(lower) else upper + lower  # SciPy returns NaN for some values below 1e-11

@@ -89,9 +89,9 @@ def run_folders() -> list[str]:
 
 
 def group(name: str) -> list[str]:
-    from ner_experiments.config.conf import folders
+    from ner_experiments.config import conf
 
-    return sorted({path.stem for folder in folders() for path in (folder / name).glob("*.yaml")})
+    return conf.names(name)
 
 
 def overrides(words: Sequence[str]) -> list[str]:

@@ -245,7 +245,7 @@ def new(arguments: argparse.Namespace) -> None:
     path = folder / "data" / f"{name}.yaml"
     for place in (file_of(f"data/{name}"), path):
         if place.exists():
-            raise ValueError(f"{place}: it is there already")
+            raise ValueError(f"{place}: already exists")
     overrides = [item for item in arguments.files if _SETTING.match(item)]
     files = [Path(item) for item in arguments.files if item not in overrides]
     if missing := [str(file) for file in files if not file.exists()]:
@@ -302,7 +302,7 @@ def convert(arguments: argparse.Namespace) -> int:
     differ = 0
     for split, path in targets.items():
         if path.exists():
-            raise ValueError(f"{path}: it is there already")
+            raise ValueError(f"{path}: already exists")
         sentences = splits[split]
         if not FORMATS[to].nested:
             sentences = [flat(it, nested, remarks) for it in sentences]

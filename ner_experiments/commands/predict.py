@@ -16,13 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from ner_experiments.data.columns import UTF_8, codec_of, parse_columns, read_text
+from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.files import atomic_write
 
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
-FORMATS_OF_MENTIONS = ("jsonl_text", "doccano", "prodigy", "csv", "conllu_ner", "brat")
+FORMATS_OF_MENTIONS = [name for name, it in FORMATS.items() if not it.package and name not in OUTPUTS]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,21 +101,7 @@ def _columns(text: str) -> dict[str, int | str]:
 def _predict(arguments: argparse.Namespace) -> None:
     files = _files(arguments.files)
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
-    if output == "brat" and (arguments.to is None or arguments.input != "text" or "-" in files):
-        raise ValueError(
-            "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER"
-        )
-    if output == "brat":
-        stems = Counter(Path(name).stem for name in files)
-        if twice := [name for name in files if stems[Path(name).stem] > 1]:
-            raise ValueError(f"{twice[-1]}: another file is named {Path(twice[-1]).stem}, too")
-    if arguments.encoding is not None:
-        codec_of(arguments.encoding)
-    if arguments.to is not None and arguments.to.exists():
-        raise ValueError(f"{arguments.to}: it is there already")
-    finished = open_run(arguments.run)
-    if finished.metrics["task"] != "mentions" and output not in OUTPUTS:
-        raise ValueError(f"{arguments.run}: the run tags parts of speech, and {output} holds mentions")
+    _check(arguments, files, output)
 
     from ner_experiments.predict.output import FILE, WRITERS, write_brat  # slow to import: torch
     from ner_experiments.predict.parallel import tag_in_processes
@@ -139,14 +126,31 @@ def _predict(arguments: argparse.Namespace) -> None:
         encoding = arguments.encoding or UTF_8
         texts = {name: "".join(line for _, line in read_text(name, encoding)) for name in files}
         write_brat(tagged, texts, arguments.to)
-        return
-    if arguments.to is not None:
+    elif arguments.to is not None:
         with atomic_write(arguments.to) as part, part.open("w", encoding="utf-8", newline="\n") as file:
             WRITERS[output](tagged, file, tagger.types)
-        return
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
-    WRITERS[output](tagged, sys.stdout, tagger.types)
+    else:
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
+        WRITERS[output](tagged, sys.stdout, tagger.types)
+
+
+def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> None:
+    """Raise ValueError for arguments that do not fit each other or the run, before torch is imported."""
+    if output == "brat":
+        if arguments.to is None or arguments.input != "text" or "-" in files:
+            raise ValueError(
+                "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER"
+            )
+        stems = Counter(Path(name).stem for name in files)
+        if twice := [name for name in files if stems[Path(name).stem] > 1]:
+            raise ValueError(f"{twice[-1]}: another file is named {Path(twice[-1]).stem}, too")
+    if arguments.encoding is not None:
+        codec_of(arguments.encoding)
+    if arguments.to is not None and arguments.to.exists():
+        raise ValueError(f"{arguments.to}: already exists")
+    if open_run(arguments.run).metrics["task"] != "mentions" and output not in OUTPUTS:
+        raise ValueError(f"{arguments.run}: the run tags parts of speech, and {output} holds mentions")
 
 
 def _files(names: Sequence[str]) -> list[str]:

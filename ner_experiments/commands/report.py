@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from ner_experiments.config.conf import CONF, group_folders
+from ner_experiments.config.conf import CONF, own_group_folders
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
@@ -93,7 +93,7 @@ def write(arguments: argparse.Namespace) -> Path:
 def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) -> str:
     """Digest of the arguments, and of size and time of all that a report reads: tables, conf/, and files of runs."""
     seen = []
-    for place in (CONF, *group_folders(), spec.SWEEPS, *filter(None, places)):
+    for place in (CONF, *own_group_folders(), spec.SWEEPS, *filter(None, places)):
         for path in sorted(place.rglob("*.*")):
             if path.suffix in READ and output not in path.parents and path.name != PROGRESS_FILE:
                 status = path.stat()

@@ -32,15 +32,12 @@ def main(arguments: list[str]) -> int:
     if options.shell_completion:
         return print_completion(options.overrides)
     try:
-        expanded = checked(options)
+        overrides_of_jobs = checked(options)
     except ValueError as error:
         print(f"{error}\nNothing was started.", file=sys.stderr)
         return 1
-    own = [item for item in arguments if item not in options.overrides]
-    arguments = [
-        *own,
-        *(options.overrides if expanded is None else expanded),
-    ]  # Hydra's parser needs this order
+    of_hydra = [item for item in arguments if item not in options.overrides]
+    arguments = [*of_hydra, *overrides_of_jobs]  # Hydra's parser takes no options between overrides
     command = sys.argv
 
     def task(cfg: DictConfig) -> dict[str, Any]:
@@ -76,8 +73,8 @@ def print_completion(overrides: list[str]) -> int:
     return 0
 
 
-def checked(options: Namespace) -> list[str] | None:
-    """The overrides that make Hydra start the requested search or sweep; None if they stay as typed.
+def checked(options: Namespace) -> list[str]:
+    """The overrides as typed, or those that make Hydra start the requested search or sweep.
 
     Raises ValueError for overrides that no experiment can have.
     """
@@ -96,4 +93,4 @@ def checked(options: Namespace) -> list[str] | None:
             launch_settings.check_jobs(compose.jobs(own), options.overrides)
         else:
             values.check_jobs([options.overrides])
-    return expanded
+    return options.overrides if expanded is None else expanded

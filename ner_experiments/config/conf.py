@@ -54,10 +54,15 @@ def folders() -> list[Path]:
     return [CONF, *config_dirs()]
 
 
-def group_folders() -> list[Path]:
-    """The folders of the groups at the top of conf/, and of the user's own configs in these groups."""
+def own_group_folders() -> list[Path]:
+    """The folders of the user's own configs, one per folder and group; not all of them need exist."""
     groups = sorted(path.name for path in CONF.iterdir() if path.is_dir())
-    return [folder / group for folder in folders() for group in groups]
+    return [folder / group for folder in config_dirs() for group in groups]
+
+
+def names(group: str) -> list[str]:
+    """The names of the files of a group, as `options`, but without Hydra."""
+    return sorted({path.stem for folder in folders() for path in (folder / group).glob("*.yaml")})
 
 
 def file_of(path: str) -> Path:

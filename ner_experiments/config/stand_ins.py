@@ -1,4 +1,4 @@
-"""Declared stand-ins: what an experiment has in place of something of its paper that is not to be had.
+"""Declared stand-ins: substitutes for what the experiment's paper used and we could not get.
 
 An option in conf/ or the settings of a paper declare one as `stand_in`, a text beside the settings of a part. It
 changes no result, so that no identity counts it, and every page of a table prints it.

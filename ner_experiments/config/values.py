@@ -118,7 +118,7 @@ def check_output_dir(name: str) -> None:
     """Raise ValueError if a part of the path exists and is no folder."""
     for place in (Path(name), *Path(name).parents):
         if place.exists() and not place.is_dir():
-            raise ValueError(f"output_dir={name}: expected a folder, but {place} is none")
+            raise ValueError(f"output_dir={name}: expected a folder, but {place} is not one")
 
 
 def complete(overrides: Sequence[str]) -> dict[str, Any]:

@@ -26,9 +26,10 @@ from hydra.core.override_parser.types import (
 )
 from hydra.errors import OverrideParseException
 
+from ner_experiments.config import conf
 from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
-from ner_experiments.config.conf import file_of, folders, hydra_context
+from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
 from ner_experiments.config.launch_settings import check_jobs
 from ner_experiments.config.overrides import is_for_hydra
@@ -321,7 +322,7 @@ def number_range(key: str, text: str, value: RangeSweep, log: bool) -> Numbers:
 
 
 def names() -> list[str]:
-    return sorted({path.stem for folder in folders() for path in (folder / "search").glob("*.yaml")})
+    return conf.names("search")
 
 
 def shipped(name: str) -> list[str]:

@@ -234,12 +234,9 @@ def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folde
 
 Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
+    **{name: partial(write_format, name) for name, it in FORMATS.items() if not it.package},
     "jsonl": write_jsonl,
     "conll": write_conll,
     "terminal": write_terminal,
     "html": write_html,
-    **{
-        name: partial(write_format, name)
-        for name in ("jsonl_text", "doccano", "prodigy", "csv", "conllu_ner")
-    },
 }

@@ -34,7 +34,7 @@ class Experiment:
         return (self.cfg.data.name, *(Path(path).name for path in paths))
 
     def stand_ins(self) -> tuple[str, ...]:
-        """What the row has in place of something of its paper, as conf/ declares it."""
+        """The stand-ins that conf/ declares for the row: substitutes for what its paper used."""
         return declared(resolved(self.overrides))
 
 

@@ -212,9 +212,8 @@ def record(table: Table, output: Path) -> Table:
     except OSError as error:
         if before is None or {*table.seeds} > {*before.seeds} or table.looks != before.looks:
             raise
-        log_once(
-            f"{path}: {error.strerror}; the sweep is recorded there already"
-        )  # such as on a read-only disk
+        # such as on a read-only disk
+        log_once(f"{path}: {error.strerror}; the sweep is recorded there already")
     spec.parsed.cache_clear()
     return table
 

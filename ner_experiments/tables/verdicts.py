@@ -5,7 +5,7 @@ The claims whose first row is of one source are a family: Holm's correction coun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
@@ -22,9 +22,10 @@ from ner_experiments.tables.scores import Page, Result
 
 Verdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
-Reader = Any
+Reader = Callable[[Source], Page | None]
+"""Reads the archived runs of a source, as `read_source`."""
 
-TURNED: Mapping[str, Mapping[str, Verdict]] = {
+BY_DIRECTION: Mapping[str, Mapping[str, Verdict]] = {
     "higher": {"ahead": "holds", "behind": "opposite", "equal": "equal", "open": "open"},
     "lower": {"ahead": "opposite", "behind": "holds", "equal": "equal", "open": "open"},
     "equal": {"ahead": "opposite", "behind": "opposite", "equal": "holds", "open": "open"},
@@ -61,7 +62,7 @@ class Decided:
 
     @property
     def needs(self) -> str:
-        """What an open claim would take, as a phrase; empty for any other."""
+        """A phrase for the evidence that an open claim lacks; empty for any other."""
         if self.verdict != "open":
             return ""
         if not self.a or (self.claim.direction != "at most" and not self.b):
@@ -178,7 +179,7 @@ def verdict(
         return "open" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
     if difference is None:
         return "open"
-    return TURNED[claim.direction][PairTest(difference, p, p_equal, ALPHA).verdict]
+    return BY_DIRECTION[claim.direction][PairTest(difference, p, p_equal, ALPHA).verdict]
 
 
 def power(claim: Claim, a: Scores, b: Scores, level: float) -> dict[str, Any]:
@@ -253,9 +254,10 @@ def runs(claim: Claim, archived: Reader) -> Iterable[Run]:
     """The runs of all rows of a claim."""
     for reference in claim.references:
         page = archived(reference.source)
+        if page is None:
+            continue
         measure = reference.row.measure
-        labels = [measure.of, measure.over] if measure else [reference.label]
-        for label in labels if page else ():
+        for label in [measure.of, measure.over] if measure else [reference.label]:
             yield from result_of(page, label).runs.values()
 
 

@@ -36,7 +36,7 @@ def modules_after(*command: str) -> set[str]:
         (("table", "yang2020_table12"), set()),
         (
             ("export", "RUN", "--output", "OUT"),
-            {"torch", "sympy", "torch._dynamo", "torch._inductor", "scipy.stats"},
+            {"torch", "sympy", "torch._dynamo", "torch._inductor", "scipy.stats", "triton"},
         ),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
@@ -44,8 +44,8 @@ def modules_after(*command: str) -> set[str]:
 def test_a_command_loads_only_what_it_uses(
     command: tuple[str, ...], used: set[str], toy_run: Path, tmp_path: Path
 ) -> None:
-    """`export` traces the tagger by torch.export, which loads its own libraries."""
+    """`export` uses torch.export, which loads libraries of its own, and Triton where it is installed."""
     places = {"RUN": str(toy_run), "OUT": str(tmp_path / "out")}
     loaded = modules_after(*(places.get(part, part) for part in command))
-    assert not loaded & (UNUSED - used)
+    assert not sorted(loaded & (UNUSED - used))
     assert ("torch" in loaded) == ("torch" in used)

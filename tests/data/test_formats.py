@@ -20,7 +20,7 @@ from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 
 AVAILABLE = [name for name, it in FORMATS.items() if not it.package or find_spec(it.package)]
-"""Those whose package is installed."""
+"""The formats whose package is installed."""
 TEXT = "Ada Lovelace met Charles in New York. She left."
 ADA = [[0, 12, "PER"], [17, 24, "PER"], [28, 36, "LOC"]]
 EXPECTED = [("PER", "AdaLovelace"), ("PER", "Charles"), ("LOC", "NewYork")]
@@ -453,7 +453,7 @@ def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.Capture
     assert data_command([*arguments, "data.nested=outermost"], refuse) == 0
     assert "mentions left out beside the outermost: 1 (first: " in capsys.readouterr().out
     assert data_command(arguments, refuse) == 1
-    assert "a.conll: it is there already" in capsys.readouterr().err
+    assert "a.conll: already exists" in capsys.readouterr().err
     assert data_command(["convert", str(path), str(tmp_path / "a.docx")], refuse) == 1
     assert "a.docx: its format is not known by its name (known: .conll, " in capsys.readouterr().err
 

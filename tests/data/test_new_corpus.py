@@ -132,8 +132,8 @@ def test_a_name_that_is_taken_or_none_is_refused(capsys: pytest.CaptureFixture[s
     files = written(a=PLAIN)
     new(*files)
     for name, message in {
-        "mine": "conf/data/mine.yaml: it is there already",
-        "weibo": "weibo.yaml: it is there already",
+        "mine": "conf/data/mine.yaml: already exists",
+        "weibo": "weibo.yaml: already exists",
         "a/b": "'a/b': expected a name of letters, digits, - and _",
     }.items():
         assert cli(["data", "new", name, *files]) == 1

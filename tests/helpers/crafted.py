@@ -25,7 +25,7 @@ VALUES: tuple[Any, ...] = (
     *("", "x", "../../escape", "/dev/null", "a\u202eb\x1b[31m", "<script>alert(1)</script>", "x" * 10_000),
     *([], {}, [1], [[]], {"x": 1}, [None], ["S-X"]),
 )
-"""What takes the place of a value."""
+"""Values that replace one of a file."""
 
 
 def places(node: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

@@ -147,7 +147,7 @@ REFUSED = {
     "empty": "empty: the folder has no file to tag",
     "a.txt --output brat": "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER",
     "- --output brat --to x": "--output brat writes the texts of files",
-    "a.txt --to a.txt": "a.txt: it is there already",
+    "a.txt --to a.txt": "a.txt: already exists",
     "a.txt same/a.txt --output brat --to x": "same/a.txt: another file is named a, too",
     "a.txt --encoding klingon": "there is no encoding 'klingon'",
 }

@@ -259,7 +259,7 @@ def test_a_broken_source_and_a_missing_key_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
 def test_a_typed_difference_is_that_of_figures_in_sweeps(claim: Claim) -> None:
-    """What the ledger gives as published is the paper's, which sweeps/ has as drops or as scores on another corpus."""
+    """Published differences are the paper's; sweeps/ has them as drops, or as scores on another corpus."""
     table = claim.source.table
     if (
         claim.published is None
