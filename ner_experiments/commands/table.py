@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         output.add_argument(f"--{name}", dest="format", action="store_const", const=name)
     text = "archive its runs in a folder of DIR (results), with a page"
     results = Path("results")
-    output.add_argument("--archive", "--keep", type=Path, metavar="DIR", nargs="?", const=results, help=text)
+    output.add_argument("--archive", type=Path, metavar="DIR", nargs="?", const=results, help=text)
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
 
 

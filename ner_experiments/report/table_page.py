@@ -198,8 +198,8 @@ def cost_section(entry: Entry, links: Links) -> Section | None:
     if not lines:
         return None
     text = (
-        f"On {devices(entry.runs)}. Mean over runs ± standard deviation; "
-        "the times depend on the other load of the machine."
+        f"On {devices(entry.runs)}. Mean over runs ± standard deviation. Times include compiling the kernels, once "
+        "per machine, and depend on what else the machine was doing."
     )
     table = PageTable(Grid(COST_HEADINGS, lines), "Cost of a run of each row", links)
     return Section("cost", "Cost", [text], [table], cost_plots(entry.page))

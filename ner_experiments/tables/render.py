@@ -300,7 +300,7 @@ def measured(page: Page, result: Result) -> str:
     if not result.reads:
         return ""
     needs = page.needs(result)
-    return f"not run: needs {', '.join(needs)}" if needs else "not run"
+    return f"not run (reads {', '.join(needs)})" if needs else "not run"
 
 
 def has_both_origins(page: Page) -> bool:

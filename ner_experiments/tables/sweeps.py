@@ -147,7 +147,7 @@ def of_jobs(
     return Table(
         name=name,
         title=title or fixed or "The defaults",
-        source=fixed if title and fixed else "A sweep over the defaults",
+        source=fixed if title and fixed else "All other settings have their defaults",
         base=tuple(base),
         seeds=tuple(sorted({compose(job).seed for job in jobs})),
         rows=tuple(Row(label=label, run=row) for label, row in zip(names, varied, strict=True)),

@@ -46,8 +46,7 @@ class Sigterm:
 
 
 STOPPING = (
-    "\nStopping after this step, with a checkpoint; rerun the command to resume. "
-    "Press Ctrl-C again to stop at once."
+    "\nStopping as soon as no work is lost; rerun the command to resume. Press Ctrl-C again to stop at once."
 )
 
 

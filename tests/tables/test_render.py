@@ -194,7 +194,7 @@ def test_what_a_row_needs_is_what_no_run_has_read_here() -> None:
     assert page.needs(of["random, LSTM, chunks"]) == ["conll2000"]
     grid = render.results(page)
     cells = {line[0]: line[2] for line in grid.lines}
-    assert cells["Senna, LSTM, POS"] == "not run: needs ptb, senna.txt"
+    assert cells["Senna, LSTM, POS"] == "not run (reads ptb, senna.txt)"
     assert cells["Senna, Conv-CRF (Collobert et al. 2011), POS, cited"] == ""
 
 
