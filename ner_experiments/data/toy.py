@@ -17,6 +17,7 @@ from __future__ import annotations
 import random
 import re
 import zlib
+from functools import lru_cache
 from typing import Literal, get_args
 
 from ner_experiments.data.sentence import Sentence
@@ -46,13 +47,18 @@ def sentences(language: Language, split: Split, count: int) -> list[Sentence]:
             f"toy corpora: language must be one of {', '.join(get_args(Language))} and split one of "
             f"{', '.join(SPLITS)}, got {language!r} and {split!r}"
         )
+    return [*_written(language, split, count)]
+
+
+@lru_cache(maxsize=len(SPLITS))  # a source reads its sentences again for their checksum
+def _written(language: Language, split: Split, count: int) -> tuple[Sentence, ...]:
     writer = _Writer(language, split)
     by_words: dict[tuple[str, ...], Sentence] = {}
     while len(by_words) < count:
         sentence = writer.sentence()
         if len(sentence) in _LENGTHS and _split_of(sentence.words) == split:
             by_words.setdefault(sentence.words, sentence)
-    return list(by_words.values())
+    return tuple(by_words.values())
 
 
 def _split_of(words: tuple[str, ...]) -> str:

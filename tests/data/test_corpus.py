@@ -30,6 +30,23 @@ def test_mentions_reach_the_models_as_bioes(tmp_path: Path) -> None:
     assert (corpus.name, corpus.task, corpus.notes) == ("mine", "mentions", ())
 
 
+def test_the_same_content_is_read_once_and_a_changed_file_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, calls = ColumnFiles.read, []
+    monkeypatch.setattr(ColumnFiles, "read", lambda *args: calls.append(args) or read(*args))
+    texts = {"train": TRAIN, "dev": DEV, "test": TEST}
+    first = load(columns(tmp_path, texts))
+    assert load(columns(tmp_path, texts)) is first
+    assert load(columns(tmp_path, texts, max_sentences=1)) != first
+    source = columns(tmp_path, texts | {"dev": TRAIN})
+    changed = load(source)
+    assert (len(calls), tags(changed)["dev"]) == (3, tags(first)["train"])
+    (tmp_path / "dev.txt").unlink()
+    with pytest.raises(ValueError, match=r"dev\.txt"):
+        load(source)
+
+
 @pytest.mark.parametrize(
     ("scheme", "text"),
     [

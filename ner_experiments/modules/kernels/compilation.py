@@ -27,6 +27,8 @@ FAST = {
     "error_model": "numpy",  # 1 / 0 is inf; a check would prevent vectorization
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # all but nnan and ninf: NaN must propagate
 }
+INLINED = {**FAST, "inline": "always"}
+"""Options of the functions that kernels call: inlined first, they are optimized once, not at every level."""
 ONE_THREAD = threading.RLock()
 locked: list[str] = []
 """The folder whose lock this process holds now."""
@@ -69,7 +71,7 @@ def announce(folder: str | None) -> None:
     """Log, once per process, that kernels are compiled and where they are cached."""
     reason = "neither this package's folder nor NUMBA_CACHE_DIR nor the user's cache folder is writable"
     log.info(
-        "compiling the CPU kernels for this processor, which takes about half a minute; %s",
+        "compiling the CPU kernels for this processor, which takes about 20 seconds; %s",
         f"later runs load them from {folder}" if folder else f"they are not cached, as {reason}",
     )
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from numba import njit
 
-from ner_experiments.modules.kernels.compilation import FAST, compiled
+from ner_experiments.modules.kernels.compilation import FAST, INLINED, compiled
 from ner_experiments.modules.kernels.numba_ops import (
     IN_ORDER,
     add_four,
@@ -91,7 +91,7 @@ def forward(first, last, chunks, batch, layer, size, states, trace):
                 token += active
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def load_gates(job, token, active, z, h, trace):
     """Load the input part of the gates of `active` tokens into z, and store what W reads of the states."""
@@ -128,7 +128,7 @@ def update_states(job, layer, active, z, h, c, tanh_c):
         h[j] = o[j] * tanh_c[j]
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def store_step(job, layer, sentences, token, z, h, c, states, trace):
     """Store states and trace; h becomes what W reads at the next step."""
@@ -196,7 +196,7 @@ def backward(first, last, chunks, batch, layer, trace, grad_states, size, gradie
                     recurrent_gradients(job, layer, sentences[:active], size, rows, gradient)
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def load_step(job, token, before, active, trace, grad_states, rows):
     """Load the trace of `active` tokens and of the step before, and add the gradient of their states to grad_h."""
@@ -261,7 +261,7 @@ def gate_gradients(job, layer, active, gradient, rows):
     grad_h[:] = 0
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def store_gate_gradients(job, token, active, gradient, rows):
     """Store the gate gradients of `active` tokens."""
@@ -271,7 +271,7 @@ def store_gate_gradients(job, token, active, gradient, rows):
             copy(gradient.gates[job.block, token + r, gate], grad_gate)
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def recurrent_gradients(job, layer, sentences, size, rows, gradient):
     """Add the gradient with respect to h_{t-1} to grad_h, and accumulate that with respect to W."""
@@ -387,12 +387,14 @@ def pack_backward(matrices):
         for j in range(0, wide, 2 * lanes):
             width = min(2 * lanes, wide - j)
             panel = packed[unit, 4 * size * j : 4 * size * (j + width)].reshape(4, size, width)
-            many = min(width, size - j)
-            panel[:, :, :many] = matrices[unit, :, :, j : j + many]
+            for gate in range(4):
+                for k in range(size):
+                    for column in range(min(width, size - j)):
+                        panel[gate, k, column] = matrices[unit, gate, k, j + column]
     return packed.reshape(-1)
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def add_recurrent(z, plane, h, starts, packed, first, units, size, rows):
     """z += W h for `units` units from `first` on, with W packed by `pack_forward`."""
@@ -404,7 +406,7 @@ def add_recurrent(z, plane, h, starts, packed, first, units, size, rows):
             panel += 4 * lanes * size
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def add_recurrent_transposed(grad_h, grad_z, plane, starts, packed, first, units, size, rows):
     """grad_h += W^T grad_z for `units` units from `first` on, with W packed by `pack_backward`."""
@@ -452,7 +454,7 @@ def add_recurrent_transposed(grad_h, grad_z, plane, starts, packed, first, units
             )
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def add_weights(grad_w, grad_z, plane, h, first, units, size, width, rows):
     """grad_w += grad_z h^T, [units, 4 size, size in full vectors]; columns beyond `size` are undefined."""

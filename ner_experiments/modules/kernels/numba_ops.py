@@ -14,7 +14,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from ner_experiments.modules.kernels.compilation import FAST
+from ner_experiments.modules.kernels.compilation import FAST, INLINED
 
 IN_ORDER = {**FAST, "fastmath": {"contract"}}
 
@@ -282,7 +282,7 @@ def whole_vectors(columns, array):
     return (columns + lanes - 1) // lanes * lanes
 
 
-@njit(**FAST)
+@njit(**INLINED)
 @no_type_check
 def add_outer(
     out, out_rows, out_column, x, x_rows, x_column, x_step, y, y_start, y_stride, columns, depth, rows
