@@ -1,5 +1,6 @@
 """Setup of all tests: shape annotations are checked, every test is seeded, and torch uses one thread."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -53,3 +54,9 @@ def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tiny_runs import finished  # after the hook above
 
     return finished(tmp_path_factory.mktemp("toy_run"), "data=toy_en")
+
+
+def pytest_collection_finish() -> None:
+    """Exempt modules and collected tests from garbage collection, which would walk them again and again."""
+    gc.collect()
+    gc.freeze()
