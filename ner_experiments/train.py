@@ -100,13 +100,12 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
             refuse_changed_data(cfg, about["read"])
             return write_metrics(folder, about | result)
 
-        with saved_traceback(folder), sigterm_handler() as sigterm:
+        with sigterm_handler() as sigterm, saved_traceback(folder):
             if finished is None:
                 prepare_folder(folder, cfg)
                 result = run(cfg, corpus, encoder, folder, start, sigterm, finish)
             else:
                 result = finish(score_test(cfg, corpus, encoder, folder, finished, sigterm))
-    sigterm.exit_if_requested()
     return {"folder": str(folder), **result}
 
 

@@ -34,10 +34,15 @@ class Sigterm:
         self.received = True
 
     def install(self) -> None:
-        """Become the process's handler. Does nothing outside the main thread, where Python allows no handlers."""
+        """Become the process's handler. Does nothing outside the main thread, where Python allows no handlers.
+
+        A signal that the process was started to ignore stays ignored: a script starts its background commands so that
+        Ctrl-C does not reach them.
+        """
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
-                signal.signal(number, self.handle)
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    signal.signal(number, self.handle)
 
     def exit_if_requested(self) -> None:
         """If a signal was received, exit with the status of a process that it killed: 143 (SIGTERM) or 130 (Ctrl-C)."""
@@ -52,7 +57,11 @@ STOPPING = (
 
 @contextmanager
 def sigterm_handler() -> Iterator[Sigterm]:
-    """Context with a new `Sigterm` as the process's handler. The previous handlers are restored at the end."""
+    """Context with a new `Sigterm` as the process's handler. The previous handlers are restored at the end.
+
+    If a signal was received, the process then exits, even if the block has failed: a sweep must not go on to its next
+    job.
+    """
     sigterm, before = Sigterm(), {number: signal.getsignal(number) for number in SIGNALS}
     sigterm.install()
     try:
@@ -61,3 +70,4 @@ def sigterm_handler() -> Iterator[Sigterm]:
         if threading.current_thread() is threading.main_thread():
             for number, handler in before.items():
                 signal.signal(number, handler)
+        sigterm.exit_if_requested()

@@ -1,6 +1,7 @@
 """Commands as `python run.py` executes them, in processes forked from one that has imported the suite already."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], cwd:
     from ner_experiments.launch import local
     from ner_experiments.main import cli
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if pytest runs in a background
     local.usable_cores = lambda: 1
     os.environ.clear()
     os.environ.update(environment)
@@ -48,7 +50,9 @@ class Command:
     def finish(self, seconds: float = 300) -> subprocess.CompletedProcess[str]:
         """Wait for the command to end. Returns its exit status, -N after signal N, and what it printed."""
         self.process.join(seconds)
-        assert self.process.exitcode is not None, f"still running after {seconds} seconds"
+        if self.process.exitcode is None:
+            self.process.kill()
+            raise AssertionError(f"still running after {seconds} seconds")
         printed = [Path(self.folder.name, stream).read_text() for stream in ("stdout", "stderr")]
         self.folder.cleanup()
         return subprocess.CompletedProcess([], self.process.exitcode, *printed)

@@ -247,13 +247,14 @@ def test_more_processes_than_cores_are_announced(monkeypatch: pytest.MonkeyPatch
 
 
 def test_ctrl_c_under_the_local_launcher_says_how_to_go_on(tmp_path: Path) -> None:
-    """The jobs are sent SIGTERM, whether they train already or are still importing."""
-    command = forked.Command("-m", *TINY, "hydra.launcher.jobs=2", "seed=1,2", f"output_dir={tmp_path}")
+    """The jobs, which would not end for hours, are sent SIGTERM, whether they train already or are still importing."""
+    endless = [*TINY, "trainer.max_epochs=1000000", "trainer.patience=1000000"]
+    command = forked.Command("-m", *endless, "hydra.launcher.jobs=2", "seed=1,2", f"output_dir={tmp_path}")
     children = Path(f"/proc/{command.pid}/task/{command.pid}/children")
     until(lambda: len(children.read_text().split()) == 2)
     jobs = children.read_text().split()
     command.send_signal(signal.SIGINT)
-    result = command.finish()
+    result = command.finish(seconds=100)
     printed = result.stdout + result.stderr
     assert result.returncode == 130
     assert printed.count("rerun the command to resume") == 1
