@@ -19,7 +19,9 @@ import numpy as np
 import timing
 
 from ner_experiments.tables.looks import Labels, replay
-from ner_experiments.tables.pairs import ALPHA, SMALLEST_EFFECT, PairTest, compare_seeds
+from ner_experiments.tables.pairs import compare_seeds
+from ner_experiments.tables.significance import ALPHA, Tested
+from ner_experiments.tables.spec import SMALLEST_EFFECT
 
 LOOKS, FIXED = (3, 5, 8), (8,)
 SWEEPS = 1000
@@ -99,9 +101,7 @@ def sweep(scores: np.ndarray, looks: Sequence[int]) -> tuple[dict[Labels, str], 
     labels = [str(number) for number in range(len(scores))]
     used: dict[str, Collection[int]] = {}
 
-    def compare(
-        seeds: Mapping[str, Collection[int]], level: float
-    ) -> tuple[dict[Labels, PairTest], set[str]]:
+    def compare(seeds: Mapping[str, Collection[int]], level: float) -> tuple[dict[Labels, Tested], set[str]]:
         used.update(seeds)
         rows = [{seed: float(scores[int(label), seed]) for seed in seeds[label]} for label in labels]
         leader = max(labels, key=lambda label: fmean(rows[int(label)].values()))

@@ -134,18 +134,3 @@ def sentence_variance(
     )
     count = len(gaps)
     return max(0.0, count / (count - 1) * float(squared_deviations(gaps).sum()) - of_runs)
-
-
-def minimum_detectable_effect(
-    error: float, freedom: float, *, power: float = statistics.POWER, alpha: float = 0.05
-) -> float:
-    """The smallest true difference that a two-sided t test with this error detects with probability `power`."""
-    critical = scipy.stats.t.isf(alpha / 2, freedom)
-
-    def surplus(shift: float) -> float:
-        return statistics.power_of_t(critical, freedom, shift) - power
-
-    high = float(critical)
-    while surplus(high) < 0:
-        high *= 1.5
-    return error * float(scipy.optimize.brentq(surplus, 0.0, high))

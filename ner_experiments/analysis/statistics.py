@@ -7,14 +7,14 @@ They generalize to new seeds on the same test set; `randomization.randomization_
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
 
 import scipy  # imports scipy.stats when it is first used
 
-Test = Literal["paired t", "Welch t", "moderated t"]
+Test = Literal["paired t", "Welch t", "moderated t", "pooled t"]
 
 CONFIDENCE = 0.95
 POWER = 0.8
@@ -34,13 +34,18 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Mean of a minus mean of b, with its interval and two-sided p; None if a row has too few seeds."""
+    """Mean of a minus mean of b, with its interval and two-sided p; None if a row has too few seeds.
+
+    error, freedom: its standard error and the degrees of freedom of the t test; None likewise.
+    """
 
     mean: float
-    low: float | None
-    high: float | None
-    p: float | None
-    test: Test | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    test: Test | None = None
+    error: float | None = None
+    freedom: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,7 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
     if a.keys() == b.keys():
         pairs = summarize(a[seed] - b[seed] for seed in a)
         if pairs.sd is None:
-            return Difference(pairs.mean, None, None, None, None)
+            return Difference(pairs.mean)
         return t_test(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t")
     return welch_difference(a.values(), b.values())
 
@@ -120,24 +125,51 @@ def welch_difference(a: Iterable[float], b: Iterable[float]) -> Difference:
     first, second = summarize(a), summarize(b)
     gap = first.mean - second.mean
     if first.sd is None or second.sd is None:
-        return Difference(gap, None, None, None, None)
+        return Difference(gap)
     return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t")
 
 
-def p_of_equivalence(a: Iterable[float], b: Iterable[float], margin: float) -> float | None:
-    """p of the hypothesis that the true means differ by `margin` or more.
+def pooled_difference(
+    a: Iterable[float], b: Iterable[float], rows: Iterable[Iterable[float]]
+) -> Difference | None:
+    """Difference of two rows on the assumption that both vary as `rows` do: Student's t with their pooled variance.
 
-    Two one-sided Welch tests (Schuirmann 1987). A small p shows that the difference lies within ± margin. None if a row
-    has only one seed.
+    The rows may have one seed each. None if no row of `rows` has two seeds.
     """
     first, second = summarize(a), summarize(b)
-    if first.sd is None or second.sd is None:
+    spreads = [(it.sd**2, it.n - 1) for it in map(summarize, rows) if it.sd is not None]
+    freedom = sum(own for _, own in spreads)
+    if not freedom:
         return None
-    gap = abs(first.mean - second.mean)
-    error, freedom = welch(first.sd, first.n, second.sd, second.n)
-    if error == 0:
+    variance = math.fsum(s2 * own for s2, own in spreads) / freedom
+    error = math.sqrt(variance * (1 / first.n + 1 / second.n))
+    return t_test(first.mean - second.mean, error, freedom, "pooled t")
+
+
+def p_of_equivalence(difference: Difference, margin: float) -> float | None:
+    """p of the hypothesis that the true means differ by `margin` or more.
+
+    Two one-sided t tests with the difference's own error (Schuirmann 1987). A small p shows that the difference lies
+    within ± margin. None if a row has too few seeds.
+    """
+    if difference.error is None:
+        return None
+    gap = abs(difference.mean)
+    if difference.error == 0:
         return float(gap >= margin)
-    return float(scipy.stats.t.sf((margin - gap) / error, freedom))
+    return float(scipy.stats.t.sf((margin - gap) / difference.error, difference.freedom))
+
+
+def minimum_detectable_effect(
+    error: float, freedom: float, *, power: float = POWER, alpha: float = 0.05
+) -> float:
+    """The smallest true difference that a two-sided t test with this error detects with probability `power`."""
+    high = float(scipy.stats.t.isf(alpha / 2, freedom))
+    while power_of_t(high, freedom, alpha) < power:
+        high *= 1.5
+    return error * float(
+        scipy.optimize.brentq(lambda shift: power_of_t(shift, freedom, alpha) - power, 0.0, high)
+    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -150,9 +182,16 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def holm_of_tested(p_values: Sequence[float | None]) -> list[float | None]:
-    """p values as `holm`, corrected for the number of those that are not None; None stays None."""
-    adjusted = iter(holm([p for p in p_values if p is not None]))
+def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
+    """q values (Benjamini & Hochberg 1995): of the tests with q <= 5 %, 5 % at most are false claims, on average."""
+    return [float(q) for q in scipy.stats.false_discovery_control(p_values)] if p_values else []
+
+
+def of_tested(
+    correction: Callable[[Sequence[float]], list[float]], p_values: Sequence[float | None]
+) -> list[float | None]:
+    """p values corrected for the number of those that are not None; None stays None."""
+    adjusted = iter(correction([p for p in p_values if p is not None]))
     return [None if p is None else next(adjusted) for p in p_values]
 
 
@@ -165,7 +204,7 @@ def t_test(gap: float, error: float, freedom: float, test: Test) -> Difference:
     # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; for others, our tests compare with them
     half = t_quantile(freedom) * error
     p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
-    return Difference(gap, gap - half, gap + half, p, test)
+    return Difference(gap, gap - half, gap + half, p, test, error, freedom)
 
 
 def welch(sd_a: float, n_a: int, sd_b: float, n_b: int) -> tuple[float, float]:
@@ -182,12 +221,11 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
     error, freedom = welch(sd_a, n, sd_b, n)
     if error == 0:
         return 1.0
-    critical, shift = scipy.stats.t.isf(alpha / 2, freedom), abs(difference) / error
-    return power_of_t(critical, freedom, shift)
+    return power_of_t(abs(difference) / error, freedom, alpha)
 
 
-def power_of_t(critical: float, freedom: float, shift: float) -> float:
-    """Probability that a noncentral t with this shift exceeds the critical value in absolute value."""
-    upper = float(scipy.stats.nct.sf(critical, freedom, shift))
-    lower = float(scipy.stats.nct.cdf(-critical, freedom, shift))
-    return upper if math.isnan(lower) else upper + lower  # SciPy returns NaN for some values below 1e-11
+def power_of_t(shift: float, freedom: float, alpha: float) -> float:
+    """Power of a two-sided t test for a true difference of `shift` standard errors."""
+    critical, nct = scipy.stats.t.isf(alpha / 2, freedom), scipy.stats.nct
+    # the other tail by symmetry: nct.cdf is NaN for some large shifts
+    return float(nct.sf(critical, freedom, shift) + nct.sf(critical, freedom, -shift))

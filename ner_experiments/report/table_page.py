@@ -100,14 +100,11 @@ def pairs_section(entry: Entry) -> Section | None:
     """All pairs of the rows of a sweep; None for fewer than two rows with runs on one corpus."""
     if not entry.pairs:
         return None
-    grid = render.pair_grid(entry.pairs)
-    grid = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
-    table = PageTable(grid, "Each row minus each other, with intervals over seeds", text=1)
-    return Section("differences", "Differences between rows", grids=[table], notes=[render.PAIRS])
+    return differences_section(render.pair_grid(entry.pairs), "Each row minus each other", render.PAIRS)
 
 
 def verdict_first(line: Sequence[str]) -> list[str]:
-    """A line with its last cell, the verdict, moved behind the first, where a phone shows it."""
+    """A line with its last cell, the verdict, moved behind the first."""
     return [line[0], line[-1], *line[1:-1]]
 
 
@@ -160,10 +157,15 @@ def comparisons_section(entry: Entry) -> Section | None:
     comparisons = compare_rows(entry.page)
     if not comparisons:
         return None
-    grid = render.comparisons(comparisons)
-    caption = "Differences between rows, with their intervals over seeds"
-    table = PageTable(grid, caption)
-    return Section("differences", "Differences between rows", grids=[table], notes=[render.COMPARED])
+    return differences_section(render.comparisons(comparisons), "Differences between rows", render.COMPARED)
+
+
+def differences_section(grid: Grid, caption: str, legend: str) -> Section:
+    """Differences with the verdict behind the label, where a phone shows it."""
+    shown = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
+    table = PageTable(shown, f"{caption}, with intervals over seeds", text=1)
+    notes = render.legends(grid, legend)
+    return Section("differences", "Differences between rows", grids=[table], notes=notes)
 
 
 def curves_section(entry: Entry) -> Section | None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.tables.pairs import ALPHA, Pair, Verdict, compare_all, listed, mean
+from ner_experiments.tables.pairs import Pair, compare_all, listed, mean
 from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.significance import ALPHA, Verdict
 
 Labels = tuple[str, str]
 
@@ -49,8 +50,9 @@ def decide(page: Page, looks: Sequence[int], first_seed: int = 1) -> Decision[Pa
 
     def compare(seeds: Mapping[str, Collection[int]], level: float) -> tuple[dict[Labels, Pair], set[str]]:
         by_corpus = groups([only(result, seeds[label]) for label, result in results.items()])
-        pairs = {pair.labels: pair for group in by_corpus for pair in compare_all(group, level)}
-        return pairs, {max(group, key=mean).row.label for group in by_corpus}
+        effect = page.table.smallest_effect
+        pairs = [pair for group in by_corpus for pair in compare_all(group, level, effect)]
+        return {pair.labels: pair for pair in pairs}, {max(group, key=mean).row.label for group in by_corpus}
 
     finished = {label: result.runs.keys() for label, result in results.items()}
     return replay(finished, looks, compare, first_seed)

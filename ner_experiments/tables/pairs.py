@@ -8,46 +8,13 @@ from itertools import combinations
 from typing import Any, Literal
 
 from ner_experiments.analysis import statistics
-from ner_experiments.analysis.randomization import Randomization, randomization_test
-from ner_experiments.analysis.statistics import Difference
+from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.tables.significance import all_counts
+from ner_experiments.tables.significance import ALPHA, Tested, Verdict, over_sentences, tested_together
+from ner_experiments.tables.spec import SMALLEST_EFFECT
 
-ALPHA = 0.05
-"""Accepted probability of at least one false claim over all pairs of a table."""
-SMALLEST_EFFECT = 0.3
-"""Two rows are called equal if their difference is shown to be smaller than this, in points."""
 MAX_SEEDS = 1000
 """Larger numbers of needed seeds are not computed, as they are impractical."""
-
-Verdict = Literal["ahead", "behind", "equal", "open"]
-
-
-@dataclass(frozen=True)
-class PairTest:
-    """Tests of the difference of row a minus row b over seeds, in points.
-
-    over_seeds: Welch's test, for new seeds on the same test sentences.
-    p_adjusted: its p, corrected by Holm for the number of tested pairs; None if a row has one seed.
-    p_equal: p of a difference of `SMALLEST_EFFECT` or more, corrected likewise; None if a row has one seed,
-        or if no run of either row has learned anything.
-    alpha: the level at which the verdict is given.
-    """
-
-    over_seeds: Difference
-    p_adjusted: float | None
-    p_equal: float | None
-    alpha: float
-
-    @property
-    def verdict(self) -> Verdict:
-        """Row a is ahead of row b, behind it, equal to within `SMALLEST_EFFECT`, or the order is open.
-
-        Open if a row has one seed: a test over sentences says nothing about other seeds.
-        """
-        if self.p_adjusted is not None and self.p_adjusted <= self.alpha:
-            return "ahead" if self.over_seeds.mean > 0 else "behind"
-        return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "open"
 
 
 @dataclass(frozen=True)
@@ -61,7 +28,7 @@ class Pair:
 
     a: Result
     b: Result
-    test: PairTest
+    test: Tested
     over_sentences: Randomization
     seeds_needed: int | None
 
@@ -107,44 +74,40 @@ class Pair:
             "p_over_seeds_and_sentences": self.over_sentences.p_over_seeds_and_sentences,
             "p_over_sentences": self.over_sentences.p_over_sentences,
             "p_adjusted": self.test.p_adjusted,
+            "q": self.test.q,
             "seeds_needed": self.seeds_needed,
+            "detectable": self.test.detectable,
             "verdict": self.verdict,
         }
 
 
 def pairs_of(page: Page) -> list[Pair]:
     """All pairs of rows that were scored on the same data, in the order of the table."""
-    return [pair for group in groups(page.results) for pair in compare_all(group)]
+    effect = page.table.smallest_effect
+    return [pair for group in groups(page.results) for pair in compare_all(group, smallest_effect=effect)]
 
 
-def compare_all(group: Sequence[Result], alpha: float = ALPHA) -> list[Pair]:
+def compare_all(
+    group: Sequence[Result], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
+) -> list[Pair]:
     """All pairs of rows with runs on one test set."""
     pairs = list(combinations(group, 2))
-    over_sentences = [randomization_test(all_counts(a), all_counts(b)) for a, b in pairs]
-    tests = compare_seeds([result.scores for result in group], alpha)
+    tests = compare_seeds([result.scores for result in group], alpha, smallest_effect)
     level = alpha / max(1, len(pairs))
     return [
-        Pair(a, b, test, sentences, seeds_needed(a, b, test.over_seeds.mean, level))
-        for (a, b), test, sentences in zip(pairs, tests, over_sentences, strict=True)
+        Pair(a, b, test, over_sentences(a, b), seeds_needed(a, b, test.over_seeds.mean, level))
+        for (a, b), test in zip(pairs, tests, strict=True)
     ]
 
 
-def compare_seeds(rows: Sequence[Mapping[int, float]], alpha: float = ALPHA) -> list[PairTest]:
-    """Tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`.
-
-    Holm's correction counts only pairs that are tested, in which both rows have at least two seeds.
-    """
+def compare_seeds(
+    rows: Sequence[Mapping[int, float]], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
+) -> list[Tested]:
+    """Welch's tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`."""
     scores = [(a.values(), b.values()) for a, b in combinations(rows, 2)]
     differences = [statistics.welch_difference(a, b) for a, b in scores]
-    equal = [
-        statistics.p_of_equivalence(a, b, SMALLEST_EFFECT) if any((*a, *b)) else None for a, b in scores
-    ]  # rows that score 0 with every seed have learned nothing, so nothing is known of their difference
-    adjusted = statistics.holm_of_tested([it.p for it in differences])
-    equal_adjusted = statistics.holm_of_tested(equal)
-    return [
-        PairTest(difference, p, p_equal, alpha)
-        for difference, p, p_equal in zip(differences, adjusted, equal_adjusted, strict=True)
-    ]
+    learned = [any((*a, *b)) for a, b in scores]
+    return tested_together(differences, smallest_effect, alpha, learned)
 
 
 def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open", ""]:
@@ -163,7 +126,7 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
         if numbers.count(max(numbers)) > 1:
             continue
         best = numbers.index(max(numbers))
-        tests = compare_seeds([result.scores for result in rows])
+        tests = compare_seeds([result.scores for result in rows], smallest_effect=page.table.smallest_effect)
         for (a, b), test in zip(combinations(range(len(rows)), 2), tests, strict=True):
             if best in (a, b):
                 turned = {"ahead": "behind", "behind": "ahead"}
@@ -197,9 +160,8 @@ def answer(pairs: Sequence[Pair]) -> str:
     if ahead := by_verdict["ahead"]:
         parts.append(f"{label} is ahead of {listed([f'{other(it)} ({gap(it)})' for it in ahead])}")
     if equal := by_verdict["equal"]:
-        parts.append(
-            f"{label} and {listed(list(map(other, equal)))} differ by less than {SMALLEST_EFFECT:g} points"
-        )
+        effect = equal[0].test.smallest_effect
+        parts.append(f"{label} and {listed(list(map(other, equal)))} differ by less than {effect:g} points")
     if undecided := by_verdict["open"]:
         rows = listed([label, *map(other, undecided)])
         parts.append(f"the order of {rows} is undecided with {seeds_at_hand(undecided)}")

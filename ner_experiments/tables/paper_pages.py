@@ -33,7 +33,7 @@ from ner_experiments.tables.render import (
     seed_counts,
 )
 from ner_experiments.tables.scores import Page, Result
-from ner_experiments.tables.significance import compare
+from ner_experiments.tables.significance import over_sentences
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -157,7 +157,7 @@ class Measured:
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:
         """p of the difference of two rows, over seeds and sentences; marked if it is over sentences alone."""
-        return marked_probability(compare(self.of(a), (base or self).of(b)).over_sentences)
+        return marked_probability(over_sentences(self.of(a), (base or self).of(b)))
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """The difference of two published numbers."""

@@ -12,13 +12,14 @@ from typing import Any
 from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.dominant_sentence import remarks
 from ner_experiments.tables.looks import decide
-from ner_experiments.tables.pairs import SMALLEST_EFFECT, Pair, pairs_of
+from ner_experiments.tables.pairs import Pair, pairs_of
 from ner_experiments.tables.pairs import answer as verdict
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import Comparison, compare_rows
-from ner_experiments.tables.spec import Published
+from ner_experiments.tables.spec import SMALLEST_EFFECT, Published
 from ner_experiments.utils.text import markdown_table
 
+EFFECT = f"the table's smallest effect ({SMALLEST_EFFECT:g} points unless its file sets another)"
 OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
 LEGEND = (
     f'{OURS} "Expected": whether the published number lies in the 95 % prediction interval for as many runs '
@@ -35,12 +36,19 @@ ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that 
 COMPARED = (
     "Each row is compared with the row on its data that has the best published number, or with the first if none "
     "has one. p over seeds: paired t-test or Welch's; over seeds and sentences: approximate randomization (Noreen "
-    "1989; Yeh 2000). p corrected: p over seeds, corrected for the number of tests in this table (Holm 1979). Last "
-    "column: seeds per row that detect a difference of this size with 80 % power."
+    "1989; Yeh 2000). p corrected: p over seeds, corrected for the number of tests in this table (Holm 1979). "
+    "Seeds needed: per row, to detect a difference of this size with 80 % power. Verdict: ahead or behind if p "
+    "corrected is at most 5 %; equal if two one-sided tests, corrected likewise, show that the difference is below "
+    f"{EFFECT}; otherwise open. Detectable: for an open verdict, the true difference that these seeds detect with 80 % "
+    "power at the strictest level of the correction."
 )
 SENTENCES_ALONE = (
     "p over sentences alone is given where a row has a single run. It tests these runs on other sentences and says "
     "nothing about other seeds, so no verdict rests on it."
+)
+SPREAD_ASSUMED = (
+    "95 %, spread assumed: an interval over seeds for a pair with a single run, on the assumption that its scores vary "
+    "from seed to seed as those of the table's other rows on the same data. No verdict rests on it."
 )
 ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
@@ -53,22 +61,27 @@ RESULT_HEADINGS = (
 )
 COMPARISON_HEADINGS = (
     *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p over sentences alone"),
-    *("p corrected", "seeds needed"),
+    *("p corrected", "95 %, spread assumed", "seeds needed", "detectable", "verdict"),
 )
 PUBLISHED_HEADINGS = ("published", "ours - published", "expected")
 PAIR_HEADINGS = (
     *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p over sentences alone"),
-    *("p corrected", "seeds needed", "verdict"),
+    *("p corrected", "q", "seeds needed", "detectable", "verdict"),
 )
-P_HEADINGS = ("p over seeds", "p over seeds and sentences", "p over sentences alone", "p corrected")
-"""Columns of p values; those that are empty in every line are left out."""
+OPTIONAL_HEADINGS = (
+    *("p over seeds", "p over seeds and sentences", "p over sentences alone", "p corrected", "q"),
+    *("95 %, spread assumed", "detectable"),
+)
+"""Columns that are left out where they are empty in every line."""
 PAIRS = (
     "Each row minus each other row, in points. p over seeds: Welch's t-test. p over seeds and sentences: approximate "
-    "randomization. p corrected: p over seeds, corrected for the number of pairs (Holm 1979). Verdict: ahead or behind "
-    "if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, show that the difference is "
-    f"below {SMALLEST_EFFECT:g} points; otherwise open. In a sweep with looks, each look has a level below 5 %, so "
-    "that false verdicts over all looks and pairs together stay below 5 %. Seeds needed: per row, to detect a "
-    "difference of this size with 80 % power."
+    "randomization. p corrected: p over seeds, corrected for the number of pairs (Holm 1979). q: likewise, so "
+    "that of all pairs with q of at most 5 % one in twenty is a false claim on average (Benjamini & Hochberg 1995). "
+    "Verdict: ahead or behind if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, show "
+    f"that the difference is below {EFFECT}; otherwise open. In a sweep with looks, each look has a level below 5 %, "
+    "so that false verdicts over all looks and pairs together stay below 5 %. Seeds needed: per row, to detect a "
+    "difference of this size with 80 % power. Detectable: for an open verdict, the true difference that these seeds "
+    "detect with 80 % power at the strictest level of the correction."
 )
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
@@ -244,8 +257,13 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "p_over_seeds": comparison.over_seeds.p,
         "p_over_seeds_and_sentences": comparison.over_sentences.p_over_seeds_and_sentences,
         "p_over_sentences": comparison.over_sentences.p_over_sentences,
-        "p_adjusted": comparison.p_adjusted,
+        "p_adjusted": comparison.test.p_adjusted,
+        "assumed": (
+            {"low": comparison.assumed.low, "high": comparison.assumed.high} if comparison.assumed else None
+        ),
         "seeds_needed": comparison.seeds,
+        "detectable": comparison.test.detectable,
+        "verdict": comparison.verdict,
     }
 
 
@@ -325,12 +343,15 @@ def comparisons(compared: Sequence[Comparison]) -> Grid:
             probability(comparison.over_seeds.p),
             probability(comparison.over_sentences.p_over_seeds_and_sentences),
             probability(comparison.over_sentences.p_over_sentences),
-            probability(comparison.p_adjusted),
+            probability(comparison.test.p_adjusted),
+            interval(comparison.assumed.low, comparison.assumed.high) if comparison.assumed else "",
             "" if comparison.seeds is None else f"{comparison.seeds:,}",
+            points(comparison.test.detectable),
+            comparison.verdict,
         ]
         for comparison in compared
     ]
-    return without_empty(Grid(COMPARISON_HEADINGS, lines), P_HEADINGS)
+    return without_empty(Grid(COMPARISON_HEADINGS, lines), OPTIONAL_HEADINGS)
 
 
 def pair_grid(tested: Sequence[Pair]) -> Grid:
@@ -346,11 +367,13 @@ def pair_grid(tested: Sequence[Pair]) -> Grid:
                 probability(pair.over_sentences.p_over_seeds_and_sentences),
                 probability(pair.over_sentences.p_over_sentences),
                 probability(pair.test.p_adjusted),
+                probability(pair.test.q),
                 pair.seeds_text,
+                points(pair.test.detectable),
                 pair.verdict,
             ]
         )
-    return without_empty(Grid(PAIR_HEADINGS, lines), P_HEADINGS)
+    return without_empty(Grid(PAIR_HEADINGS, lines), OPTIONAL_HEADINGS)
 
 
 def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
@@ -364,8 +387,9 @@ def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
 
 
 def legends(grid: Grid, legend: str) -> list[str]:
-    """The legend of a grid of differences; if the grid has a p over sentences alone, also what that means."""
-    return [legend, *([SENTENCES_ALONE] if "p over sentences alone" in grid.headings else [])]
+    """The legend of a grid of differences, and those of its optional columns."""
+    optional = {"p over sentences alone": SENTENCES_ALONE, "95 %, spread assumed": SPREAD_ASSUMED}
+    return [legend, *(text for heading, text in optional.items() if heading in grid.headings)]
 
 
 def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
@@ -453,6 +477,11 @@ def probability(p: float | None) -> str:
     if p is None:
         return ""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def points(value: float | None) -> str:
+    """A number of points with two decimals; empty for None."""
+    return "" if value is None else f"{value:.2f}"
 
 
 def marked_probability(test: Randomization) -> str:

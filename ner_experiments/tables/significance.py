@@ -1,8 +1,10 @@
-"""Differences between the rows of a table, and their significance."""
+"""Differences between the rows of a table, their significance, and a verdict on each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -12,46 +14,159 @@ from ner_experiments.analysis.statistics import Difference
 from ner_experiments.tables.scores import Page, Result, groups, reference
 from ner_experiments.tables.spec import Row
 
+ALPHA = 0.05
+"""Accepted probability of at least one false claim over all differences of a table that are tested together."""
+
+Verdict = Literal["ahead", "behind", "equal", "open"]
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A difference over seeds in points, corrected for the number of those that are tested with it.
+
+    p_adjusted: its p, corrected by Holm; None if a row has one seed.
+    p_equal: p of a difference of the smallest effect or more, corrected likewise; None if a row has one seed,
+        or if no run of either row has learned anything.
+    q: its p, corrected by Benjamini and Hochberg; None if a row has one seed.
+    smallest_effect: in points.
+    alpha: the level at which the verdict is given.
+    number: how many differences are tested together.
+    """
+
+    over_seeds: Difference
+    p_adjusted: float | None
+    p_equal: float | None
+    q: float | None
+    smallest_effect: float
+    alpha: float
+    number: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Row a is ahead of row b, behind it, equal to within the smallest effect, or the order is open.
+
+        Open if a row has one seed: a test over sentences says nothing about other seeds.
+        """
+        if self.p_adjusted is not None and self.p_adjusted <= self.alpha:
+            return "ahead" if self.over_seeds.mean > 0 else "behind"
+        return "equal" if self.p_equal is not None and self.p_equal <= self.alpha else "open"
+
+    @property
+    def detectable(self) -> float | None:
+        """The true difference that these seeds detect with 80 % power, at the strictest level of Holm's correction.
+
+        It says how much an open verdict leaves open. None for other verdicts, and without a standard error.
+        """
+        ours = self.over_seeds
+        if self.verdict != "open" or not ours.error or ours.freedom is None:
+            return None
+        return statistics.minimum_detectable_effect(ours.error, ours.freedom, alpha=self.alpha / self.number)
+
+
+def tested_together(
+    differences: Sequence[Difference], smallest_effect: float, alpha: float, learned: Sequence[bool]
+) -> list[Tested]:
+    """Correct differences for their number; those that have no p, as a row has one seed, do not count.
+
+    learned: whether some run of either row scored above 0. Nothing is known of the difference of two rows that have
+    learned nothing, so they are not called equal.
+    """
+    of_tested = statistics.of_tested
+    p_values = [it.p for it in differences]
+    equal = [
+        statistics.p_of_equivalence(it, smallest_effect) if has_learned else None
+        for it, has_learned in zip(differences, learned, strict=True)
+    ]
+    number = sum(p is not None for p in p_values)
+    corrected = zip(
+        differences,
+        of_tested(statistics.holm, p_values),
+        of_tested(statistics.holm, equal),
+        of_tested(statistics.benjamini_hochberg, p_values),
+        strict=True,
+    )
+    return [Tested(it, p, p_equal, q, smallest_effect, alpha, number) for it, p, p_equal, q in corrected]
+
 
 @dataclass(frozen=True)
 class Comparison:
     """A row compared with the reference on one test set: over seeds, and over seeds and sentences.
 
-    p_adjusted: p over seeds, corrected by Holm for the number of rows of the table that have such a p; None without.
+    test: the difference over seeds, corrected for the number of rows of the table that have a p.
     seeds: the number of seeds per row with which a difference of this size is detected with 80 % power;
         None if a row has one seed, or if the means are equal.
+    assumed: if a row has one seed, the difference over seeds under the assumption that its scores vary as those of the
+        table's other rows on the same data do. Else None, as where no row has several seeds. No verdict rests on it.
     """
 
     row: Row
     reference: Row
-    over_seeds: Difference
+    test: Tested
     over_sentences: Randomization
     seeds: int | None
-    p_adjusted: float | None = None
+    assumed: Difference | None
+
+    @property
+    def over_seeds(self) -> Difference:
+        return self.test.over_seeds
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.test.verdict
 
 
 def compare_rows(page: Page) -> list[Comparison]:
     """Compare each row with the reference of its data: the row with the best published number."""
-    comparisons = []
-    for group in groups(page.results):
-        best = reference(group)
-        comparisons += [compare(result, best) for result in group if result is not best]
-    adjusted = statistics.holm_of_tested([it.over_seeds.p for it in comparisons])
-    return [replace(it, p_adjusted=p) for it, p in zip(comparisons, adjusted, strict=True)]
+    pairs = [
+        (result, best, group)
+        for group in groups(page.results)
+        for best in [reference(group)]
+        for result in group
+        if result is not best
+    ]
+    tests = tested_together(
+        [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
+        page.table.smallest_effect,
+        ALPHA,
+        [any((*result.scores.values(), *best.scores.values())) for result, best, _ in pairs],
+    )
+    return [
+        Comparison(
+            row=result.row,
+            reference=best.row,
+            test=test,
+            over_sentences=over_sentences(result, best),
+            seeds=seeds_to_detect(result, best),
+            assumed=assumed_difference(result, best, group),
+        )
+        for (result, best, group), test in zip(pairs, tests, strict=True)
+    ]
 
 
-def compare(result: Result, reference: Result) -> Comparison:
-    ours, best = result.measured, reference.measured
+def over_sentences(a: Result, b: Result) -> Randomization:
+    """Approximate randomization of the rows' results over sentences, and over seeds if both rows have several."""
+    return randomization_test(all_counts(a), all_counts(b))
+
+
+def seeds_to_detect(a: Result, b: Result) -> int | None:
+    ours, best = a.measured, b.measured
     assert ours is not None
     assert best is not None
     gap = ours.mean - best.mean
-    spread = ours.sd is not None and best.sd is not None
-    return Comparison(
-        row=result.row,
-        reference=reference.row,
-        over_seeds=statistics.difference(result.scores, reference.scores),
-        over_sentences=randomization_test(all_counts(result), all_counts(reference)),
-        seeds=statistics.seeds_needed(ours.sd or 0.0, best.sd or 0.0, gap) if spread and gap else None,
+    if ours.sd is None or best.sd is None or not gap:
+        return None
+    return statistics.seeds_needed(ours.sd, best.sd, gap)
+
+
+def assumed_difference(a: Result, b: Result, group: Sequence[Result]) -> Difference | None:
+    """The difference of two rows, one of them of one seed, with the pooled variance of the group's rows; or None.
+
+    None also if no row of the group has two seeds.
+    """
+    if len(a.scores) > 1 and len(b.scores) > 1:
+        return None
+    return statistics.pooled_difference(
+        a.scores.values(), b.scores.values(), [it.scores.values() for it in group]
     )
 
 

@@ -18,6 +18,8 @@ from ner_experiments.utils.text import did_you_mean, truncated_repr
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
 """In an installed package sweeps/ lies inside it, in a checkout beside it."""
 CHUNK = "chunk"
+SMALLEST_EFFECT = 0.3
+"""Default of a table's smallest effect, in points."""
 KEYS = {"type": (), "length": LENGTHS, CHUNK: CHUNK_TAGS}
 """The figures of a measure and their valid keys; the keys of `type` depend on the corpus."""
 PART = re.compile(r"H|C([1-9]\d*)?")
@@ -39,6 +41,7 @@ class Table:
     command: what measures the rows where training runs do not.
     notes: choices made where the paper leaves something open.
     overrides, recorded: of a recorded sweep, what was typed and when; see sweeps.py.
+    smallest_effect: rows are called equal if their difference is shown to be smaller than this, in points.
     looks: numbers of seeds at which a sweep decides whether to add seeds; see looks.py.
     """
 
@@ -55,6 +58,7 @@ class Table:
     overrides: tuple[str, ...] = ()
     recorded: str = ""
     looks: tuple[int, ...] = ()
+    smallest_effect: float = SMALLEST_EFFECT
 
     @property
     def is_sweep(self) -> bool:
@@ -348,6 +352,7 @@ TABLE = {
     "overrides": TEXTS,
     "recorded": TEXT,
     "looks": (list_of(is_count), "a list of whole numbers from 0"),
+    "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
 }
 ROW = {
     "label": TEXT,

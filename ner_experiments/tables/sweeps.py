@@ -23,7 +23,7 @@ from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import identity_of, joined, key, output_dir, root
 from ner_experiments.tables.scores import collect
-from ner_experiments.tables.spec import Row, Table
+from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -204,7 +204,8 @@ def record(table: Table, output: Path) -> Table:
     before = spec.read(path) if path.exists() else None
     if before is not None:
         seeds = tuple(sorted({*before.seeds, *table.seeds}))
-        table = replace(table, seeds=seeds, looks=table.looks or before.looks, notes=before.notes)
+        table = replace(table, seeds=seeds, looks=table.looks or before.looks)
+        table = replace(table, notes=before.notes, smallest_effect=before.smallest_effect)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_write(path) as part:
@@ -311,6 +312,7 @@ def as_yaml(table: Table) -> str:
         "looks": [*table.looks],
         "rows": [{"label": row.label, "run": [*(row.run or ())]} for row in table.rows],
         "notes": [*table.notes],
+        "smallest_effect": table.smallest_effect if table.smallest_effect != SMALLEST_EFFECT else None,
     }
     filled: Mapping[str, Any] = {name: value for name, value in content.items() if value}
     return to_yaml(filled)

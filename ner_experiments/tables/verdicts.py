@@ -12,13 +12,14 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
-from ner_experiments.analysis import archive, moderated, statistics
+from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import Difference, Summary
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.claims import Claim, Reference, Side, Source
-from ner_experiments.tables.pairs import ALPHA, MAX_SEEDS, PairTest
+from ner_experiments.tables.pairs import MAX_SEEDS
 from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.significance import ALPHA, Tested, tested_together
 
 Verdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
@@ -138,21 +139,23 @@ def family_of(claim: Claim) -> str:
 
 def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     measured = [sides(claim, archived) for claim in claims]
-    tested = [compare(claim, a, b) for claim, (a, b) in zip(claims, measured, strict=True)]
-    adjusted = statistics.holm_of_tested([it.p if it else None for it, _ in tested])
-    equal = statistics.holm_of_tested([p_equal for _, p_equal in tested])
-    level = ALPHA / max(1, sum(p is not None for p in adjusted))
+    compared = [
+        statistics.welch_difference(a.values(), b.values()) if a and b else None for a, b in measured
+    ]
+    tested = tested_together([it for it in compared if it], claims[0].source.smallest_effect, ALPHA)
+    of_claim = iter(tested)
+    level = ALPHA / max(1, sum(it.p_adjusted is not None for it in tested))
     decided = []
-    for number, (claim, (a, b)) in enumerate(zip(claims, measured, strict=True)):
-        difference = tested[number][0]
+    for claim, (a, b), difference in zip(claims, measured, compared, strict=True):
+        test = next(of_claim) if difference else None
         decided.append(
             Decided(
                 claim=claim,
                 a=a,
                 b=b,
-                verdict=verdict(claim, a, difference, adjusted[number], equal[number]),
+                verdict=verdict(claim, a, test),
                 over_seeds=difference,
-                p_adjusted=adjusted[number],
+                p_adjusted=test.p_adjusted if test else None,
                 runs_made_for_it=sum(
                     claim.hash in run.metrics.get("claims", ()) for run in runs(claim, archived)
                 ),
@@ -162,24 +165,10 @@ def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     return decided
 
 
-def compare(claim: Claim, a: Scores, b: Scores) -> tuple[Difference | None, float | None]:
-    """The difference of the two sides, and p of the hypothesis that it is the smallest effect or more."""
-    if not (a and b):
-        return None, None
-    margin = claim.source.smallest_effect
-    difference = statistics.welch_difference(a.values(), b.values())
-    learned = any((*a.values(), *b.values()))  # of rows that score 0 with every seed nothing is known
-    return difference, statistics.p_of_equivalence(a.values(), b.values(), margin) if learned else None
-
-
-def verdict(
-    claim: Claim, a: Scores, difference: Difference | None, p: float | None, p_equal: float | None
-) -> Verdict:
+def verdict(claim: Claim, a: Scores, test: Tested | None) -> Verdict:
     if claim.bound is not None:
         return "open" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
-    if difference is None:
-        return "open"
-    return BY_DIRECTION[claim.direction][PairTest(difference, p, p_equal, ALPHA).verdict]
+    return BY_DIRECTION[claim.direction][test.verdict] if test else "open"
 
 
 def power(claim: Claim, a: Scores, b: Scores, level: float) -> dict[str, Any]:
@@ -191,7 +180,7 @@ def power(claim: Claim, a: Scores, b: Scores, level: float) -> dict[str, Any]:
     assert second.sd is not None
     error, freedom = statistics.welch(first.sd, first.n, second.sd, second.n)
     return {
-        "detectable": moderated.minimum_detectable_effect(error, freedom, alpha=level) if error else 0.0,
+        "detectable": statistics.minimum_detectable_effect(error, freedom, alpha=level) if error else 0.0,
         "seeds_needed": seeds_needed(first, second, claim.published or claim.source.smallest_effect, level),
     }
 

@@ -13,13 +13,13 @@ from ner_experiments.analysis.moderated import (
     Prior,
     fit_prior,
     inverse_trigamma,
-    minimum_detectable_effect,
     moderated_difference,
     moderated_error,
     over_seeds_and_sentences,
     prior_of,
     sentence_variance,
 )
+from ner_experiments.analysis.statistics import minimum_detectable_effect
 
 
 def test_the_detectable_effect_is_found_where_scipy_gives_no_value() -> None:

@@ -5,10 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_ind
+from scipy.stats import false_discovery_control, nct, t, ttest_ind
 
 from ner_experiments.analysis.randomization import Randomization
-from ner_experiments.analysis.statistics import holm, p_of_equivalence, power_of_welch, seeds_needed
+from ner_experiments.analysis.statistics import (
+    holm,
+    p_of_equivalence,
+    power_of_welch,
+    seeds_needed,
+    welch_difference,
+)
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import pairs, render
 from ner_experiments.tables.pairs import Pair, answer, compare_seeds
@@ -44,10 +50,12 @@ def test_equivalence_is_the_larger_of_two_one_sided_welch_tests() -> None:
         first, second = np.array([*a.values()]), np.array([*b.values()])
         below = ttest_ind(first, second + margin, equal_var=False, alternative="less").pvalue
         above = ttest_ind(first, second - margin, equal_var=False, alternative="greater").pvalue
-        assert p_of_equivalence(a.values(), b.values(), margin) == pytest.approx(max(below, above))
-    assert p_of_equivalence([80.0], [80.0, 80.1], 0.3) is None
-    assert p_of_equivalence([80.0, 80.0], [80.1, 80.1], 0.3) == 0.0
-    assert p_of_equivalence([80.0, 80.0], [80.5, 80.5], 0.3) == 1.0
+        assert p_of_equivalence(welch_difference(a.values(), b.values()), margin) == pytest.approx(
+            max(below, above)
+        )
+    assert p_of_equivalence(welch_difference([80.0], [80.0, 80.1]), 0.3) is None
+    assert p_of_equivalence(welch_difference([80.0, 80.0], [80.1, 80.1]), 0.3) == 0.0
+    assert p_of_equivalence(welch_difference([80.0, 80.0], [80.5, 80.5]), 0.3) == 1.0
 
 
 def test_each_pair_is_tested_by_welch_and_corrected() -> None:
@@ -66,6 +74,30 @@ def test_rows_that_differ_by_little_are_equal() -> None:
     rng = np.random.default_rng(0)
     rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(3)]
     assert {test.verdict for test in compare_seeds(rows)} == {"equal"}
+
+
+def test_the_smallest_effect_decides_what_is_equal() -> None:
+    rng = np.random.default_rng(0)
+    rows = [dict(enumerate(rng.normal(80, 0.05, 10))) for _ in range(2)]
+    (strict,) = compare_seeds(rows, smallest_effect=0.01)
+    (loose,) = compare_seeds(rows, smallest_effect=1.0)
+    assert (strict.verdict, loose.verdict) == ("open", "equal")
+
+
+def test_an_open_pair_says_what_its_seeds_detect_at_the_strictest_level() -> None:
+    tests = compare_seeds([LOW, MIDDLE, HIGH])
+    assert [test.detectable is None for test in tests] == [True, True, False]
+    ours = tests[2].over_seeds
+    assert ours.error is not None
+    assert ours.freedom is not None
+    assert tests[2].detectable is not None
+    shift = tests[2].detectable / ours.error
+    critical = t.isf(0.05 / 3 / 2, ours.freedom)
+    power = nct.sf(critical, ours.freedom, shift) + nct.sf(critical, ours.freedom, -shift)
+    assert power == pytest.approx(0.8)
+    assert [test.q for test in tests] == pytest.approx(
+        false_discovery_control([it.over_seeds.p for it in tests])
+    )
 
 
 def test_rows_that_have_learned_nothing_are_not_called_equal() -> None:

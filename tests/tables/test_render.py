@@ -39,11 +39,11 @@ def test_pages_say_where_p_covers_sentences_alone(page: Page) -> None:
     (compared,) = compare_rows(single)
     p = render.probability(compared.over_sentences.p)
     text = render.markdown(single)
-    assert "|  | difference | 95 % | p over sentences alone | seeds needed |" in text
-    assert f"| {compared.over_seeds.mean:+.2f} |  | {p} |  |" in text
+    assert "|  | difference | 95 % | p over sentences alone | seeds needed | verdict |" in text
+    assert f"| {compared.over_seeds.mean:+.2f} |  | {p} |  | open |" in text
     assert "no verdict rests on it" in text
     latex = render.latex(single)
-    assert "& difference & 95 \\% & p over sentences alone & seeds needed" in latex
+    assert "& difference & 95 \\% & p over sentences alone & seeds needed & verdict" in latex
     assert "no verdict rests on it" in latex
     (record,) = json.loads(render.as_json(single))["comparisons"]
     assert (record["p_over_seeds_and_sentences"], record["p_over_sentences"]) == (
@@ -59,7 +59,7 @@ def test_p_values_are_corrected_within_the_table(page: Page) -> None:
     raw = [it.over_seeds.p for it in compared]
     assert None not in raw
     assert len(raw) == 2
-    assert [it.p_adjusted for it in compared] == [min(1, 2 * p) for p in raw if p is not None]
+    assert [it.test.p_adjusted for it in compared] == [min(1, 2 * p) for p in raw if p is not None]
     assert "| p corrected |" in render.markdown(page)
 
 
@@ -253,3 +253,38 @@ def test_a_stand_in_of_some_rows_names_them(here: str) -> None:
     assert "Nadam" in nadam
     assert not nadam.endswith(")")
     assert of_ontonotes.endswith('("OntoNotes, Baseline", "OntoNotes, Cross", "OntoNotes, Att")')
+
+
+def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(page: Page) -> None:
+    (compared,) = compare_rows(page)
+    (record,) = json.loads(render.as_json(page))["comparisons"]
+    assert record["verdict"] == compared.verdict == "behind"
+    assert record["detectable"] is None
+    wide = replace(page, table=replace(page.table, smallest_effect=1e6))
+    assert compare_rows(wide)[0].verdict == "behind"  # that is the stronger claim
+    scores = {1: 50.0, 2: 90.0}
+    results = [replace(it, scores=scores) if it.runs else it for it in page.results]
+    noisy = replace(page, results=tuple(results))
+    (compared,) = compare_rows(noisy)
+    assert compared.verdict == "open"
+    assert compared.test.detectable is not None
+    for text in (render.markdown(noisy), render.latex(noisy)):
+        assert "detectable" in text
+        assert f"{compared.test.detectable:.2f}" in text
+    assert "| detectable |" not in render.markdown(page)
+    assert compare_rows(replace(noisy, table=replace(page.table, smallest_effect=1e6)))[0].verdict == "equal"
+
+
+def test_a_single_run_has_an_interval_with_the_spread_of_the_other_rows(page: Page) -> None:
+    ran = [result for result in page.results if result.runs]
+    one = replace(ran[0], runs=dict([*ran[0].runs.items()][:1]), scores=dict([*ran[0].scores.items()][:1]))
+    single = replace(page, results=(one, *ran[1:]))
+    (compared,) = compare_rows(single)
+    assert compared.verdict == "open"
+    assert compared.assumed is not None
+    assert compared.assumed.low is not None
+    assert f"| {compared.assumed.low:.2f} to" in render.markdown(single)
+    assert "No verdict rests on it." in render.markdown(single)
+    (record,) = json.loads(render.as_json(single))["comparisons"]
+    assert record["assumed"]["low"] == compared.assumed.low
+    assert "spread assumed" not in render.markdown(page)

@@ -227,7 +227,7 @@ def test_the_formats_of_a_sweep_agree_with_its_verdict(capsys: pytest.CaptureFix
     assert cli(["table", "layers", "--latex"]) == 0
     text = capsys.readouterr().out
     assert content["verdict"] in text
-    assert "p corrected & seeds needed & verdict" in text
+    assert "p corrected & q & seeds needed & " in text
     assert cli(["table", "layers", "--csv"]) == 0
     assert capsys.readouterr().err == "The pairs of rows and the verdict are in `table layers --json`.\n"
 
