@@ -39,11 +39,21 @@ def test_pages_say_where_p_covers_sentences_alone(page: Page) -> None:
     (compared,) = compare_rows(single)
     p = render.probability(compared.over_sentences.p)
     text = render.markdown(single)
-    assert "|  | difference | 95 % | p over sentences alone | seeds needed | verdict |" in text
-    assert f"| {compared.over_seeds.mean:+.2f} |  | {p} |  | open |" in text
+    headings = [
+        "difference",
+        "95 %",
+        "p over sentences alone",
+        "95 %, spread assumed",
+        "seeds needed",
+        "verdict",
+    ]
+    assert f"|  | {' | '.join(headings)} |" in text
+    assert compared.assumed is not None
+    assumed = f"{compared.assumed.low:.2f} to {compared.assumed.high:.2f}"
+    assert f"| {compared.over_seeds.mean:+.2f} |  | {p} | {assumed} |  | open |" in text
     assert "no verdict rests on it" in text
     latex = render.latex(single)
-    assert "& difference & 95 \\% & p over sentences alone & seeds needed & verdict" in latex
+    assert " & ".join(headings).replace("%", r"\%") in latex
     assert "no verdict rests on it" in latex
     (record,) = json.loads(render.as_json(single))["comparisons"]
     assert (record["p_over_seeds_and_sentences"], record["p_over_sentences"]) == (
@@ -262,9 +272,10 @@ def test_every_comparison_has_a_verdict_and_an_open_one_what_would_be_detected(p
     assert record["detectable"] is None
     wide = replace(page, table=replace(page.table, smallest_effect=1e6))
     assert compare_rows(wide)[0].verdict == "behind"  # that is the stronger claim
-    scores = {1: 50.0, 2: 90.0}
-    results = [replace(it, scores=scores) if it.runs else it for it in page.results]
-    noisy = replace(page, results=tuple(results))
+    scores = iter([{1: 50.0, 2: 90.0}, {1: 80.0, 2: 61.0}])
+    noisy = replace(
+        page, results=tuple(replace(it, scores=next(scores)) if it.runs else it for it in page.results)
+    )
     (compared,) = compare_rows(noisy)
     assert compared.verdict == "open"
     assert compared.test.detectable is not None
