@@ -1,4 +1,6 @@
-"""Train the cells of the seed bank: all cells with seed 1, then all with seed 2, and so on.
+"""Train the cells of the seed bank: one corpus after the other, all its cells with seed 1, then all with seed 2, etc.
+
+The order makes whole tables early: all rows of a corpus with many seeds are worth more than all corpora with few.
 
     python benchmarks/seed_bank/train.py [--seeds N] [--runs DIR] [--output DIR]
 
@@ -12,11 +14,12 @@ import argparse
 import logging
 import shutil
 import time
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from cells import CELLS, FOLDER, Cell, pack_counts
+from cells import FOLDER, ROWS, Cell, pack_counts
 
 from ner_experiments.config.compose import compose
 from ner_experiments.runs.archived_run import pack_tags
@@ -36,8 +39,9 @@ def main() -> None:
     parser.add_argument("overrides", nargs="*", help="overrides of every cell, such as data_dir=DIR")
     arguments = parser.parse_args()
     logging.getLogger("ner_experiments").setLevel(logging.WARNING)
-    for seed in range(1, arguments.seeds + 1):
-        for cell in CELLS:
+    for corpus, rows in ROWS.items():
+        for seed, row in product(range(1, arguments.seeds + 1), rows):
+            cell = Cell(corpus, row)
             if seed not in {run["seed"] for run in cell.runs(arguments.output)}:
                 add(cell, seed, arguments)
 
