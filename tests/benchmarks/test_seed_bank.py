@@ -1,0 +1,102 @@
+"""Calibration on the seed bank: the methods are those of the analysis, and simulated cells show what each is worth."""
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from places import BENCHMARKS
+
+from ner_experiments.analysis.moderated import moderated_difference, prior_of
+from ner_experiments.analysis.statistics import Difference, difference, welch_difference
+
+CELLS = ("crf", "softmax", "stacked", "residual")
+
+
+@pytest.fixture
+def calibrate(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(BENCHMARKS / "seed_bank"))
+    return importlib.import_module("calibrate")
+
+
+def bank(folder: Path, spread: float, corpus: str = "weibo") -> Path:
+    """Files of four cells of 30 seeds with normal scores; `spread` is that of the logarithms of their deviations."""
+    rng = np.random.default_rng(0)
+    folder.mkdir(parents=True)
+    for mean, row in zip((50, 50.5, 51, 52), CELLS, strict=True):
+        scores = rng.normal(mean, np.exp(rng.normal(0, spread)), 30)
+        runs = [json.dumps({"seed": seed, "f1": score / 100}) for seed, score in enumerate(scores, start=1)]
+        (folder / f"{corpus}-{row}.jsonl").write_text("\n".join(runs) + "\n")
+    return folder
+
+
+def test_the_methods_are_those_of_the_analysis(calibrate: ModuleType) -> None:
+    table = np.random.default_rng(1).normal(80, [[[0.3]], [[0.5]], [[0.4]], [[0.9]]], (4, 20, 3))
+    samples = calibrate.Samples(table, 1, 3)
+    for draw in range(20):
+        rows = [dict(enumerate(row)) for row in table[:, draw]]
+        a, b = rows[1], rows[3]
+        prior = prior_of([row.values() for row in rows])
+        assert prior is not None
+        expected: dict[str, Difference] = {
+            "paired t": difference(a, b),
+            "Welch t": welch_difference(a.values(), b.values()),
+            "moderated t, prior capped at 10": moderated_difference(a.values(), b.values(), prior),
+        }
+        for name, found in expected.items():
+            error, freedom = calibrate.METHODS[name](samples)
+            assert (error[draw], freedom[draw]) == pytest.approx((found.error, found.freedom)), name
+            assert samples.gap[draw] == pytest.approx(found.mean)
+        freedoms, variances = calibrate.priors(samples.variances, 2.0)
+        assert (freedoms[draw], variances[draw]) == pytest.approx((prior.freedom, prior.variance))
+
+
+def test_equal_deviations_are_covered_in_95_percent_and_normal_quantiles_too_rarely(
+    calibrate: ModuleType, tmp_path: Path
+) -> None:
+    tables = calibrate.complete_tables(bank(tmp_path / "runs", spread=0.0), 30)
+    result = calibrate.calibrate(tables, draws=4000)
+    for figures in result["samples"]:
+        of_all_rows = calibrate.summary(figures, "Student t, all rows of the table")
+        assert 0.935 <= of_all_rows["coverage"][1] <= 0.965
+        assert of_all_rows["false_claims"][0] <= 0.065
+        assert of_all_rows["width"] < 0.9
+        normal = calibrate.summary(figures, "normal quantiles")
+        assert normal["coverage"][1] < of_all_rows["coverage"][1]
+        assert normal["false_claims"][0] > 0.07
+        assert not normal["within"]
+        assert calibrate.summary(figures, calibrate.TODAY)["width"] == 1.0
+    assert [figures["seeds"] for figures in result["samples"]] == [2, 3, 5]
+
+
+def test_cells_without_all_seeds_are_left_out(calibrate: ModuleType, tmp_path: Path) -> None:
+    folder = bank(tmp_path / "runs", spread=0.3)
+    for row in ("crf", "softmax"):
+        path = folder / f"weibo-{row}.jsonl"
+        path.write_text("\n".join(path.read_text().splitlines()[:-1]) + "\n")
+    assert [*calibrate.complete_tables(folder, 30)["weibo"]] == ["stacked", "residual"]
+    (folder / "weibo-residual.jsonl").unlink()
+    assert calibrate.complete_tables(folder, 30) == {}
+
+
+def test_the_page_has_every_method_at_every_size(
+    calibrate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = bank(tmp_path / "runs", spread=0.3), tmp_path / "out"
+    where = ["--runs", str(folder), "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", ["calibrate", "--draws", "200", *where])
+    calibrate.main()
+    text = (output / "README.md").read_text()
+    result = json.loads((output / "calibration.json").read_text())
+    for figures in result["samples"]:
+        for method in calibrate.METHODS:
+            assert f"| {' | '.join(calibrate.line(figures, method))} |" in text
+    assert "| weibo | residual | 30 |" in text
+    assert (output / "calibration.svg").read_text().startswith("<svg")
+    monkeypatch.setattr(sys, "argv", ["calibrate", "--seeds", "31", *where])
+    with pytest.raises(SystemExit):
+        calibrate.main()
+    assert "no corpus has two cells with 31 seeds" in capsys.readouterr().err
