@@ -36,6 +36,7 @@ class Summary:
 class Difference:
     """Mean of a minus mean of b, with its interval and two-sided p; None if a row has too few seeds.
 
+    low, high: None also without a spread between seeds.
     error, freedom: its standard error and the degrees of freedom of the t test; None likewise.
     """
 
@@ -81,7 +82,8 @@ def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
         pairs = summarize(a[seed] - b[seed] for seed in a)
         if pairs.sd is None:
             return Difference(pairs.mean)
-        return t_test(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t")
+        by_signs = 2.0 ** (1 - pairs.n)
+        return t_test(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t", by_signs)
     return welch_difference(a.values(), b.values())
 
 
@@ -126,7 +128,8 @@ def welch_difference(a: Iterable[float], b: Iterable[float]) -> Difference:
     gap = first.mean - second.mean
     if first.sd is None or second.sd is None:
         return Difference(gap)
-    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t")
+    by_orders = 2 / math.comb(first.n + second.n, first.n)
+    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t", by_orders)
 
 
 def pooled_difference(
@@ -150,14 +153,12 @@ def p_of_equivalence(difference: Difference, margin: float) -> float | None:
     """p of the hypothesis that the true means differ by `margin` or more.
 
     Two one-sided t tests with the difference's own error (Schuirmann 1987). A small p shows that the difference lies
-    within ± margin. None if a row has too few seeds.
+    within ± margin. None if a row has too few seeds, and without a spread between seeds, as in a tiny test set or
+    where nothing has been learned yet.
     """
-    if difference.error is None:
+    if not difference.error:
         return None
-    gap = abs(difference.mean)
-    if difference.error == 0:
-        return float(gap >= margin)
-    return float(scipy.stats.t.sf((margin - gap) / difference.error, difference.freedom))
+    return float(scipy.stats.t.sf((margin - abs(difference.mean)) / difference.error, difference.freedom))
 
 
 def minimum_detectable_effect(
@@ -200,10 +201,17 @@ def t_quantile(freedom: float) -> float:
     return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
-def t_test(gap: float, error: float, freedom: float, test: Test) -> Difference:
+def t_test(gap: float, error: float, freedom: float, test: Test, without_spread: float = 1.0) -> Difference:
+    """Difference by a t test with this standard error.
+
+    Without a spread between seeds there is neither t nor interval. A gap other than 0 then has the p of an exact
+    permutation test, `without_spread`.
+    """
+    if not error:
+        return Difference(gap, None, None, without_spread if gap else 1.0, test, error, freedom)
     # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; for others, our tests compare with them
     half = t_quantile(freedom) * error
-    p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom)) if error else float(gap == 0)
+    p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom))
     return Difference(gap, gap - half, gap + half, p, test, error, freedom)
 
 

@@ -160,11 +160,11 @@ def comparisons_section(entry: Entry) -> Section | None:
     return differences_section(render.comparisons(comparisons), "Differences between rows", render.COMPARED)
 
 
-def differences_section(grid: Grid, caption: str, legend: str) -> Section:
+def differences_section(grid: Grid, caption: str, subject: str) -> Section:
     """Differences with the verdict behind the label, where a phone shows it."""
     shown = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
     table = PageTable(shown, f"{caption}, with intervals over seeds", text=1)
-    notes = render.legends(grid, legend)
+    notes = [render.legend_of(grid, subject)]
     return Section("differences", "Differences between rows", grids=[table], notes=notes)
 
 

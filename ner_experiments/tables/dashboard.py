@@ -17,7 +17,7 @@ from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
 from ner_experiments.tables.pairs import answer
-from ner_experiments.tables.render import PAIRS, as_markdown, pair_grid, pairs
+from ner_experiments.tables.render import PAIRS, as_markdown, legend_of, pair_grid, pairs
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
 
@@ -92,7 +92,8 @@ def answer_sections(page: Page) -> list[workspaces.Section]:
         for name in names
     ]
     tested = pairs(page)
-    text = "\n\n".join([answer(tested), as_markdown(pair_grid(tested)), PAIRS]) if tested else ""
+    grid = pair_grid(tested)
+    text = "\n\n".join([answer(tested), as_markdown(grid), legend_of(grid, PAIRS)]) if tested else ""
     verdict = [panels.MarkdownPanel(markdown=text)] if text else []
     found = [("What the scores say", verdict), ("F1 by type", types)]
     return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in found if each]

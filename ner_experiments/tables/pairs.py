@@ -104,10 +104,8 @@ def compare_seeds(
     rows: Sequence[Mapping[int, float]], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
 ) -> list[Tested]:
     """Welch's tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`."""
-    scores = [(a.values(), b.values()) for a, b in combinations(rows, 2)]
-    differences = [statistics.welch_difference(a, b) for a, b in scores]
-    learned = [any((*a, *b)) for a, b in scores]
-    return tested_together(differences, smallest_effect, alpha, learned)
+    differences = [statistics.welch_difference(a.values(), b.values()) for a, b in combinations(rows, 2)]
+    return tested_together(differences, smallest_effect, alpha)
 
 
 def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open", ""]:
@@ -191,7 +189,7 @@ def gap(pair: Pair) -> str:
 
 
 def seeds_at_hand(undecided: Sequence[Pair]) -> str:
-    """`2 seeds: about 9 per row would be needed`, with a range where pairs differ."""
+    """`2 seeds: telling a pair apart would take about 9 per row`, with a range where pairs differ."""
     have = sorted({len(result.scores) for pair in undecided for result in (pair.a, pair.b)})
     text = f"{numbers(have)} seed{'' if have == [1] else 's'}"
     need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
@@ -199,7 +197,8 @@ def seeds_at_hand(undecided: Sequence[Pair]) -> str:
     if any(pair.needs_too_many for pair in undecided):
         more = f"more than {MAX_SEEDS:,}"
         about = f"about {need[0]} to {more}" if need else more
-    return f"{text}: {about} per row would be needed" if about else text
+    pair = "a pair" if len(undecided) > 1 else "them"
+    return f"{text}: telling {pair} apart would take {about} per row" if about else text
 
 
 def numbers(values: Sequence[int]) -> str:

@@ -34,22 +34,38 @@ TRIALS = (
 )
 ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
 COMPARED = (
-    "Each row is compared with the row on its data that has the best published number, or with the first if none "
-    "has one. p over seeds: paired t-test or Welch's; over seeds and sentences: approximate randomization (Noreen "
-    "1989; Yeh 2000). p corrected: p over seeds, corrected for the number of tests in this table (Holm 1979). "
-    "Seeds needed: per row, to detect a difference of this size with 80 % power. Verdict: ahead or behind if p "
-    "corrected is at most 5 %; equal if two one-sided tests, corrected likewise, show that the difference is below "
-    f"{EFFECT}; otherwise open. Detectable: for an open verdict, the true difference that these seeds detect with 80 % "
-    "power at the strictest level of the correction."
+    "Each row minus the row on its data that has the best published number, or minus the first if none has one, in "
+    "points; over seeds by a paired t-test, or by Welch's if the rows have other seeds."
 )
-SENTENCES_ALONE = (
-    "p over sentences alone is given where a row has a single run. It tests these runs on other sentences and says "
-    "nothing about other seeds, so no verdict rests on it."
-)
-SPREAD_ASSUMED = (
-    "95 %, spread assumed: an interval over seeds for a pair with a single run, on the assumption that its scores vary "
-    "from seed to seed as those of the table's other rows on the same data. No verdict rests on it."
-)
+PAIRS = "Each row minus each other row, in points; over seeds by Welch's t-test."
+EXPLAINED = {
+    "95 %": "95 %: t-interval over seeds, not corrected for the number of differences.",
+    "p over seeds and sentences": "p over seeds and sentences: approximate randomization (Noreen 1989; Yeh 2000).",
+    "p over sentences alone": (
+        "p over sentences alone: given where a row has a single run. It tests these runs on other sentences and says "
+        "nothing about other seeds, so no verdict rests on it."
+    ),
+    "p corrected": "p corrected: p over seeds, corrected for the number of differences (Holm 1979).",
+    "q": (
+        "q: likewise, so that of all differences with q of at most 5 % one in twenty is a false claim on average "
+        "(Benjamini & Hochberg 1995)."
+    ),
+    "95 %, spread assumed": (
+        "95 %, spread assumed: an interval over seeds for a pair with a single run, on the assumption that its scores "
+        "vary from seed to seed as those of the table's other rows on the same data. No verdict rests on it."
+    ),
+    "seeds needed": "Seeds needed: per row, to detect a difference of this size with 80 % power.",
+    "detectable": (
+        "Detectable: for an open verdict, the true difference that these seeds detect with 80 % power at the strictest "
+        "level of the correction."
+    ),
+    "verdict": (
+        "Verdict: ahead or behind if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, "
+        f"show that the difference is below {EFFECT}; otherwise open."
+    ),
+}
+"""Columns of differences; a legend explains those that its table has."""
+LOOKS = "Each look has a level below 5 %, so that false verdicts over all looks and pairs together stay below 5 %."
 ORACLE_EPOCH = (
     "Oracle-epoch gain: the best epoch on test minus the one chosen on dev, in points "
     "(audit.test_every_epoch=true)."
@@ -68,21 +84,8 @@ PAIR_HEADINGS = (
     *("", "difference", "95 %", "p over seeds", "p over seeds and sentences", "p over sentences alone"),
     *("p corrected", "q", "seeds needed", "detectable", "verdict"),
 )
-OPTIONAL_HEADINGS = (
-    *("p over seeds", "p over seeds and sentences", "p over sentences alone", "p corrected", "q"),
-    *("95 %, spread assumed", "detectable"),
-)
+OPTIONAL_HEADINGS = {*COMPARISON_HEADINGS, *PAIR_HEADINGS} - {"", "difference", "verdict"}
 """Columns that are left out where they are empty in every line."""
-PAIRS = (
-    "Each row minus each other row, in points. p over seeds: Welch's t-test. p over seeds and sentences: approximate "
-    "randomization. p corrected: p over seeds, corrected for the number of pairs (Holm 1979). q: likewise, so "
-    "that of all pairs with q of at most 5 % one in twenty is a false claim on average (Benjamini & Hochberg 1995). "
-    "Verdict: ahead or behind if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, show "
-    f"that the difference is below {EFFECT}; otherwise open. In a sweep with looks, each look has a level below 5 %, "
-    "so that false verdicts over all looks and pairs together stay below 5 %. Seeds needed: per row, to detect a "
-    "difference of this size with 80 % power. Detectable: for an open verdict, the true difference that these seeds "
-    "detect with 80 % power at the strictest level of the correction."
-)
 ORIGIN = "Runs marked archived are kept in results/; the others are run folders."
 SUMMARY = ("mean", "sd", "n", "low", "high", "difference", "expected")
 """The columns of a CSV file for what was measured."""
@@ -122,7 +125,7 @@ def markdown(page: Page) -> str:
         parts.append(ORACLE_EPOCH)
     if not page.table.is_sweep and (compared := compare_rows(page)):
         grid = comparisons(compared)
-        parts += [as_markdown(grid), *legends(grid, COMPARED)]
+        parts += [as_markdown(grid), legend_of(grid, COMPARED)]
     if lines := notes(page):
         parts.append("\n".join(f"- {line}" for line in lines))
     return "\n\n".join(parts) + "\n"
@@ -139,11 +142,10 @@ def answer(page: Page) -> str:
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
         grid = pair_grid(tested)
-        parts += [as_markdown(grid), *legends(grid, PAIRS)]
+        parts += [as_markdown(grid), legend_of(grid, PAIRS)]
     if page.table.looks:
-        parts.append(
-            "\n".join(f"- {line}" for line in decide(page, page.table.looks, page.table.seeds[0]).history)
-        )
+        history = decide(page, page.table.looks, page.table.seeds[0]).history
+        parts += [LOOKS, "\n".join(f"- {line}" for line in history)]
     return "\n\n".join(filter(None, parts))
 
 
@@ -168,10 +170,10 @@ def latex(page: Page) -> str:
     if page.table.is_sweep:
         if tested := pairs(page):
             grid = pair_grid(tested)
-            parts += [escaped(verdict(tested)), as_latex(grid), *map(escaped, legends(grid, PAIRS))]
+            parts += [escaped(verdict(tested)), as_latex(grid), escaped(legend_of(grid, PAIRS))]
     elif compared := compare_rows(page):
         grid = comparisons(compared)
-        parts += [as_latex(grid), *map(escaped, legends(grid, COMPARED))]
+        parts += [as_latex(grid), escaped(legend_of(grid, COMPARED))]
     parts += map(escaped, notes(page))
     return "\n\n".join(parts) + "\n"
 
@@ -386,10 +388,9 @@ def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
     return Grid([grid.headings[it] for it in keep], [[line[it] for it in keep] for line in grid.lines])
 
 
-def legends(grid: Grid, legend: str) -> list[str]:
-    """The legend of a grid of differences, and those of its optional columns."""
-    optional = {"p over sentences alone": SENTENCES_ALONE, "95 %, spread assumed": SPREAD_ASSUMED}
-    return [legend, *(text for heading, text in optional.items() if heading in grid.headings)]
+def legend_of(grid: Grid, subject: str) -> str:
+    """What is compared, and an explanation of each column of a grid of differences."""
+    return " ".join([subject, *(text for heading, text in EXPLAINED.items() if heading in grid.headings)])
 
 
 def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:

@@ -25,8 +25,8 @@ class Tested:
     """A difference over seeds in points, corrected for the number of those that are tested with it.
 
     p_adjusted: its p, corrected by Holm; None if a row has one seed.
-    p_equal: p of a difference of the smallest effect or more, corrected likewise; None if a row has one seed,
-        or if no run of either row has learned anything.
+    p_equal: p of a difference of the smallest effect or more, corrected likewise; None if a row has one seed, or if
+        no seed of either row differs from the others.
     q: its p, corrected by Benjamini and Hochberg; None if a row has one seed.
     smallest_effect: in points.
     alpha: the level at which the verdict is given.
@@ -63,20 +63,11 @@ class Tested:
         return statistics.minimum_detectable_effect(ours.error, ours.freedom, alpha=self.alpha / self.number)
 
 
-def tested_together(
-    differences: Sequence[Difference], smallest_effect: float, alpha: float, learned: Sequence[bool]
-) -> list[Tested]:
-    """Correct differences for their number; those that have no p, as a row has one seed, do not count.
-
-    learned: whether some run of either row scored above 0. Nothing is known of the difference of two rows that have
-    learned nothing, so they are not called equal.
-    """
+def tested_together(differences: Sequence[Difference], smallest_effect: float, alpha: float) -> list[Tested]:
+    """Correct differences for their number; those that have no p, as a row has one seed, do not count."""
     of_tested = statistics.of_tested
     p_values = [it.p for it in differences]
-    equal = [
-        statistics.p_of_equivalence(it, smallest_effect) if has_learned else None
-        for it, has_learned in zip(differences, learned, strict=True)
-    ]
+    equal = [statistics.p_of_equivalence(it, smallest_effect) for it in differences]
     number = sum(p is not None for p in p_values)
     corrected = zip(
         differences,
@@ -128,7 +119,6 @@ def compare_rows(page: Page) -> list[Comparison]:
         [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
         page.table.smallest_effect,
         ALPHA,
-        [any((*result.scores.values(), *best.scores.values())) for result, best, _ in pairs],
     )
     return [
         Comparison(

@@ -57,7 +57,7 @@ BROKEN = [
     (
         "- a",
         "expected title, source, rows, extends, base, seeds, analysis, command, notes, overrides, recorded, "
-        "looks by name, got [",
+        "looks, smallest_effect by name, got [",
     ),
     ("", "broken.yaml: title is missing"),
     ("title: a\n---\ntitle: b", "broken.yaml:2: expected a single document in the stream but found another"),
