@@ -27,7 +27,7 @@ from ner_experiments.config.conf import CONF, file_of
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.stand_ins import without_stand_ins
-from ner_experiments.data.columns import parse_columns
+from ner_experiments.data.columns import UTF_8, parse_columns
 from ner_experiments.data.corpus import (
     Source,
     count_illegal,
@@ -40,8 +40,8 @@ from ner_experiments.data.download import download
 from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.annotated import Annotated, flat
-from ner_experiments.data.formats.registry import FORMATS, format_of, require
-from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, settings_of
+from ner_experiments.data.formats.registry import FORMATS, READABLE, config_of, format_of, require
+from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, found_config, settings_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme
@@ -50,8 +50,6 @@ from ner_experiments.utils.text import truncated_repr
 
 Report = dict[str, Any]
 
-READABLE = {it.config: it.about for it in reversed(FORMATS.values())} | {"conllu": "CoNLL-U, parts of speech"}
-"""Formats of files, each with its settings in conf/data/FORMAT.yaml."""
 _OPTIONS = ("columns", "tag", "scheme", "empty_tag", "empty_word", "comments", "encoding")
 _SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
 _NAME = re.compile(r"[\w-]+")
@@ -102,7 +100,9 @@ def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open
             new(arguments)
             return 0
         with standard_input_as_file(arguments.names) as names:
+            guessed = _guess_format(arguments, names)
             report = corpus_report(_source(arguments, names, open_source))
+            report["remarks"] = [*guessed, *report["remarks"]]
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -124,10 +124,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="+",
         metavar="NAME|FILE|OVERRIDE",
-        help="a corpus of conf/data; with --format, files (- for standard input); and settings, as of train, such as "
+        help="a corpus of conf/data, or files (- for standard input); and settings, as of train, such as "
         "data.encoding=latin-1",
     )
-    check.add_argument("--format", choices=READABLE, help="; ".join(f"{n}: {t}" for n, t in READABLE.items()))
+    check.add_argument(
+        "--format",
+        choices=READABLE,
+        help="of files (by their names and first lines): "
+        + "; ".join(f"{n}: {t}" for n, t in READABLE.items()),
+    )
     check.add_argument(
         "--columns",
         type=columns_argument,
@@ -190,6 +195,29 @@ def columns_argument(text: str) -> dict[str, int | str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    """Set `--format` for files without it, and return the line that says so; no line for a corpus of conf/data.
+
+    Raises ValueError for a file that does not exist, and for files of several formats.
+    """
+    files = [name for name in names if not _SETTING.match(name)]
+    if arguments.format or not any(os.path.exists(name) or not _NAME.fullmatch(name) for name in files):
+        return []
+    if len(files) == 1 and _NAME.fullmatch(files[0]) and file_of(f"data/{files[0]}").is_file():
+        return []  # a folder of that name is there, too
+    if missing := [name for name in files if not os.path.exists(name)]:
+        raise ValueError(f"{missing[0]}: no such file")
+    encoding = arguments.encoding or next(
+        (name.partition("=")[2] for name in names if name.startswith("data.encoding=")), UTF_8
+    )
+    found = {name: found_config(Path(name), encoding) for name in files}
+    arguments.format, reason = found[files[0]]
+    for name, (other, _) in found.items():
+        if other != arguments.format:
+            raise ValueError(f"{files[0]} is {arguments.format}, {name} is {other}: check them one by one")
+    return [f"format: {arguments.format}, by {reason}; --format sets another"]
+
+
 def _source(
     arguments: argparse.Namespace, names: Sequence[str], open_source: Callable[..., Source]
 ) -> Source:
@@ -201,7 +229,9 @@ def _source(
     options = {name for name in _OPTIONS if getattr(arguments, name) is not None}
     if arguments.format is None:
         if len(names) != 1 or options:
-            arguments.usage_error("check takes one NAME; to check files, and for their options, add --format")
+            arguments.usage_error(
+                "check takes one NAME of a corpus, or files; --tag and the like are for files"
+            )
         return open_source(names[0], settings) if settings else open_source(names[0])
     if not names:
         arguments.usage_error("--format takes files")
@@ -214,7 +244,7 @@ def _source(
             given["columns"] = columns
     elif arguments.tag is not None:
         given["tag"] = arguments.tag
-    return of_files(arguments.format, settings, {**given, "files": _keys(names)})
+    return of_files(config_of(arguments.format), settings, {**given, "files": _keys(names)})
 
 
 @contextmanager
@@ -285,7 +315,7 @@ def convert(arguments: argparse.Namespace) -> int:
     source_path, target = Path(arguments.source), Path(arguments.target)
     remarks = Remarks()
     if source_path.exists() or arguments.from_format:
-        name = arguments.from_format or FORMATS[format_of(source_path)].config
+        name = config_of(arguments.from_format or format_of(source_path))
         source = of_files(name, arguments.settings, {"files": {"file": str(source_path)}})
         to = arguments.to_format or format_of(target)
         require(to)

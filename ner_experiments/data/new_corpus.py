@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from ner_experiments.data.columns import is_blank, is_docstart, open_binary, read_lines, split_fields
-from ner_experiments.data.formats.registry import FORMATS, format_of
+from ner_experiments.data.formats import csv_table
+from ner_experiments.data.formats.registry import FORMATS, READABLE, format_of
 from ner_experiments.data.tag_styles import detect_style, labels, to_standard
 
 _SPLITS = {
@@ -28,6 +29,7 @@ _IN_ORDER = {1: ("train",), 2: ("train", "test"), 3: ("train", "dev", "test")}
 _LINES = 20_000
 """Lines by which columns are told apart."""
 _HEADINGS = {"tag", "tags", "label", "labels", "ner", "ner_tag", "ner_tags", "entity", "iob", "bio"}
+_OF_MENTIONS = re.compile(r"^# *global\.columns|[\t|]NER=")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _SETTING = re.compile(r"^(\w+):[^#\n]*?( *#.*)?$", re.MULTILINE)
 
@@ -77,9 +79,8 @@ def settings_of(files: Mapping[str, Path], say: Callable[[str], None]) -> tuple[
         encoding = encoding_of(path for folder in paths for path in sorted(folder.glob("*.txt")))
     else:
         encoding = encoding_of(paths)
-    config = config_of(paths[0], encoding)
-    about = {it.config: it.about for it in reversed(FORMATS.values())}
-    say(f"format: {config} ({about[config]}); encoding: {encoding}")
+    config, _ = found_config(paths[0], encoding)
+    say(f"format: {config} ({READABLE[config]}); encoding: {encoding}")
     if encoding != "utf-8":
         settings["encoding"] = encoding
     if config == "conll":
@@ -106,19 +107,28 @@ def encoding_of(paths: Iterable[Path]) -> str:
     return "latin-1"
 
 
-def config_of(path: Path, encoding: str) -> str:
-    """The file of conf/data that reads a file's format, by the suffix of its name, else by its first line."""
+def found_config(path: Path, encoding: str) -> tuple[str, str]:
+    """The file of conf/data that reads a file's format, and what tells it: "its name" or "its first line".
+
+    CoNLL-U without a key NER or a header of its columns has parts of speech. Columns are the format of what nothing
+    tells.
+    """
     try:
         config = FORMATS[format_of(path)].config
     except ValueError:
         config = "conll"
+    if config == "conllu_ner":
+        lines = (line for _, line in islice(read_lines(path, encoding), _LINES))
+        return ("conllu_ner" if any(map(_OF_MENTIONS.search, lines)) else "conllu"), "its name and lines"
     if config == "conll":
         first = next((line for _, line in read_lines(path, encoding) if not is_blank(line)), "")
         if first.startswith(("{", "[{", "[[")):
-            return "jsonl"
+            return "jsonl", "its first line"
         if first.startswith("# global.columns"):
-            return "conllu_ner"
-    return config
+            return "conllu_ner", "its first line"
+        if all({*first.split(",")} & {*names} for names in csv_table.NAMES.values()):
+            return "csv", "its first line"
+    return config, "its name" if path.suffix else "its lines"
 
 
 def columns_of(path: Path, encoding: str, say: Callable[[str], None]) -> dict[str, Any]:

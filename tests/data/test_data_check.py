@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Callable
@@ -160,6 +161,70 @@ def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
     assert found["scheme"] == "bioes"
     assert [split["mentions"] for split in found["splits"].values()] == [1, 1, 0]
     assert list(found["duplicates"].values()) == [1, 0, 0]
+
+
+FILES = {
+    "a.conll": ("Ada B-PER\nsang O\n", "conll, by its name"),
+    "columns": ("Ada B-PER\nsang O\n", "conll, by its lines"),
+    "b.jsonl": ('{"text": "Ada sang", "label": [[0, 3, "PER"]]}\n', "jsonl, by its name"),
+    "doccano.txt": ('{"text": "Ada sang", "label": [[0, 3, "PER"]]}\n', "jsonl, by its first line"),
+    "kaggle.txt": ("Sentence #,Word,Tag\n1,Ada,B-PER\n1,sang,O\n", "csv, by its first line"),
+    "c.conllu": ("1\tAda" + "\t_" * 7 + "\tNER=B-PER\n", "conllu_ner, by its name and lines"),
+    "plus": ("# global.columns = FORM NER\nAda\tB-PER\n", "conllu_ner, by its first line"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_format_of_a_file_is_found_and_said(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, said = FILES[name]
+    (tmp_path / name).write_text(content)
+    assert data_command(["check", "--json", str(tmp_path / name)], refuse) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["splits"][name]["mentions_by_type"] == {"PER": 1}
+    assert report["remarks"][0] == f"format: {said}; --format sets another"
+    if "by its first line" in said or "by its lines" in said:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
+        assert data_command(["check", "--json", "-"], refuse) == 0
+        assert json.loads(capsys.readouterr().out)["splits"]["<stdin>"]["mentions"] == 1
+
+
+def test_conllu_without_mentions_has_parts_of_speech(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.conllu").write_text("1\tAda\t_\tPROPN\tNNP" + "\t_" * 5 + "\n")
+    assert data_command(["check", str(tmp_path / "a.conllu")], refuse) == 0
+    assert capsys.readouterr().out.startswith(
+        "conllu (part-of-speech tags)\nformat: conllu, by its name and lines"
+    )
+
+
+def test_files_that_are_missing_or_of_several_formats_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(tmp_path / name) for name in ("a.conll", "b.jsonl", "c.conll")]
+    for path in paths[:2]:
+        Path(path).write_text("Ada B-PER\n")
+    assert data_command(["check", paths[0], paths[2]], refuse) == 1
+    assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
+    assert data_command(["check", paths[2]], refuse) == 1
+    assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
+    assert data_command(["check", *paths[:2]], refuse) == 1
+    assert capsys.readouterr().err == f"{paths[0]} is conll, {paths[1]} is jsonl: check them one by one\n"
+
+
+@pytest.mark.parametrize("name", ["doccano", "prodigy", "jsonl_text"])
+def test_every_format_of_the_table_can_be_named(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.txt").write_text("Ada B-PER\nsang O\n")
+    target = str(tmp_path / "a.json")
+    assert data_command(["convert", str(tmp_path / "a.txt"), target, "--to", name], refuse) == 0
+    assert data_command(["check", "--format", name, "--json", target], refuse) == 0
+    assert '"mentions": 1' in capsys.readouterr().out
+    back = str(tmp_path / "back.conll")
+    assert data_command(["convert", target, back, "--from", name], refuse) == 0
 
 
 @pytest.mark.parametrize("count", [2, 9])

@@ -66,11 +66,11 @@ def test_what_cannot_be_read_gets_one_line(
     [
         (
             ["check", "weibo", "msra"],
-            "check takes one NAME; to check files, and for their options, add --format",
+            "check takes one NAME of a corpus, or files; --tag and the like are for files",
         ),
         (
             ["check", "a", "--tag", "1"],
-            "check takes one NAME; to check files, and for their options, add --format",
+            "check takes one NAME of a corpus, or files; --tag and the like are for files",
         ),
         (
             ["check", "a", "--format", "conll", "--columns", "word"],

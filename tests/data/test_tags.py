@@ -1,16 +1,21 @@
 """Reading tags: against seqeval, and against adjacency rules written here."""
 
+import re
 from itertools import pairwise, product
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from places import ROOT
 from seqeval.metrics.sequence_labeling import get_entities
 from seqeval.scheme import IOBES, Entities
 from tag_sequences import BIOES, SCHEMES, seeded, sequences
 
 from ner_experiments.data.tags import (
+    Scheme,
     allowed_transitions,
+    encode,
     illegal_positions,
     spans,
     strict_spans,
@@ -91,14 +96,14 @@ def breaks(scheme, before, tag, after):
         return tag[0] == "B" and not (before[0] in "BI" and before[1:] == tag[1:])
     if scheme == "iob2":
         return tag[0] == "I" and not goes_on(before, tag, "I")
-    without_beginning = tag[0] in "IME" and not goes_on(before, tag, "IME")
-    without_end = tag[0] in "BIM" and not goes_on(tag, after, "IME")
+    without_beginning = tag[0] in "IMEL" and not goes_on(before, tag, "IMEL")
+    without_end = tag[0] in "BIM" and not goes_on(tag, after, "IMEL")
     return without_beginning or without_end
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_illegal_against_rules_over_neighbours(scheme):
-    letters = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bmes": "BMES"}[scheme]
+    letters = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bmes": "BMES", "bilou": "BILU"}[scheme]
     labels = ("O", *(f"{letter}-{type_}" for letter in letters for type_ in "AB"))
     for tags in sequences(labels, 4):
         padded = ("O", *tags, "O")
@@ -158,3 +163,11 @@ def test_allowed_transitions_allow_just_what_strict_spans_reads_whole(labels):
         tags = [labels[i] for i in path]
         read = sum(end - start for start, end, _ in strict_spans(tags))
         assert keeps == (read == sum(tag != "O" for tag in tags)), tags
+
+
+def test_the_page_on_corpora_lists_every_scheme_with_the_tags_that_it_writes() -> None:
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| \w+ \| `(\w+)` \| .* \| `([^`]+)` \|$", page, re.MULTILINE))
+    assert listed == {
+        scheme: " ".join(encode([(0, 2, "PER"), (2, 3, "PER")], 3, scheme)) for scheme in get_args(Scheme)
+    }

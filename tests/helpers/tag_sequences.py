@@ -1,6 +1,7 @@
 """Schemes, the tags of two types, and all short sequences of them, for tests of tags."""
 
 from itertools import product
+from typing import get_args
 
 from hypothesis import settings
 
@@ -10,7 +11,7 @@ from ner_experiments.data.tags import (
 
 seeded = settings(derandomize=True, deadline=None)  # a busy machine breaks no test
 
-SCHEMES: tuple[Scheme, ...] = ("iob1", "iob2", "bioes", "bmes")
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 BIOES = ("O", "B-A", "I-A", "E-A", "S-A", "B-B", "I-B", "E-B", "S-B")
 
 

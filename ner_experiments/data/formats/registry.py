@@ -117,6 +117,14 @@ FORMATS: dict[str, Format] = {
     ),
 }
 
+READABLE = {**{name: it.about for name, it in FORMATS.items()}, "conllu": "CoNLL-U, parts of speech"}
+"""Formats of files that commands read, each with one line about it."""
+
+
+def config_of(name: str) -> str:
+    """The file of conf/data that reads a format of `READABLE`."""
+    return FORMATS[name].config if name in FORMATS else name
+
 
 def require(name: str) -> None:
     """Raise ValueError if the package that a format needs is not installed."""
@@ -126,7 +134,12 @@ def require(name: str) -> None:
 
 
 def format_of(path: Path) -> str:
-    """The format that a path's suffix stands for; brat for a folder. Raises ValueError for an unknown suffix."""
+    """The format that a path's suffix stands for; brat for a folder without Parquet or Arrow files.
+
+    Raises ValueError for an unknown suffix.
+    """
+    if path.is_dir() and hf.files(path):
+        return "hf"
     if path.is_dir() or (not path.suffix and not path.exists()):
         return "brat"
     name = path.with_suffix("") if path.suffix == ".gz" else path
