@@ -237,6 +237,7 @@ def process_groups(chance: random.Random, folder: Path) -> Iterator[str]:
     """A sweep whose whole process group, or whose first process alone, gets a signal: none is left, and it resumes."""
     whole, log = folder / "whole", folder / "log"
     assert killed.run([*SWEEP, f"output_dir={whole}"], log) == 0
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a campaign in a script's background ignores it
     ways = [(signal.SIGINT, True), (SIGTERM, True), (SIGKILL, True), (SIGKILL, False)]
     for number in range(10**6):
         output, (how, group) = folder / "broken", ways[number % len(ways)]
