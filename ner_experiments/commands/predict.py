@@ -16,14 +16,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from ner_experiments.data.columns import UTF_8, codec_of, parse_columns, read_text
-from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.files import atomic_write
 
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
-FORMATS_OF_MENTIONS = [name for name, it in FORMATS.items() if not it.package and name not in OUTPUTS]
+FORMATS_OF_MENTIONS = [name for name in FORMATS if name not in OUTPUTS]
+BINARY = [name for name, it in FORMATS.items() if it.package]
+"""Formats whose files are no text and need a package."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         choices=(*OUTPUTS, *FORMATS_OF_MENTIONS),
-        help="(terminal on a terminal, jsonl elsewhere); jsonl_text to brat are formats of "
+        help="(terminal on a terminal, jsonl elsewhere); conll has IOB2 tags; jsonl_text to hf are formats of "
         "`data convert`, without probabilities",
     )
     parser.add_argument(
@@ -103,7 +105,12 @@ def _predict(arguments: argparse.Namespace) -> None:
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
     _check(arguments, files, output)
 
-    from ner_experiments.predict.output import FILE, WRITERS, write_brat  # slow to import: torch
+    from ner_experiments.predict.output import (
+        FILE,
+        WRITERS,
+        write_binary,
+        write_brat,
+    )  # slow to import: torch
     from ner_experiments.predict.parallel import tag_in_processes
     from ner_experiments.predict.tagger import load
 
@@ -126,6 +133,8 @@ def _predict(arguments: argparse.Namespace) -> None:
         encoding = arguments.encoding or UTF_8
         texts = {name: "".join(line for _, line in read_text(name, encoding)) for name in files}
         write_brat(tagged, texts, arguments.to)
+    elif output in BINARY:
+        write_binary(output, tagged, arguments.to)
     elif arguments.to is not None:
         with atomic_write(arguments.to) as part, part.open("w", encoding="utf-8", newline="\n") as file:
             WRITERS[output](tagged, file, tagger.types)
@@ -145,6 +154,10 @@ def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> 
         stems = Counter(Path(name).stem for name in files)
         if twice := [name for name in files if stems[Path(name).stem] > 1]:
             raise ValueError(f"{twice[-1]}: another file is named {Path(twice[-1]).stem}, too")
+    if output in BINARY:
+        if arguments.to is None:
+            raise ValueError(f"--output {output} writes a file that is no text: add --to FILE")
+        require(output)
     if arguments.encoding is not None:
         codec_of(arguments.encoding)
     if arguments.to is not None and arguments.to.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import ClassVar, Literal, get_args
 from ner_experiments.data.columns import PathOrFile, codec_of, intern_all
 from ner_experiments.data.corpus import SchemeOrAuto, Source
 from ner_experiments.data.files import Files
+from ner_experiments.data.formats import hf
 from ner_experiments.data.formats.annotated import Annotated, Misaligned, Nested, Options, flat, of_sentence
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.remarks import Remarks
@@ -19,6 +21,9 @@ from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
 from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
+
+HUB_SPLITS = {"train": ("train",), "dev": ("validation", "dev", "valid"), "test": ("test",)}
+"""Split -> its usual names in data sets of a hub."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +106,44 @@ class AnnotatedFiles(Files):
             for each in paths:
                 for path in (each, *FORMATS[self.format].beside(each)):
                     digest.update(f"{split} {path.name} {sha256(path)}\n".encode())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubFiles(AnnotatedFiles):
+    """A data set by its name on a hub or its folder (`path`), by Hugging Face `datasets`. Without `path`: files.
+
+    files: with `path`, the names of its splits; where all are null, the usual ones.
+    subset, revision: which configuration of the data set, and which commit or branch of it.
+    """
+
+    path: str | None = None
+    subset: str | None = None
+    revision: str | None = None
+
+    def paths(self) -> dict[str, list[Path]]:
+        if self.path is None:
+            return super().paths()
+        require(self.format)
+        found = hf.hub_splits(self.path, self.subset, self.revision)
+        usual = {split: next(filter(found.__contains__, names), None) for split, names in HUB_SPLITS.items()}
+        given = self.files if any(self.files.values()) else usual
+        named = {split: name for split, name in given.items() if name is not None}
+        if not named or (missing := [name for name in named.values() if name not in found]):
+            rule = f"no split {missing[0]}" if named else "none of its splits has a usual name"
+            raise ValueError(
+                f"data.path={self.path}: {rule}; there are: {', '.join(found)} (data.files.train)"
+            )
+        return {split: found[name] for split, name in named.items()}
+
+    def checksum(self) -> str:
+        """SHA-256 over the sentences: the files in the cache depend on the version of `datasets`."""
+        if self.path is None:
+            return super().checksum()
+        digest = hashlib.sha256()
+        for split, sentences in annotated_splits(self, Remarks()).items():
+            for it in sentences:
+                digest.update(f"{split} {json.dumps([it.words, it.mentions])}\n".encode())
         return digest.hexdigest()
 
 

@@ -232,6 +232,11 @@ def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folde
         path.with_suffix(".ann").write_text("".join(mentions[name]), encoding="utf-8", newline="\n")
 
 
+def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> None:
+    """Write the predicted mentions into a file in a format that is no text, such as spaCy's DocBin."""
+    FORMATS[name].write(map(annotated, tagged), path)
+
+
 Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
     **{name: partial(write_format, name) for name, it in FORMATS.items() if not it.package},

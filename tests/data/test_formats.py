@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from corpus_files import data_command, refuse
 
+from ner_experiments.commands.data import open_source
 from ner_experiments.data.corpus import load
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats import registry
 from ner_experiments.data.formats.annotated import Annotated, Options, in_order, of_words
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.tags import spans
 
 AVAILABLE = [name for name, it in FORMATS.items() if not it.package or find_spec(it.package)]
 """The formats whose package is installed."""
@@ -255,6 +257,31 @@ def test_parquet_and_folders_as_datasets_writes_them(tmp_path: Path) -> None:
         assert [it.keys for it in sentences] == [{"id": "a"}, {"id": "b"}]
     (tmp_path / "b.parquet").write_bytes(b"no")
     assert message(tmp_path / "b.parquet", "hf").startswith("b.parquet: not parquet (")
+
+
+def test_a_data_set_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets, pyarrow = (pytest.importorskip(name) for name in ("datasets", "pyarrow"))
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path / "cache")
+    labels = datasets.ClassLabel(names=NAMES)
+    features = datasets.Features({"tokens": [datasets.Value("string")], "ner_tags": [labels]})
+    rows = {"tokens": [WORDS, ["Rain"]], "ner_tags": [[NAMES.index(t) for t in TAGS], [0]]}
+    made = datasets.Dataset(pyarrow.Table.from_pydict(rows, schema=features.arrow_schema), fingerprint="toy")
+    for split in ("train", "validation"):
+        (tmp_path / "toy").mkdir(exist_ok=True)
+        made.to_parquet(tmp_path / "toy" / f"{split}.parquet")
+    it = open_source("hf", [f"data.path={tmp_path / 'toy'}", "data.name=toy"])
+    assert it.present() == ["train", "dev"]
+    assert [list(spans(s.tags)) for s in it.read()["dev"]] == [
+        [(0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC")],
+        [],
+    ]
+    assert it.checksum() == open_source("hf", [f"data.path={tmp_path / 'toy'}"]).checksum()
+    chosen = open_source("hf", [f"data.path={tmp_path / 'toy'}", "data.files.train=validation"])
+    assert chosen.present() == ["train"]
+    with pytest.raises(ValueError, match=r"^data\.path=.*/toy: no split x; there are: train, validation "):
+        open_source("hf", [f"data.path={tmp_path / 'toy'}", "data.files.train=x"]).read()
+    with pytest.raises(ValueError, match=r"^data\.path=.*/none: \w+: "):
+        open_source("hf", [f"data.path={tmp_path / 'none'}"]).read()
 
 
 # Files to tag

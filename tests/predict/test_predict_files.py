@@ -10,6 +10,7 @@ import pytest
 from ner_experiments.commands.data import open_source
 from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import annotated_splits
+from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
@@ -55,6 +56,21 @@ def test_every_format_has_the_mentions_and_is_read_again(
     more = [] if config in ("csv", "conllu_ner", "conll") else ["data.lines=true"]
     source = open_source(config, more, {"files": {"file": str(target)}})
     assert isinstance(source, Files)
+    read = annotated_splits(source, Remarks())["file"]
+    assert [pair for it in read for pair in it.texts()] == expected
+    assert len(expected) > 5
+
+
+@pytest.mark.parametrize(("name", "package"), [("docbin", "spacy"), ("hf", "datasets")])
+def test_formats_with_a_package_have_the_mentions_too(
+    name: str, package: str, toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip(package)
+    records = [json.loads(line) for line in predict(capsys, toy_run, str(text), "--lines").splitlines()]
+    expected = [(it["type"], "".join(it["text"].split())) for record in records for it in record["mentions"]]
+    target = tmp_path / f"out{FORMATS[name].suffixes[0]}"
+    assert predict(capsys, toy_run, str(text), "--lines", "--output", name, "--to", str(target)) == ""
+    source = open_source(name, (), {"files": {"file": str(target)}})
     read = annotated_splits(source, Remarks())["file"]
     assert [pair for it in read for pair in it.texts()] == expected
     assert len(expected) > 5
@@ -147,6 +163,7 @@ REFUSED = {
     "empty": "empty: the folder has no file to tag",
     "a.txt --output brat": "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER",
     "- --output brat --to x": "--output brat writes the texts of files",
+    "a.txt --output docbin": "--output docbin writes a file that is no text: add --to FILE",
     "a.txt --to a.txt": "a.txt: already exists",
     "a.txt same/a.txt --output brat --to x": "same/a.txt: another file is named a, too",
     "a.txt --encoding klingon": "there is no encoding 'klingon'",

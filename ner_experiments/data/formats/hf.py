@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,26 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     names = options.names or next((_names(kind) for name, kind in features.items() if name in TAGS), ())
     records = ((f"{path.name}: row {number}", number, row) for number, row in enumerate(rows, 1))
     yield from from_records(records, replace(options, names=names), remarks)
+
+
+@cache
+def hub_splits(path: str, subset: str | None, revision: str | None) -> dict[str, list[Path]]:
+    """Split -> its Arrow files in the cache of `datasets`, which fetches them first, by a name or a local folder.
+
+    Raises ValueError for a data set that `datasets` cannot load, and for a version of it that would run its scripts.
+    """
+    import datasets
+
+    if int(datasets.__version__.partition(".")[0]) < 4:
+        raise ValueError(
+            f"data.path needs datasets 4 or newer, which runs no scripts, not {datasets.__version__}"
+        )
+    try:
+        found = datasets.load_dataset(path, subset, revision=revision)
+    except Exception as error:  # those of datasets, huggingface_hub, pyarrow and the network
+        rule = next(iter(str(error).splitlines()), "")
+        raise ValueError(f"data.path={path}: {type(error).__name__}: {rule}") from None
+    return {split: [Path(it["filename"]) for it in part.cache_files] for split, part in found.items()}
 
 
 def _table(path: Path) -> Any:
