@@ -11,6 +11,7 @@ from typing import Any
 
 import crafted
 import killed
+import numba
 import numpy as np
 import torch
 from faulty import AtByte, AtLine, Fault, flipped, run, start, status
@@ -21,6 +22,7 @@ from tiny_bert import fitted, random_text, save
 from ner_experiments.data.download import download
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.vectors import load_vectors
+from ner_experiments.modules.kernels.compilation import compiled
 from ner_experiments.runs import artifacts
 from ner_experiments.training.checkpoints import resumable_checkpoint
 from ner_experiments.utils.files import remove_partial_files
@@ -114,6 +116,34 @@ def damaged_vector_caches(chance: random.Random, folder: Path) -> Iterator[str]:
         victim.write_bytes(flipped(victim.read_bytes(), chance))
         assert same(load_vectors(file, WORDS, cache=cache), right)
         yield "made again"
+
+
+def kernel() -> Any:
+    """A kernel as a new process has it: with nothing compiled."""
+
+    def twice(x: int) -> int:
+        return 2 * x
+
+    return compiled(twice)
+
+
+def damaged_kernel_caches(chance: random.Random, folder: Path) -> Iterator[str]:
+    """One of the files in which numba caches a kernel with a flipped bit, or truncated."""
+    cache = folder / "cache"
+    numba.core.config.CACHE_DIR = str(cache)
+    try:
+        while True:
+            assert kernel()(21) == 42
+            victim = chance.choice(sorted(cache.rglob("*.nb[ic]")))
+            victim.write_bytes(flipped(victim.read_bytes(), chance))
+            second, third = kernel(), kernel()
+            assert second(21) == third(21) == 42
+            assert third.stats.cache_misses.total() == 0
+            shutil.rmtree(cache)
+            again = second.stats.cache_misses.total() == 1
+            yield f"{victim.suffix}: compiled again" if again else f"{victim.suffix}: a byte without meaning"
+    finally:
+        numba.core.config.CACHE_DIR = ""
 
 
 def text_of_bert() -> Any:

@@ -15,9 +15,10 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from typing import Any
 
+import crafted
 import killed
 from fake_wandb import served
-from faulty import AtLine, Clock, Impatient, MemoryLimit, command, run, start, status
+from faulty import AtLine, Clock, Impatient, MemoryLimit, SkewedClock, command, nothing, run, start, status
 from places import ROOT
 from resumed import RUN, SWEEP, lines_of, outcome, stamps
 from waiting import is_running, until
@@ -73,6 +74,29 @@ def jumping_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
         output = folder / "clock"
         arguments = [*SHORT, "runtime.checkpoint_seconds=1000", f"output_dir={output}"]
         assert run(*arguments, fault=Clock(chance.getrandbits(32)), log=folder / "log") == 0
+        assert outcome(output) == right
+        ((metrics),) = output.glob("*/seed-1/metrics.json")
+        assert 0 < json.loads(metrics.read_text())["seconds"] < 120
+        shutil.rmtree(output)
+        yield "the same weights, seconds as they were"
+
+
+def skewed_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
+    """Hosts with clocks up to two days apart take a run up one after another: the same weights, and `watch` reads it."""
+    right = whole_run(folder)
+    while True:
+        output, log = folder / "broken", folder / "log"
+        for _ in range(2):
+            skew = chance.uniform(-86_400, 86_400)
+            fault = SkewedClock(skew, AtLine(chance.randint(100, 4_000), killed.COUNTED))
+            assert run(*SHORT, f"output_dir={output}", fault=fault, log=log) == -SIGKILL
+            for path in output.rglob("*"):
+                status_ = path.stat()
+                os.utime(path, (status_.st_atime + skew, status_.st_mtime + skew))
+            if output.exists():
+                crafted.check(["watch", "--once", f"output_dir={output}"], output)
+        fault = SkewedClock(chance.uniform(-86_400, 86_400), nothing)
+        assert run(*SHORT, f"output_dir={output}", fault=fault, log=log) == 0
         assert outcome(output) == right
         ((metrics),) = output.glob("*/seed-1/metrics.json")
         assert 0 < json.loads(metrics.read_text())["seconds"] < 120

@@ -19,6 +19,7 @@ SHORT: dict[Trials, int] = {
     faults_files.killed_bert_caches: 1,
     faults_files.damaged_vector_caches: 10,
     faults_files.damaged_bert_caches: 10,
+    faults_files.damaged_kernel_caches: 5,
     faults_files.damaged_checkpoints: 10,
     faults_files.damaged_results: 20,
     faults_disks.full_disks: 1,

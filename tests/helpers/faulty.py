@@ -79,6 +79,18 @@ class Clock:
         time.time = lambda: right() + chance.uniform(-86_400, 86_400)
 
 
+class SkewedClock:
+    """Make time.time differ by a number of seconds, as on another host, and inject another fault."""
+
+    def __init__(self, seconds: float, other: Fault) -> None:
+        self.seconds, self.other = seconds, other
+
+    def __call__(self) -> None:
+        right = time.time
+        time.time = lambda: right() + self.seconds
+        self.other()
+
+
 class WithoutFlock:
     """Make flock fail as on a file system without locks, and inject another fault."""
 
