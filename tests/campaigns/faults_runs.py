@@ -82,7 +82,7 @@ def jumping_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
 
 
 def skewed_clocks(chance: random.Random, folder: Path) -> Iterator[str]:
-    """Hosts with clocks up to two days apart take a run up one after another: the same weights, and `watch` reads it."""
+    """Hosts with clocks up to two days apart take a run up in turn: the same weights, and `watch` reads it."""
     right = whole_run(folder)
     while True:
         output, log = folder / "broken", folder / "log"
