@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pe
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz smoke table dashboard tables report screenshots diagrams generated docs bench check audit clean
+.PHONY: help setup demo test test-slow faults fuzz round-trips smoke table dashboard tables report screenshots diagrams generated docs bench check audit clean
 
 help:    ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ smoke: .venv/installed    ## train and score every row of every table, and every
 
 fuzz: .venv/installed    ## fuzz the readers: a million valid, damaged and random inputs, to be read correctly or refused
 	PYTHONPATH=tests/helpers:tests/campaigns $(BIN)/python -W ignore -m fuzz
+
+round-trips: .venv/installed    ## convert corpora to every format and back, and compare every mention
+	PYTHONPATH=tests/helpers:tests/campaigns $(BIN)/python -W ignore tests/campaigns/round_trips.py
 
 table: .venv/installed    ## print a published table beside the finished runs: make table T=yang2020_table12
 	@$(BIN)/ner-experiments table $(T)

@@ -17,9 +17,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "reproduces the run's own tags, nothing is written. docs/export.md explains how to use them."
     )
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
+    parser.add_argument(
+        "--to",
+        choices=("files", "hub-folder"),
+        default="files",
+        help="hub-folder: instead of these files, what the Hugging Face hub expects: weights as safetensors, the "
+        "configuration, and a model card (files)",
+    )
+    parser.add_argument(
+        "--license",
+        metavar="ID",
+        help="hub-folder: an identifier of the hub, such as apache-2.0 (that of the corpus if open, else other)",
+    )
     parser.add_argument("--format", choices=("onnx", "torch", "both"), default="both", help="(both)")
     parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="a folder that does not exist yet (RUN/export)"
+        "--output", type=Path, metavar="DIR", help="a folder that does not exist yet (RUN/export, RUN/hub)"
     )
     parser.add_argument(
         "--sentences",
@@ -37,6 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     """
     if arguments.sentences < 1:
         raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
+    if arguments.to == "hub-folder":
+        from ner_experiments.export import hub  # slow to import: torch
+
+        folder = arguments.output or arguments.run / "hub"
+        for name in hub.export(arguments.run, folder, licence=arguments.license):
+            print(folder / name)
+        return 0
+    if arguments.license is not None:
+        raise ValueError("--license is for --to hub-folder")
     from ner_experiments.export.export import export  # slow to import: torch
 
     folder = arguments.output or arguments.run / "export"

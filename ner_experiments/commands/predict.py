@@ -18,6 +18,7 @@ from pathlib import Path
 from ner_experiments.data.columns import UTF_8, codec_of, parse_columns, read_text
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.tokenize import TokenizedSentence
+from ner_experiments.predict.hub import folder_of
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.files import atomic_write
 
@@ -45,7 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command to its parser."""
     parser.description = "Tag text with a finished run: its mentions, their offsets, and their probabilities."
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished run")
+    parser.add_argument(
+        "run", type=Path, metavar="RUN", help="the folder of a finished run, or its name on a hub"
+    )
     parser.add_argument(
         "files", nargs="*", metavar="FILE", help="texts to tag, or folders of texts; - is standard input (-)"
     )
@@ -102,6 +105,7 @@ def _columns(text: str) -> dict[str, int | str]:
 
 def _predict(arguments: argparse.Namespace) -> None:
     files = _files(arguments.files)
+    arguments.run = folder_of(arguments.run)
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
     _check(arguments, files, output)
 

@@ -15,6 +15,7 @@ from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode
 from ner_experiments.data.tokenize import TokenizedSentence, tokenize
+from ner_experiments.predict.hub import folder_of
 from ner_experiments.predict.input import InputReader
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
@@ -28,14 +29,21 @@ CHUNK = 16_384
 
 
 def load(
-    run: Path | str, *, tokens: Tokens | None = None, lines: bool = False, device: str = "cpu"
+    run: Path | str,
+    *,
+    tokens: Tokens | None = None,
+    lines: bool = False,
+    device: str = "cpu",
+    revision: str | None = None,
 ) -> TextTagger:
-    """Tagger of a finished run, loaded from its folder. Executes no code from the folder and needs no corpus.
+    """Tagger of a finished run, loaded from its folder, or from the hub by a name such as user/name.
+
+    Executes no code from there and needs no corpus. revision: a commit, branch or tag on the hub.
 
     Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. With `lines`, each line is a
     sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run.
     """
-    folder = Path(run)
+    folder = folder_of(run, revision)
     artifacts.verify(folder, open_run(folder).metrics, PARTS)
     source = build.source(read_config(folder))
     tagger, encoder = build.load(folder)

@@ -1,0 +1,133 @@
+"""A run's tagger as a folder that can be uploaded to the Hugging Face hub as it is; `ner_experiments.load` reads it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ner_experiments import build
+from ner_experiments.config.identity import counted
+from ner_experiments.data.sentence import PRIMARY_METRIC
+from ner_experiments.export import card
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.artifacts import read_config
+from ner_experiments.runs.run import Run, open_run
+from ner_experiments.utils.files import write_json
+
+FILES = (artifacts.METRICS_FILE, artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
+"""What `load` reads of a run."""
+LICENCES = {"CC BY 4.0": "cc-by-4.0", "CC BY-SA 3.0": "cc-by-sa-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
+"""Licence of a corpus, as in conf/data -> its identifier on the hub, where the weights may be given on under it."""
+OTHER = "other"
+
+
+def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
+    """Write a run's tagger into the folder `output`, load it from there, and return the names of its files.
+
+    licence: an identifier of the hub; by default that of the corpus if it is open, else "other". Raises ValueError or
+    OSError if this fails; `output` then does not exist.
+    """
+    if output.exists():
+        raise ValueError(f"{output} already exists: remove it, or choose another folder with --output")
+    run = open_run(folder)
+    artifacts.verify(folder, run.metrics, FILES)
+    cfg = read_config(folder)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
+        part = Path(place) / output.name
+        part.mkdir()
+        for name in FILES:
+            shutil.copyfile(folder / name, part / name)
+        _, encoder = build.load(part)
+        labels = list(encoder.labels)
+        write_json(
+            part / "config.json", {"library_name": "ner_experiments", "id2label": labels, **counted(cfg)}
+        )
+        (part / "README.md").write_text(text(run, cfg, licence), encoding="utf-8")
+        names = sorted(path.name for path in part.iterdir())
+        part.rename(output)
+    return names
+
+
+def text(run: Run, cfg: Any, licence: str | None) -> str:
+    """The model card: what the hub reads of it as YAML, then Markdown."""
+    metrics = run.metrics
+    scored = [split for split in card.SPLITS if split in metrics]
+    name = run.label
+    parts = {
+        "Use": use(metrics),
+        "Intended use": intended_use(metrics),
+        "Model": card.model(run, cfg),
+        "Data": data(metrics, cfg),
+        "Protocol": card.protocol(run, cfg),
+        "Scores": card.scores(run, scored),
+        "Seeds": card.seeds(run, scored[-1]),
+        "Made with": card.made_with(metrics, {}),
+        "Limits": card.limits(metrics),
+    }
+    head = yaml.safe_dump(
+        metadata(run, name, licence or licence_of(cfg)), sort_keys=False, allow_unicode=True, width=10**6
+    )
+    blocks = ["\n".join([f"## {title}", "", *lines]) for title, lines in parts.items()]
+    return f"---\n{head}---\n\n" + "\n\n".join([f"# {name}", *blocks]) + "\n"
+
+
+def licence_of(cfg: Any) -> str:
+    return LICENCES.get(str(cfg.data.get("licence")), OTHER)
+
+
+def metadata(run: Run, name: str, licence: str) -> dict[str, Any]:
+    """What the hub shows and searches by, with the scores as it lists them."""
+    metrics = run.metrics
+    key, shown = PRIMARY_METRIC[metrics["task"]]
+    corpus = metrics["data"]["name"]
+    results = [
+        {
+            "task": {"type": "token-classification"},
+            "dataset": {"type": corpus, "name": corpus, "split": split},
+            "metrics": [{"type": key, "value": round(metrics[split][key], 4), "name": f"{split} {shown}"}],
+        }
+        for split in card.SPLITS
+        if split in metrics
+    ]
+    return {
+        "library_name": "ner_experiments",
+        "pipeline_tag": "token-classification",
+        "license": licence,
+        "tags": [
+            "named-entity-recognition" if metrics["task"] == "mentions" else "part-of-speech",
+            "pytorch",
+        ],
+        "model-index": [{"name": name, "results": results}],
+    }
+
+
+def use(metrics: Any) -> Iterator[str]:
+    """Lines on how to tag text with it."""
+    found = "mentions" if metrics["task"] == "mentions" else "tags"
+    yield "```python"
+    yield "import ner_experiments"
+    yield ""
+    yield 'tagger = ner_experiments.load("USER/NAME")  # or the folder of these files'
+    yield f'print(tagger.tag("...")[0].{found})'
+    yield "```"
+
+
+def intended_use(metrics: Any) -> Iterator[str]:
+    what = "names" if metrics["task"] == "mentions" else "parts of speech"
+    yield f"- Research: to repeat, compare and analyze taggers trained on {metrics['data']['name']}."
+    yield f"- Marking {what} in text like that of the corpus, where wrong and missing marks do no harm."
+    yield "- Not decisions about people: it was not tested for errors that depend on whose name is tagged."
+
+
+def data(metrics: Any, cfg: Any) -> Iterator[str]:
+    """Lines on the corpus, its source and its terms."""
+    yield from card.data(metrics["data"])
+    for key, title in (("source", "source"), ("licence", "license of the corpus")):
+        if value := cfg.data.get(key):
+            yield f"- {title}: {value}"

@@ -1,0 +1,173 @@
+"""`export --to hub-folder`, and `load` from such a folder and from a hub, which a local server stands for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import torch
+import yaml
+from safetensors.torch import load_file
+
+import ner_experiments
+from ner_experiments.main import cli
+
+TEXT = "Vera Stavsen of Brennholt lives in Vantora."
+NAMES = ["README.md", "config.json", "config.yaml", "encoder.json", "metrics.json", "model.safetensors"]
+COMMIT = "0123456789" * 4
+
+
+@pytest.fixture(scope="module")
+def exported(toy_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hub") / "toy"
+    arguments = ["export", str(toy_run), "--to", "hub-folder", "--output", str(folder), "--license", "mit"]
+    assert cli(arguments) == 0
+    return folder
+
+
+def test_the_folder_tags_as_the_run_does(exported: Path, toy_run: Path) -> None:
+    assert sorted(path.name for path in exported.iterdir()) == NAMES
+    assert ner_experiments.load(exported).tag(TEXT) == ner_experiments.load(toy_run).tag(TEXT)
+    ours, theirs = (load_file(folder / "model.safetensors") for folder in (exported, toy_run))
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_the_card_has_what_the_hub_reads(exported: Path, toy_run: Path) -> None:
+    card = (exported / "README.md").read_text(encoding="utf-8")
+    _, head, body = card.split("---\n", 2)
+    metrics = json.loads((toy_run / "metrics.json").read_text())
+    about = yaml.safe_load(head)
+    assert (about["library_name"], about["license"]) == ("ner_experiments", "mit")
+    assert about["pipeline_tag"] == "token-classification"
+    scores = {it["dataset"]["split"]: it["metrics"][0]["value"] for it in about["model-index"][0]["results"]}
+    assert scores == {split: round(metrics[split]["f1"], 4) for split in ("dev", "test")}
+    for title in ("Use", "Intended use", "Data", "Scores", "Limits"):
+        assert f"\n## {title}\n\n" in body
+    assert metrics["data"]["checksum"] in body
+    settings = json.loads((exported / "config.json").read_text())
+    assert "B-PER" in settings["id2label"]
+    assert settings["model"]["_target_"].startswith("ner_experiments.models.")
+
+
+def test_the_card_is_read_by_the_package_of_the_hub(exported: Path) -> None:
+    hub = pytest.importorskip("huggingface_hub")
+    card = hub.ModelCard.load(exported / "README.md")
+    (dev, test) = card.data.eval_results
+    assert (dev.dataset_split, test.dataset_split, test.metric_type) == ("dev", "test", "f1")
+
+
+def test_an_open_corpus_gives_its_license(toy_run: Path) -> None:
+    from omegaconf import OmegaConf
+
+    from ner_experiments.export.hub import licence_of
+
+    for text, expected in (("CC BY 4.0", "cc-by-4.0"), ("LDC user agreement", "other"), (None, "other")):
+        assert licence_of(OmegaConf.create({"data": {"licence": text}})) == expected
+
+
+def test_what_cannot_be_exported_is_said(
+    exported: Path, toy_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["export", str(toy_run), "--to", "hub-folder", "--output", str(exported)]) == 1
+    assert f"{exported} already exists" in capsys.readouterr().err
+    assert cli(["export", str(toy_run), "--license", "mit"]) == 1
+    assert capsys.readouterr().err == "--license is for --to hub-folder\n"
+
+
+class Hub(BaseHTTPRequestHandler):
+    """The answers of a hub with one repository, me/toy, whose files are in `folder`."""
+
+    folder: Path
+
+    def do_HEAD(self) -> None:
+        self.answer(body=False)
+
+    def do_GET(self) -> None:
+        self.answer(body=True)
+
+    def answer(self, *, body: bool) -> None:
+        name = self.path.partition("?")[0]
+        found, kind, more = b"{}", "application/json", {}
+        names = sorted(path.name for path in self.folder.iterdir())
+        if name.startswith("/api/models/me/toy/revision/") or name == "/api/models/me/toy":
+            content = {"id": "me/toy", "sha": COMMIT, "siblings": [{"rfilename": it} for it in names]}
+            found = json.dumps(content).encode()
+        elif name.startswith("/api/models/me/toy/tree/"):
+            tree = [
+                {"type": "file", "path": it, "oid": "0" * 40, "size": (self.folder / it).stat().st_size}
+                for it in names
+            ]
+            found = json.dumps(tree).encode()
+        elif name.startswith("/me/toy/resolve/") and name.rpartition("/")[2] in names:
+            found = (self.folder / name.rpartition("/")[2]).read_bytes()
+            kind = "application/octet-stream"
+            more = {"X-Repo-Commit": COMMIT, "ETag": f'"{sha256(found).hexdigest()}"'}
+        else:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        for key, value in {"Content-Type": kind, "Content-Length": str(len(found)), **more}.items():
+            self.send_header(key, value)
+        self.end_headers()
+        if body:
+            self.wfile.write(found)
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Nothing: the test is quiet."""
+
+
+@pytest.fixture
+def endpoint(exported: Path) -> Iterator[str]:
+    handler = type("HubOfToy", (Hub,), {"folder": exported})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_tagger_is_loaded_by_its_name(
+    endpoint: str, toy_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    (tmp_path / "text.txt").write_text(TEXT)
+    code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", code, "predict", run, "text.txt"], capture_output=True, text=True
+        )
+        for run in (str(toy_run), "me/toy")
+    ]
+    assert outputs[1].returncode == 0, outputs[1].stderr
+    assert outputs[0].stdout == outputs[1].stdout
+    assert '"mentions": [{' in outputs[1].stdout
+    fetched = {path.name for path in (tmp_path / "cache").rglob("snapshots/*/*")}
+    assert fetched == {*NAMES} - {"README.md", "config.json"}
+    refused = subprocess.run(
+        [sys.executable, "-c", code, "predict", "me/none", "text.txt"], capture_output=True, text=True
+    )
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("me/none: neither a folder nor on the hub (")
+    assert refused.stderr.count("\n") == 1
+
+
+def test_the_package_of_the_hub_is_named_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("ner_experiments.predict.hub.find_spec", lambda _: None)
+    with pytest.raises(ValueError, match=r"^me/toy: no such folder; .*: pip install huggingface_hub$"):
+        ner_experiments.load("me/toy")
