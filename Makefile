@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pe
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults fuzz round-trips smoke table dashboard tables report screenshots diagrams generated docs bench check audit clean
+.PHONY: help setup demo test test-slow faults cluster fuzz round-trips smoke table dashboard tables report screenshots diagrams generated docs bench check audit clean
 
 help:    ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test-slow: .venv/installed    ## run the slow tests: commands of the guides, pro
 
 faults: .venv/installed    ## inject faults: kills, full disks, damaged files, ... (about ten minutes)
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/faults.py
+
+cluster: .venv/installed    ## train one model on two nodes, kill each and resume: torchrun in two network namespaces (root)
+	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/cluster.py
 
 smoke: .venv/installed    ## train and score every row of every table, and every architecture, for two steps
 	$(BIN)/ner-experiments smoke
