@@ -7,14 +7,14 @@ They generalize to new seeds on the same test set; `randomization.randomization_
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
 
 import scipy  # imports scipy.stats when it is first used
 
-Test = Literal["paired t", "Welch t", "moderated t", "pooled t"]
+Test = Literal["Welch t", "moderated t", "pooled t"]
 
 CONFIDENCE = 0.95
 POWER = 0.8
@@ -72,19 +72,18 @@ def summarize(scores: Iterable[float]) -> Summary:
     return Summary(center, sd, n, center - half, center + half)
 
 
-def difference(a: Mapping[int, float], b: Mapping[int, float]) -> Difference:
-    """Difference of two rows, given as scores by seed.
+def difference(a: Iterable[float], b: Iterable[float]) -> Difference:
+    """Difference of two rows, given as scores of seeds, by Welch's t (1947). It needs two seeds in each row.
 
-    The test is the paired t if both rows have the same seeds, otherwise Welch's t (1947). The paired test needs two
-    seeds, Welch's two in each row.
+    Equal seeds are not paired: across rows they say almost nothing about each other, so that a paired test has half
+    the degrees of freedom for nothing (benchmarks/seed_bank).
     """
-    if a.keys() == b.keys():
-        pairs = summarize(a[seed] - b[seed] for seed in a)
-        if pairs.sd is None:
-            return Difference(pairs.mean)
-        by_signs = 2.0 ** (1 - pairs.n)
-        return t_test(pairs.mean, pairs.sd / math.sqrt(pairs.n), pairs.n - 1, "paired t", by_signs)
-    return welch_difference(a.values(), b.values())
+    first, second = summarize(a), summarize(b)
+    gap = first.mean - second.mean
+    if first.sd is None or second.sd is None:
+        return Difference(gap)
+    by_orders = 2 / math.comb(first.n + second.n, first.n)
+    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t", by_orders)
 
 
 def against_published(
@@ -120,16 +119,6 @@ def seeds_needed(
         raise ValueError("no number of seeds can detect a difference of 0")
     seeds = range(2, sys.maxsize)
     return 2 + bisect_left(seeds, power, key=lambda n: power_of_welch(sd_a, sd_b, difference, n, alpha))
-
-
-def welch_difference(a: Iterable[float], b: Iterable[float]) -> Difference:
-    """Difference of two rows by Welch's t (1947), which does not pair seeds. It needs two seeds in each row."""
-    first, second = summarize(a), summarize(b)
-    gap = first.mean - second.mean
-    if first.sd is None or second.sd is None:
-        return Difference(gap)
-    by_orders = 2 / math.comb(first.n + second.n, first.n)
-    return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t", by_orders)
 
 
 def pooled_difference(

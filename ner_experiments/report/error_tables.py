@@ -41,7 +41,7 @@ INTERVALS = {
     "sentences": "One run: 95 % bootstrap intervals over sentences, for the same trained model.",
 }
 """Meaning of the intervals, by `Mean.over`."""
-DIFFERENCES = "Differences are computed as those between rows above, with paired or Welch t intervals."
+DIFFERENCES = "Differences are computed as those between rows above, with Welch t intervals."
 
 
 def table_section(rows: Rows, reference: str, number: int) -> Section | None:
@@ -118,7 +118,7 @@ def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
 def difference_cell(a: Mapping[int, float], b: Mapping[int, float]) -> str:
     if not (a and b):
         return ""
-    gap = difference(a, b)
+    gap = difference(a.values(), b.values())
     return f"{gap.mean:+.2f} ({interval(gap.low, gap.high) or seed_counts(a, b)})"
 
 

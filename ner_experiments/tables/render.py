@@ -35,7 +35,7 @@ TRIALS = (
 ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
 COMPARED = (
     "Each row minus the row on its data that has the best published number, or minus the first if none has one, in "
-    "points; over seeds by a paired t-test, or by Welch's if the rows have other seeds."
+    "points; over seeds by Welch's t-test."
 )
 PAIRS = "Each row minus each other row, in points; over seeds by Welch's t-test."
 EXPLAINED = {

@@ -9,11 +9,11 @@ from scipy.stats import false_discovery_control, nct, t, ttest_ind
 
 from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.analysis.statistics import (
+    difference,
     holm,
     p_of_equivalence,
     power_of_welch,
     seeds_needed,
-    welch_difference,
 )
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import pairs, render
@@ -50,11 +50,11 @@ def test_equivalence_is_the_larger_of_two_one_sided_welch_tests() -> None:
         first, second = np.array([*a.values()]), np.array([*b.values()])
         below = ttest_ind(first, second + margin, equal_var=False, alternative="less").pvalue
         above = ttest_ind(first, second - margin, equal_var=False, alternative="greater").pvalue
-        assert p_of_equivalence(welch_difference(a.values(), b.values()), margin) == pytest.approx(
+        assert p_of_equivalence(difference(a.values(), b.values()), margin) == pytest.approx(
             max(below, above)
         )
-    assert p_of_equivalence(welch_difference([80.0], [80.0, 80.1]), 0.3) is None
-    assert p_of_equivalence(welch_difference([80.0, 80.0], [80.1, 80.1]), 0.3) is None
+    assert p_of_equivalence(difference([80.0], [80.0, 80.1]), 0.3) is None
+    assert p_of_equivalence(difference([80.0, 80.0], [80.1, 80.1]), 0.3) is None
 
 
 def test_each_pair_is_tested_by_welch_and_corrected() -> None:
@@ -141,10 +141,8 @@ def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     assert text.startswith("high is ahead of low (+4.17, ")
     needed = found[2].seeds_needed
     assert needed is not None
-    assert (
-        f"; the order of high and middle is undecided with 3 seeds: telling them apart would take about {needed} per row"
-        in text
-    )
+    assert "; the order of high and middle is undecided with 3 seeds: " in text
+    assert f"telling them apart would take about {needed} per row" in text
 
 
 def test_no_verdict_rests_on_a_single_seed() -> None:
