@@ -1,4 +1,4 @@
-"""`python docs/generated.py`: write the files of docs/ that are made from others; with --check, name those out of date.
+"""`python docs/generated.py`: write what docs/ and README.md make from other files; --check names what is out of date.
 
 The map of docs/map.md is drawn by Graphviz, whose versions draw differently: of it, rooms and arrows are checked.
 """
@@ -12,12 +12,14 @@ from pathlib import Path
 import configuration
 import f1_by_layers
 import notebook
+import readme_claims
 import rooms
 
 FILES: dict[Path, Callable[[], str]] = {
     configuration.PAGE: configuration.page,
     notebook.NOTEBOOK: notebook.notebook,
     f1_by_layers.PICTURE: f1_by_layers.drawing,
+    readme_claims.README: readme_claims.readme,
 }
 """How each file is made."""
 

@@ -47,7 +47,8 @@ LEGEND = (
     "with the lowest and the highest pair. False claims: between two samples of one cell at 5 %, averaged over the "
     "cells, with the highest. Power: claims in the direction of the bank's difference. Width: of the interval, as a "
     "share of the paired t's. Bounds: coverage of each pair from "
-    f"{100 * COVERAGE[0]:.0f} to {100 * COVERAGE[1]:.0f} %, false claims of each cell at most {100 * FALSE_CLAIMS:.0f} %, width at most {WIDTH}."
+    f"{100 * COVERAGE[0]:.0f} to {100 * COVERAGE[1]:.0f} %, false claims of each cell at most "
+    f"{100 * FALSE_CLAIMS:.0f} %, width at most {WIDTH}."
 )
 HEADINGS = ("seeds", "method", "coverage, %", "false claims, %", "power, %", "width", "within bounds")
 

@@ -35,6 +35,11 @@ ORIGIN = (
     "[claims.yaml](claims.yaml) says what is compared, and [statistics](../docs/statistics.md) how."
 )
 
+READING = (
+    "The verdicts are computed ([all claims](CLAIMS.md), with what the columns mean). What follows is the author's "
+    "reading."
+)
+
 
 def write(results: Path) -> list[Path]:
     """Write CLAIMS.md and return it; nothing without a ledger."""
@@ -193,7 +198,10 @@ def commands(it: Decided) -> list[str]:
 
 
 def for_templates(results: Path) -> Callable[..., str]:
-    """`claims(SOURCE, ...)` of templates: the claims of these sources as a table. ValueError for an unknown source."""
+    """`claims(SOURCE, ...)` of templates: the claims of these sources as a table, and what follows it.
+
+    ValueError for an unknown source.
+    """
 
     @cache
     def all_decided() -> Sequence[Decided]:
@@ -204,6 +212,6 @@ def for_templates(results: Path) -> Callable[..., str]:
         known = {it.claim.source.name for it in all_decided()}
         if unknown := [name for name in sources if name not in known]:
             raise ValueError(f"{claims.FILE} has no claims of source {unknown[0]!r}")
-        return grid(chosen)
+        return f"{grid(chosen)}\n\n{READING}"
 
     return table
