@@ -237,9 +237,12 @@ def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> Non
     FORMATS[name].write(map(annotated, tagged), path)
 
 
+BRAT = "brat"
+"""The format that is a folder of texts: see `write_brat`."""
+
 Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
-    **{name: partial(write_format, name) for name, it in FORMATS.items() if not it.package},
+    **{name: partial(write_format, name) for name, it in FORMATS.items() if not it.package and name != BRAT},
     "jsonl": write_jsonl,
     "conll": write_conll,
     "terminal": write_terminal,

@@ -10,11 +10,16 @@ from fuzz.oracle import Faulty, mentions
 from fuzz.other_readers import all_readers
 from fuzz.readers import Case, Reader
 
+from ner_experiments.data.formats import annotated
+from ner_experiments.data.formats.annotated import in_order
+
+ANNOTATED = ("jsonl", "doccano", "prodigy", "csv", "conllu_ner")
 SHORT = {
     **dict.fromkeys(
         ("conll", "conll, turned", "conll2000", "conll2003", "conllu", "msra", "ontonotes4"), 200
     ),
     **dict.fromkeys(("ontonotes5", "ontonotes5_columns", "ptb", "ud_ewt", "weibo", "wnut17"), 200),
+    **dict.fromkeys(ANNOTATED, 200),
     **{"vectors": 400, "gazetteer": 300, "tables": 60, "checkpoints": 40},
     **{"predict, words": 150, "predict, characters": 100, "predict, jsonl": 100, "predict, conll": 100},
 }
@@ -32,6 +37,12 @@ def test_a_reader_reads_right_or_refuses_with_place_and_reason(name: str) -> Non
     assert outcome.tried == SHORT[name] == outcome.accepted + outcome.rules.total()
     assert outcome.accepted > 0
     assert outcome.rules.total() > 0
+
+
+@pytest.mark.parametrize("name", ANNOTATED)
+def test_a_lost_mention_is_found_in_every_format(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(annotated, "in_order", lambda mentions: in_order(mentions)[1:])
+    assert len(campaign.run_named(0, name, range(40)).wrong) > 5
 
 
 def test_a_case_is_the_same_whenever_it_is_made() -> None:

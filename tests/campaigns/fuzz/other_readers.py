@@ -15,6 +15,7 @@ import yaml
 
 from fuzz import oracle_lists
 from fuzz.corpora import WORDS
+from fuzz.format_files import format_files
 from fuzz.predict_inputs import predict_inputs
 from fuzz.readers import Case, Reader, corpora
 from ner_experiments.data.gazetteer import Gazetteer
@@ -216,4 +217,4 @@ def plainly(state: Any) -> Any:
 
 def all_readers(folder: Path) -> list[Reader]:
     others = [Vectors(folder), GazetteerLists(folder), Tables(folder), Checkpoints(folder)]
-    return [*corpora(folder), *others, *predict_inputs(folder)]
+    return [*corpora(folder), *format_files(folder), *others, *predict_inputs(folder)]

@@ -1,0 +1,307 @@
+"""Files in the formats of annotated text: JSON Lines with tags, Doccano's, Prodigy's, CSV and CoNLL-U with mentions.
+
+Which of the damaged files must be refused is not judged here; what is accepted must be what the file says.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from fuzz import oracle
+from fuzz.corpora import SCHEMES, Known, draw, laid_out, tags_of
+from fuzz.readers import Case, Reader
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats.annotated import Annotated
+from ner_experiments.data.remarks import Remarks
+
+Sentence = tuple[list[str], list[oracle.Mention]]
+RANGE = re.compile(r"[0-9]+[-.][0-9]+")
+HEADER = re.compile(r"# *global\.columns *= *(.+)")
+HEADINGS = (
+    ("Sentence #", "sentence", "sentence_id", "Sentence", "sent_id"),
+    ("Word", "word", "token", "Token", "words", "tokens"),
+    ("Tag", "tag", "ner_tag", "label", "labels", "ner"),
+)
+
+
+class AnnotatedReader(Reader):
+    """`AnnotatedFiles.annotated` of one file, in which tags are written as B-ORG."""
+
+    inputs = 20_000
+    judges = False
+    format: str
+
+    def read(self) -> Any:
+        source = AnnotatedFiles(
+            name="mine",
+            folder="",
+            files={"train": str(self.path)},
+            format=self.format,
+            tag_style="B-ORG",
+            misaligned="split",
+        )
+        return self.shown(source.annotated(self.path, Remarks()))
+
+    def shown(self, sentences: Iterator[Annotated]) -> Any:
+        return [(list(it.words), list(it.mentions)) for it in sentences]
+
+    def whole(self, rng: Random) -> Case:
+        corpus = draw(rng, "mentions")
+        return Case(self.write(rng, corpus), [(known.words, known.found) for known in corpus])
+
+    @abstractmethod
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        """A file of the corpus, in one of the layouts that the format allows."""
+
+
+class JsonLines(AnnotatedReader):
+    name, format = "jsonl", "jsonl"
+
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        ascii_only, scheme = rng.random() < 0.5, rng.choice(SCHEMES)
+        names = rng.choice(("tokens", "words")), rng.choice(("ner_tags", "tags"))
+        lines = []
+        for number, known in enumerate(corpus):
+            record = {names[0]: known.words, names[1]: tags_of(known, scheme), "id": number}
+            items = list(record.items())
+            rng.shuffle(items)
+            lines.append([json.dumps(dict(items), ensure_ascii=ascii_only)])
+        return laid_out(rng, lines, ["", ""])
+
+    def expected(self, content: bytes) -> Any:
+        found = []
+        for record in objects(content):
+            words = record.get("tokens", record.get("words"))
+            if words:
+                found.append((words, mentions(record.get("ner_tags", record.get("tags")))))
+        return found
+
+
+def objects(content: bytes) -> Iterator[Any]:
+    """The JSON objects of a file, one per line."""
+    lines, faults = oracle.decoded(content)
+    if faults:
+        raise oracle.Faulty(faults)
+    for line in lines.values():
+        if line.strip(" \t"):
+            yield json.loads(line)
+
+
+class Texts(AnnotatedReader):
+    """Texts with mentions by characters. Only types and texts of mentions are compared: tokens are the suite's own."""
+
+    name, format = "doccano", "jsonl"
+
+    def whole(self, rng: Random) -> Case:
+        lines, marked = [], []
+        for known in draw(rng, "mentions"):
+            text, offsets = joined(rng, known.words)
+            mentions = [
+                [offsets[start][0], offsets[end - 1][1], kind]
+                for start, end, kind in known.found
+                if all(word.strip() for word in known.words[start:end])
+            ]
+            marked += [(kind, text[start:end]) for start, end, kind in mentions]
+            record = {"id": 7, "text": text, rng.choice(("label", "entities", "labels")): mentions}
+            lines.append([json.dumps(record, ensure_ascii=rng.random() < 0.5)])
+        return Case(laid_out(rng, lines, ["", ""]), without_space(marked))
+
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        raise NotImplementedError
+
+    def shown(self, sentences: Iterator[Annotated]) -> Any:
+        return [pair for it in sentences for pair in it.texts()]
+
+    def expected(self, content: bytes) -> Any:
+        found: list[tuple[str, str]] = []
+        for record in objects(content):
+            text = record["text"]
+            mentions = next(
+                (
+                    record[key]
+                    for key in ("entities", "spans", "label", "labels", "mentions")
+                    if key in record
+                ),
+                None,
+            )
+            ordered = sorted({tuple(it) for it in mentions or []}, key=lambda it: (it[0], -it[1], it[2]))
+            found += [(kind, text[start:end]) for start, end, kind in ordered]
+        return without_space(found)
+
+
+def without_space(marked: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(kind, "".join(text.split())) for kind, text in marked]
+
+
+def mentions(tags: list[str]) -> list[oracle.Mention]:
+    """The mentions of tags, of which a lower-case o is O, too."""
+    return oracle.mentions(["O" if tag == "o" else tag for tag in tags])
+
+
+def joined(rng: Random, words: list[str]) -> tuple[str, list[tuple[int, int]]]:
+    """A text of the words, and the first character and the one after the last of each."""
+    text, offsets = "", []
+    for word in words:
+        offsets.append((len(text), len(text) + len(word)))
+        text += word + rng.choice((" ", " ", "  ", "\t"))
+    return text, offsets
+
+
+class Prodigy(AnnotatedReader):
+    name, format = "prodigy", "jsonl"
+
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        lines = []
+        for known in corpus:
+            text, offsets = joined(rng, known.words)
+            tokens = [{"start": start, "end": end, "id": n} for n, (start, end) in enumerate(offsets)]
+            spans = [
+                {"start": offsets[start][0], "end": offsets[end - 1][1], "label": kind}
+                for start, end, kind in known.found
+            ]
+            lines.append([json.dumps({"text": text, "tokens": tokens, "spans": spans})])
+        return laid_out(rng, lines, ["", ""])
+
+    def shown(self, sentences: Iterator[Annotated]) -> Any:
+        """Characters of all tokens, and the mentions; the words are kept for `agrees`.
+
+        A damaged file may name no tokens, and is then split into the suite's own.
+        """
+        self.sentences = list(sentences)
+        words = [word for it in self.sentences for word in it.words]
+        return "".join("".join(words).split()), [pair for it in self.sentences for pair in it.texts()]
+
+    def agrees(self, found: Any, known: Any) -> bool:
+        return [(list(it.words), list(it.mentions)) for it in self.sentences] == known
+
+    def expected(self, content: bytes) -> Any:
+        characters, found = "", []
+        for record in objects(content):
+            text, spans = record["text"], record.get("spans", ())
+            tokens = [(it["start"], it["end"]) for it in record.get("tokens", ())] or [(0, len(text))]
+            if "tokens" in record and not record["tokens"]:
+                continue
+            characters += "".join(text[start:end] for start, end in tokens)
+            marked = {(it["start"], it["end"], it["label"]) for it in spans}
+            for start, end, kind in sorted(marked, key=lambda it: (it[0], -it[1], it[2])):
+                inside = [(max(start, at), min(end, to)) for at, to in tokens if at < end and start < to]
+                found.append((kind, text[inside[0][0] : inside[-1][1]]))
+        return "".join(characters.split()), without_space(found)
+
+
+class Csv(AnnotatedReader):
+    name, format = "csv", "csv"
+
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        scheme, only_first = rng.choice(SCHEMES), rng.random() < 0.5
+        order = rng.sample(range(4), 4)
+        rows = [[rng.choice(names) for names in HEADINGS] + ["POS"]]
+        for number, known in enumerate(corpus, 1):
+            for place, pair in enumerate(zip(known.words, tags_of(known, scheme), strict=True)):
+                rows.append([f"Sentence: {number}" if not (only_first and place) else "", *pair, "NN"])
+        file = io.StringIO()
+        quoting = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+        writer = csv.writer(file, quoting=quoting, lineterminator=rng.choice(("\n", "\r\n")))
+        writer.writerows([row[column] for column in order] for row in rows)
+        return ("\ufeff" * (rng.random() < 0.2) + file.getvalue()).encode()
+
+    def expected(self, content: bytes) -> Any:
+        rows = cells(content.decode().removeprefix("\ufeff"))
+        header = next(rows)
+        places = [next(header.index(name) for name in names if name in header) for names in HEADINGS]
+        blocks: list[list[list[str]]] = []
+        now = ""
+        for row in rows:
+            if not any(row):
+                now = ""
+                continue
+            sentence, word, tag = (row[place] for place in places)
+            if not blocks or (sentence and sentence != now):
+                blocks.append([])
+                now = sentence
+            blocks[-1].append([word, tag])
+        return [([word for word, _ in block], mentions([tag for _, tag in block])) for block in blocks]
+
+
+def cells(text: str) -> Iterator[list[str]]:
+    """The rows of CSV: a field is quoted if it starts with a quote, and two quotes stand for one."""
+    row, field, quoted, at = [], "", False, 0
+    while at < len(text):
+        c = text[at]
+        if quoted:
+            if c == '"' and text[at + 1 : at + 2] == '"':
+                field, at = field + c, at + 1
+            elif c == '"':
+                quoted = False
+            else:
+                field += c
+        elif c == '"' and text[at - 1 : at] in ("", ",", "\n"):
+            quoted = True
+        elif c == ",":
+            row, field = [*row, field], ""
+        elif c == "\r" and text[at + 1 : at + 2] in ("", "\n"):
+            pass
+        elif c == "\n":
+            yield [*row, field] if row or field else []
+            row, field = [], ""
+        else:
+            field += c
+        at += 1
+    if row or field:
+        yield [*row, field]
+
+
+class ConlluMentions(AnnotatedReader):
+    name, format = "conllu_ner", "conllu_ner"
+
+    def write(self, rng: Random, corpus: list[Known]) -> bytes:
+        scheme, plus = rng.choice(SCHEMES), rng.random() < 0.3
+        blocks = []
+        for number, known in enumerate(corpus):
+            block = [f"# sent_id = {number}"] * (rng.random() < 0.5)
+            if plus and not number:
+                block.insert(0, "# global.columns = ID FORM NER")
+            for place, (word, tag) in enumerate(zip(known.words, tags_of(known, scheme), strict=True), 1):
+                if not plus and rng.random() < 0.1:
+                    block.append("\t".join((f"{place}-{place + 1}", "both", *"_" * 8)))
+                misc = rng.choice((f"NER={tag}", f"SpaceAfter=No|NER={tag}"))
+                block.append(
+                    f"{place}\t{word}\t{tag}" if plus else "\t".join((str(place), word, *"_" * 7, misc))
+                )
+            blocks.append(block)
+        return laid_out(rng, blocks, ["", ""])
+
+    def expected(self, content: bytes) -> Any:
+        lines, faults = oracle.decoded(content)
+        if faults:
+            raise oracle.Faulty(faults)
+        names = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
+        found = []
+        for block in oracle.blocks(lines, oracle.is_blank):
+            comments = [lines[number] for number in block if lines[number].startswith("#")]
+            headers = [match for match in map(HEADER.fullmatch, comments) if match]
+            names = headers[0][1].split() if headers else names
+            words, tags = [], []
+            for number in block:
+                row = dict(zip(names, lines[number].split("\t"), strict=False))
+                if lines[number].startswith("#") or RANGE.fullmatch(row.get("ID", "")):
+                    continue
+                misc = [it for it in row.get("MISC", "_").split("|") if it.partition("=")[0] == "NER"]
+                tag = row["NER"] if "NER" in row else misc[0].partition("=")[2] if misc else "O"
+                words.append(row["FORM"])
+                tags.append("O" if tag in ("_", "*") else tag)
+            if words:
+                found.append((words, mentions(tags)))
+        return found
+
+
+def format_files(folder: Path) -> list[Reader]:
+    return [JsonLines(folder), Texts(folder), Prodigy(folder), Csv(folder), ConlluMentions(folder)]
