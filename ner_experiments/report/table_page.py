@@ -125,6 +125,7 @@ def results_section(entry: Entry, links: Links) -> Section:
     )
     legend = render.legend(page) if page.table.is_published else MEANS
     texts = [legend] if any(result.scores for result in page.results) else []
+    texts += [close] if (close := render.closeness(page)) else []
     texts += [render.ORACLE_EPOCH] if render.RESULT_HEADINGS[-1] in grid.headings else []
     title = " and ".join(name for name in ("published", "ours") if name in table.grid.headings)
     points = render.notes(page)

@@ -14,6 +14,7 @@ from ner_experiments.tables.dominant_sentence import remarks
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import Pair, pairs_of
 from ner_experiments.tables.pairs import answer as verdict
+from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import Comparison, compare_rows
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Published
@@ -24,6 +25,10 @@ OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % t-inte
 LEGEND = (
     f'{OURS} "Expected": whether the published number lies in the 95 % prediction interval for as many runs '
     "of ours."
+)
+COEFFICIENT = (
+    "How close published and measured scores are, by QRA++ (Belz 2025), as mean coefficient of variation (CV*) and "
+    "Spearman's rank correlation:"
 )
 OF_A_SWEEP = (
     "In percent: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds. "
@@ -119,6 +124,8 @@ def markdown(page: Page) -> str:
     if page.table.is_sweep and page.runs and (own := answer(page)):
         parts.append(own)
     parts += [as_markdown(table), legend(page)]
+    if close := closeness(page):
+        parts.append(close)
     if has_both_origins(page):
         parts.append(ORIGIN)
     if RESULT_HEADINGS[-1] in table.headings:
@@ -167,6 +174,8 @@ def latex(page: Page) -> str:
     if page.stand_ins:
         parts.append(escaped(f"Not what the paper had: {'; '.join(page.stand_ins)}."))
     parts.append(as_latex(results(page)))
+    if close := closeness(page):
+        parts.append(escaped(close))
     if page.table.is_sweep:
         if tested := pairs(page):
             grid = pair_grid(tested)
@@ -207,6 +216,7 @@ def as_json(page: Page) -> str:
             else {"comparisons": [comparison_record(comparison) for comparison in compare_rows(page)]}
         ),
         "pairs": [pair.record() for pair in tested],
+        "reproducibility": [it.record() for it in reproducibility(page)],
         "notes": notes(page),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -278,6 +288,12 @@ def legend(page: Page) -> str:
     if not page.table.is_published:
         return OURS
     return ANALYZED if page.table.analysis else LEGEND
+
+
+def closeness(page: Page) -> str:
+    """Coefficients of variation and rank correlations of published and measured scores; empty without such rows."""
+    found = reproducibility(page)
+    return f"{COEFFICIENT} {'; '.join(map(str, found))}." if found else ""
 
 
 def results(page: Page) -> Grid:
