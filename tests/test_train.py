@@ -12,6 +12,7 @@ import pytest
 import torch
 from omegaconf import DictConfig
 from safetensors.torch import load_file
+from tiny_runs import finished
 from torch import nn
 
 from ner_experiments import build, train
@@ -290,3 +291,29 @@ def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: 
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
+
+
+def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    finished(tmp_path, "data=toy_en", "trainer.max_epochs=2", "batches.tokens=512")
+    (hint,) = [it for it in caplog.messages if "updates of the weights" in it]
+    assert "best at the last epoch, after " in hint or "nothing was found on dev, after " in hint
+    assert hint.endswith("such as trainer.max_epochs=8, or smaller batches, such as batches.tokens=64")
+
+
+@pytest.mark.parametrize(
+    ("best", "scores", "updates", "begins"),
+    [
+        (2, [0.1, 0.2], 999, "dev was best at the last epoch, after 999 updates"),
+        (1, [0.0, 0.0], 10, "nothing was found on dev, after 10 updates"),
+        (1, [0.2, 0.1], 10, ""),
+        (2, [0.1, 0.2], 1000, ""),
+    ],
+)
+def test_the_hint_is_for_short_runs_that_were_still_improving(
+    best: int, scores: list[float], updates: int, begins: str
+) -> None:
+    hint = train.hint_of_few_updates({"sentences": 32}, best, scores, updates)
+    assert hint.startswith(begins)
+    assert bool(hint) == bool(begins)
+    assert not hint or hint.endswith("batches.sentences=4")
