@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +89,11 @@ class Result:
     @property
     def measured(self) -> Summary | None:
         return statistics.summarize(self.scores.values()) if self.scores else None
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """Counts of its runs, as `runs.predictions.count`, [runs, sentences, counts]. Reads their predictions once."""
+        return np.stack([run.counts() for run in self.runs.values()])
 
     @property
     def data(self) -> Mapping[str, Any]:

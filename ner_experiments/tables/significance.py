@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization, randomization_test
 from ner_experiments.analysis.statistics import Difference
@@ -135,7 +133,7 @@ def compare_rows(page: Page) -> list[Comparison]:
 
 def over_sentences(a: Result, b: Result) -> Randomization:
     """Approximate randomization of the rows' results over sentences, and over seeds if both rows have several."""
-    return randomization_test(all_counts(a), all_counts(b))
+    return randomization_test(a.counts, b.counts)
 
 
 def seeds_to_detect(a: Result, b: Result) -> int | None:
@@ -158,8 +156,3 @@ def assumed_difference(a: Result, b: Result, group: Sequence[Result]) -> Differe
     return statistics.pooled_difference(
         a.scores.values(), b.scores.values(), [it.scores.values() for it in group]
     )
-
-
-def all_counts(result: Result) -> np.ndarray:
-    """Counts of a row's runs, as `runs.predictions.count`, [runs, sentences, counts]."""
-    return np.stack([run.counts() for run in result.runs.values()])
