@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
 from ner_experiments.tables import claims, verdicts
@@ -14,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "results"
 MARKED = re.compile(r"(?<=<!-- claims: by make generated -->\n).*?(?=<!-- end of claims -->)", re.DOTALL)
 PAPERS = {"huang2015": "Huang", "zukov2018": "Zukov-Gregoric", "yang2020": "Yang", "li2020": "Li"}
+CORPORA = {"conll2000": "CoNLL-2000", "conll2003": "CoNLL-2003", "msra": "MSRA", "wnut17": "WNUT-17"}
 
 
 def readme() -> str:
@@ -26,16 +26,18 @@ def readme() -> str:
 
 def table() -> str:
     decided = verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS)
-    wordings = Counter(it.claim.claim for it in decided)
-    rows = [row(it, ambiguous=wordings[it.claim.claim] > 1) for it in decided if it.claim.readme]
-    lines = [("claim", "paper", "ours", "verdict"), ("---",) * 4, *rows]
+    lines = [
+        ("claim", "paper", "ours", "verdict"),
+        ("---",) * 4,
+        *(row(it) for it in decided if it.claim.readme),
+    ]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def row(it: Decided, *, ambiguous: bool) -> tuple[str, ...]:
-    """ambiguous: whether the ledger has the same claim on another corpus, too."""
+def row(it: Decided) -> tuple[str, ...]:
     claim, published, measured, interval, _, seeds, outcome = line(it)
-    name = f"{claim}, {it.claim.corpus}" if ambiguous else claim
+    corpus = CORPORA.get(it.claim.corpus)
+    name = f"{claim}, {corpus}" if corpus else claim
     number = f"{seeds} seed{'s' * (seeds != '1')}"
     ours = f"{measured} ({interval}), {number}" if interval else f"{measured}, {number}"
     verdict = outcome.partition(":")[0]
