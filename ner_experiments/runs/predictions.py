@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +73,14 @@ def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
     """Counts, [sentences, counts]: correct, predicted and gold mentions; or correct tags and all tags."""
     if task == "tags":
         return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
-    pairs = [(set(spans(it.gold)), set(spans(it.predicted))) for it in sentences]
+    pairs = [(mentions(it.gold), mentions(it.predicted)) for it in sentences]
     return np.array([(len(gold & predicted), len(predicted), len(gold)) for gold, predicted in pairs])
+
+
+@lru_cache(maxsize=100_000)
+def mentions(tags: tuple[str, ...]) -> frozenset[Span]:
+    """The mentions of a sentence. Cached: the runs of a table have the same gold tags, and mostly the same others."""
+    return frozenset(spans(tags))
 
 
 def sentence(block: str) -> Predicted:
