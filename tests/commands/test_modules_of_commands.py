@@ -33,7 +33,7 @@ def modules_after(*command: str) -> set[str]:
     [
         (("predict", "RUN", "-"), {"torch"}),
         (("errors", "RUN"), {"torch"}),
-        (("table", "yang2020_table12"), set()),
+        (("table", "yang2020_table12"), {"scipy.stats"}),
         (
             ("export", "RUN", "--output", "OUT"),
             {"torch", "sympy", "torch._dynamo", "torch._inductor", "scipy.stats", "triton"},

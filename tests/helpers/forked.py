@@ -1,7 +1,6 @@
 """Commands as `python run.py` executes them, in processes forked from one that has imported the suite already."""
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,6 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], cwd:
     from ner_experiments.launch import local
     from ner_experiments.main import cli
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored if pytest runs in a background
     local.usable_cores = lambda: 1
     os.environ.clear()
     os.environ.update(environment)

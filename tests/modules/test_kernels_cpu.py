@@ -212,3 +212,11 @@ def test_kernels_that_do_not_compile_are_replaced_by_pytorch_with_a_line(
     monkeypatch.undo()
     trial.works.cache_clear()
     torch.testing.assert_close(found, results())
+
+
+def test_a_lack_of_memory_does_not_replace_kernels() -> None:
+    def fails() -> NoReturn:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        trial.works("LSTMs", fails)

@@ -34,6 +34,7 @@ def test_test_is_not_scored_until_it_is_asked_for_and_then_as_if_at_once(
     assert before["dev"] == at_once["dev"]
     weights = (folder / "model.safetensors").read_bytes()
     assert run(tmp_path / "later", "audit.test=false") == before  # finished as far as it was asked for
+    caplog.clear()
     with caplog.at_level(logging.INFO):
         after = run(tmp_path / "later")
     assert f"{folder}: scoring test, which was left out in training" in caplog.text

@@ -14,11 +14,14 @@ log = logging.getLogger(__name__)
 def works(what: str, trial: Callable[..., None], *arguments: Any) -> bool:
     """Whether the trial, which compiles kernels on first use, ends without an error. Logs a warning once if not.
 
-    Compilers raise errors of many types: of numba, LLVM or Triton, of the C compiler, and of the driver.
+    Compilers raise errors of many types: of numba, LLVM or Triton, of the C compiler, and of the driver. MemoryError
+    is passed on: a lack of memory that passes must not change how a run rounds.
     """
     try:
         with torch.inference_mode(False), torch.enable_grad(), torch.autocast("cpu", enabled=False):
             trial(*arguments)
+    except MemoryError:
+        raise
     except Exception as error:
         reason = next((line for line in str(error).splitlines() if line.strip()), "").strip()
         log.warning(
