@@ -7,7 +7,7 @@ They generalize to new seeds on the same test set; `randomization.randomization_
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
@@ -15,6 +15,9 @@ from typing import Literal
 import scipy  # imports scipy.stats when it is first used
 
 Test = Literal["Welch t", "moderated t", "pooled t"]
+
+Scores = Iterable[float] | Mapping[int, float]
+"""The score of each seed, or scores by seed."""
 
 CONFIDENCE = 0.95
 POWER = 0.8
@@ -59,9 +62,9 @@ class AgainstPublished:
     inside: bool | None
 
 
-def summarize(scores: Iterable[float]) -> Summary:
+def summarize(scores: Scores) -> Summary:
     """Mean, deviation and interval of at least one score. ValueError for none."""
-    scores = [float(score) for score in scores]
+    scores = [float(score) for score in (scores.values() if isinstance(scores, Mapping) else scores)]
     if not scores:
         raise ValueError("expected the score of at least one seed, got none")
     center, n = mean(scores), len(scores)
@@ -72,8 +75,8 @@ def summarize(scores: Iterable[float]) -> Summary:
     return Summary(center, sd, n, center - half, center + half)
 
 
-def difference(a: Iterable[float], b: Iterable[float]) -> Difference:
-    """Difference of two rows, given as scores of seeds, by Welch's t (1947). It needs two seeds in each row.
+def difference(a: Scores, b: Scores) -> Difference:
+    """Difference of two rows by Welch's t (1947). It needs two seeds in each row.
 
     Equal seeds are not paired: across rows they say almost nothing about each other, so that a paired test has half
     the degrees of freedom for nothing (benchmarks/seed_bank).

@@ -118,7 +118,7 @@ def scores_by_group(row: RowErrors, name: str) -> dict[str, dict[int, float]]:
 def difference_cell(a: Mapping[int, float], b: Mapping[int, float]) -> str:
     if not (a and b):
         return ""
-    gap = difference(a.values(), b.values())
+    gap = difference(a, b)
     return f"{gap.mean:+.2f} ({interval(gap.low, gap.high) or seed_counts(a, b)})"
 
 

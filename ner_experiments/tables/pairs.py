@@ -104,7 +104,7 @@ def compare_seeds(
     rows: Sequence[Mapping[int, float]], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
 ) -> list[Tested]:
     """Welch's tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`."""
-    differences = [statistics.difference(a.values(), b.values()) for a, b in combinations(rows, 2)]
+    differences = [statistics.difference(a, b) for a, b in combinations(rows, 2)]
     return tested_together(differences, smallest_effect, alpha)
 
 

@@ -9,7 +9,6 @@ Templates run in Jinja's sandbox.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -142,10 +141,7 @@ class Measured:
 
     def difference(self, a: str, b: str, base: Measured | None = None) -> str:
         """Our score of row a minus that of row b, which may be of another table, `base`."""
-        return f"{statistics.difference(self.scores(a), (base or self).scores(b)).mean:+.2f}"
-
-    def scores(self, label: str) -> Collection[float]:
-        return self.of(label).scores.values()
+        return f"{statistics.difference(self.of(a).scores, (base or self).of(b).scores).mean:+.2f}"
 
     def dev_difference(self, a: str, b: str, base: Measured | None = None) -> str:
         """Our mean dev score of row a minus that of row b."""
@@ -154,7 +150,7 @@ class Measured:
     def gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """The difference of two rows, with its interval and p if there are enough seeds."""
         first, second = self.of(a).scores, (base or self).of(b).scores
-        gap = statistics.difference(first.values(), second.values())
+        gap = statistics.difference(first, second)
         if gap.p is None:
             return f"{gap.mean:+.2f} ({seed_counts(first, second)})"
         return f"{gap.mean:+.2f} ({interval(gap.low, gap.high)}, p {probability(gap.p)})"

@@ -114,7 +114,7 @@ def compare_rows(page: Page) -> list[Comparison]:
         if result is not best
     ]
     tests = tested_together(
-        [statistics.difference(result.scores.values(), best.scores.values()) for result, best, _ in pairs],
+        [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
         page.table.smallest_effect,
         ALPHA,
     )

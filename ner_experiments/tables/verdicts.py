@@ -139,7 +139,7 @@ def family_of(claim: Claim) -> str:
 
 def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     measured = [sides(claim, archived) for claim in claims]
-    compared = [statistics.difference(a.values(), b.values()) if a and b else None for a, b in measured]
+    compared = [statistics.difference(a, b) if a and b else None for a, b in measured]
     tested = tested_together([it for it in compared if it], claims[0].source.smallest_effect, ALPHA)
     of_claim = iter(tested)
     level = ALPHA / max(1, sum(it.p_adjusted is not None for it in tested))

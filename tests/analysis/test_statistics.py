@@ -210,3 +210,4 @@ def test_a_difference_knows_its_error() -> None:
     assert found.error == pytest.approx(found.mean / result.statistic)
     assert found.freedom == pytest.approx(result.df)
     assert difference([80.0], [81.0]).error is None
+    assert difference({7: 80.0, 8: 80.5, 9: 80.2}, {1: 84.0, 2: 84.4, 3: 84.1}) == found

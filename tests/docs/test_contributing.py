@@ -59,7 +59,13 @@ def test_there_is_an_example_of_each_kind() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(line, marks=pytest.mark.xdist_group("slashes") if "slashes" in line else ())
+        for line in LINES
+    ],
+)
 def test_a_command_runs(line: str, checkout: Path) -> None:
     if "diagrams" in line and not shutil.which("dot"):
         pytest.skip("Graphviz is not installed")

@@ -138,7 +138,7 @@ def test_an_error_in_a_template_is_reported_with_its_name(
 )
 def test_the_committed_pages_equal_their_rendered_templates(template: Path, tmp_path: Path) -> None:
     for entry in RESULTS.iterdir():
-        if entry.suffix == ".json" or (
+        if entry.suffix in (".json", ".yaml") or (
             entry.is_dir() and entry.name not in (paper_pages.PLOTS, paper_pages.TEMPLATES)
         ):
             (tmp_path / entry.name).symlink_to(entry)
