@@ -34,9 +34,10 @@ def modules_after(*command: str) -> set[str]:
         (("predict", "RUN", "-"), {"torch"}),
         (("errors", "RUN"), {"torch"}),
         (("table", "yang2020_table12"), {"scipy.stats"}),
-        (
+        pytest.param(
             ("export", "RUN", "--output", "OUT"),
             {"torch", "sympy", "torch._dynamo", "torch._inductor", "scipy.stats", "triton"},
+            marks=pytest.mark.slow,
         ),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",

@@ -25,7 +25,7 @@ from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
 
 MODELS = architectures()
-OF_EVERY_KIND = {"attention", "bilstm_huang2015", "none", "parallel"}
+OF_EVERY_KIND = {"attention", "none", "parallel"}
 """All layers that `traceable` replaces, and those that it leaves; tracing each of the others takes seconds too."""
 SMALL = {"hidden_size": 6, "dense_size": 8, "unit_size": 4, "num_layers": 2}
 TOY = ["data=toy_en", "data.sentences={train: 30, dev: 5, test: 5}", "model=none", "chars=none"]

@@ -111,6 +111,7 @@ def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_pat
     assert only_metrics(tmp_path)["epochs"] == 8
 
 
+@pytest.mark.slow
 def test_a_sweep_in_turn_refuses_several_processes_a_job(tmp_path: Path) -> None:
     result = forked.run(
         "-m", *TINY, "trainer=ddp", "hydra/launcher=basic", "seed=1,2", f"output_dir={tmp_path}"

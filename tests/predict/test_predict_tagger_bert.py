@@ -20,7 +20,11 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("words", "rate", "epochs"),
-    [("bert", 0.005, 16), ("bert_frozen", 0.02, 8), ("bert_frozen_live", 0.02, 8)],
+    [
+        pytest.param("bert", 0.005, 16, marks=pytest.mark.slow),
+        ("bert_frozen", 0.02, 8),
+        ("bert_frozen_live", 0.02, 8),
+    ],
 )
 def test_the_columns_of_the_test_file_get_the_tags_of_the_evaluation(
     words: str, rate: float, epochs: int, bert: Path, tmp_path: Path

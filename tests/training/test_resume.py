@@ -47,7 +47,13 @@ def whole_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any],
     return outcome(folder), lines_of(folder / "log")
 
 
-@pytest.mark.parametrize(("how", "status"), [(SIGTERM, 143), (SIGINT, 130)], ids=["SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize(
+    ("how", "status"),
+    [
+        pytest.param(SIGTERM, 143, id="SIGTERM"),
+        pytest.param(SIGINT, 130, id="Ctrl-C", marks=pytest.mark.slow),
+    ],
+)
 def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     how: Signals, status: int, whole_run: tuple[dict[str, Any], int], tmp_path: Path
 ) -> None:
@@ -110,6 +116,7 @@ def test_a_checkpoint_of_other_code_is_reported_and_not_used(
     assert "was written by different code" in caplog.text
 
 
+@pytest.mark.slow
 def test_the_penalty_of_a_resumed_epoch_is_that_of_all_its_batches(tmp_path: Path) -> None:
     run = [
         "train",
