@@ -3,7 +3,7 @@
     python benchmarks/growth.py [--threads N] [--rounds N] [--clock processor] [--output FILE]
 
 - Runs: a sweep of 20 rows is trained for two steps, and each run copied to 100 seeds with other scores. Measured are
-  the sweep's own command, which finds everything finished, and `table`, `watch --once` and `report` of the sweep.
+  `table`, `watch --once` and `report` of the sweep.
 - Corpus: a file of a million sentences of 5 to 20 random words, read, encoded, and held in memory.
 - Sentence: one of up to 50,000 tokens, tagged by the default BiLSTM-CRF.
 - Types: loss with gradient, and decoding, of the default tagger with up to 1,000 types (4,001 tags in BIOES), on 32
@@ -60,22 +60,23 @@ def main() -> None:
 
 def measure_runs(output: Path, seeds: int, rounds: int) -> dict[str, Any]:
     settings = [f"output_dir={output}", "runtime.progress=false"]
-    command = ["run.py", "-m", *SWEEP, *settings]
-    run([*command, "hydra/launcher=basic"])
+    run(["run.py", "-m", *SWEEP, *settings, "hydra/launcher=basic"])
     for path in output.glob("*/seed-1"):
         for seed in range(2, 1 + seeds):
             copy_run(path, seed)
-    command.append(f"seed=range(1,{1 + seeds})")
-    run(command)  # records the sweep
-    (name,) = {
-        path.stem for path in (output / "sweeps").glob("*.yaml") if f"{1 + seeds})" in path.read_text()
-    }
-    suite = ["-m", "ner_experiments"]
+    suite, sweep = ["-m", "ner_experiments"], [*SWEEP, f"seed=range(1,{1 + seeds})"]
     commands = {
-        "the sweep's own command": command,
-        "table": [*suite, "table", name, "--output", str(output)],
-        "watch --once": [*suite, "watch", name, "--once", "--output", str(output)],
-        "report": [*suite, "report", name, "--runs", str(output), "--output", str(output.parent / "report")],
+        "table": [*suite, "table", *sweep, "--output", str(output)],
+        "watch --once": [*suite, "watch", *sweep, "--once", "--output", str(output)],
+        "report": [
+            *suite,
+            "report",
+            *sweep,
+            "--runs",
+            str(output),
+            "--output",
+            str(output.parent / "report"),
+        ],
     }
     times = timing.measure({name: partial(run, each) for name, each in commands.items()}, rounds)
     timing.say("runs", times)

@@ -1,66 +1,98 @@
-"""The fixed cost of a command: `python run.py --help`, two tables, and a smoke run, which trains two steps.
+"""The fixed cost of a command, beside that of importing its libraries; and of a further job of a sweep.
 
-    python benchmarks/startup.py [--threads N] [--rounds N] [--output FILE]
+    python benchmarks/startup.py [--threads N] [--rounds N] [--clock processor] [--output FILE]
 
-Times are those of whole processes, one after another. One process of each is run first and not counted: it compiles
-what is then cached on disk. Each command of run.py is run once more under `python -X importtime`, for the seconds that
-each top-level package takes.
+Times are those of whole processes, one after another. A smoke run trains two steps and scores dev and test; its first
+process on a machine also compiles the kernels. One process of each command is run first and not counted, and two
+of run.py once more under `python -X importtime`, for the seconds that each top-level package takes. The cost of
+a further job of a sweep is that of nine smoke runs in one process, less one, by eight; and its training, the seconds
+that its run states.
 """
 
+import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import timing
 
 ROOT = timing.FOLDER.parent
+SMOKE = ["run.py", "trainer=smoke", "data=toy_en", "runtime.progress=false"]
+SWEEP = ["run.py", "-m", *SMOKE[1:], "hydra/launcher=basic"]
+FURTHER = 8
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
+    "import torch": ["-c", "import torch"],
+    "import torch, lightning": ["-c", "import torch, lightning"],
     "run.py --help": ["run.py", "--help"],
     "ner-experiments table": ["-m", "ner_experiments", "table"],
     "ner-experiments table yang2020_table12": ["-m", "ner_experiments", "table", "yang2020_table12"],
-    "run.py trainer=smoke data=toy_en": ["run.py", "trainer=smoke", "data=toy_en"],
+    "ner-experiments predict RUN -": ["-m", "ner_experiments", "predict"],
+    "run.py trainer=smoke data=toy_en": SMOKE,
+    "the first smoke run": SMOKE,
+    "a sweep of 1 smoke run": [*SWEEP, "seed=1"],
+    f"a sweep of {1 + FURTHER} smoke runs": [*SWEEP, f"seed=range(1,{2 + FURTHER})"],
 }
+WITH_IMPORTS = ("run.py --help", "run.py trainer=smoke data=toy_en")
 LARGEST = 12
 
 
 def main() -> None:
     arguments = timing.begin(timing.options(__doc__, rounds=5))
     with tempfile.TemporaryDirectory() as folder:
-        runs = {name: partial(run, command, folder) for name, command in COMMANDS.items()}
-        for start in runs.values():
-            start()
+        run("a sweep of 1 smoke run", folder)  # a tagger for `predict`
+        runs = {name: partial(run, name, folder) for name in COMMANDS}
+        if arguments.tiny:
+            del runs["the first smoke run"]
+        else:
+            for start in runs.values():
+                start()
         times = timing.measure(runs, arguments.rounds)
         timing.say("a process", times)
-        imports = {
-            name: import_times(command, folder) for name, command in COMMANDS.items() if "run.py" in command
-        }
-    result = {"rounds": arguments.rounds, "commands": times, "imports": imports}
+        imports = {name: import_times(name, folder) for name in WITH_IMPORTS}
+        finished = Path(folder).glob("*/*/seed-*/metrics.json")
+        training = statistics.median(json.loads(path.read_text())["seconds"] for path in finished)
+    one, many = ([*times.values()][place]["median"] for place in (-2, -1))
+    job = {"seconds": (many - one) / FURTHER, "training": training}
+    result = {"rounds": arguments.rounds, "commands": times, "further_job": job, "imports": imports}
     timing.write("startup", result, arguments.output)
 
 
-def run(command: list[str], folder: str) -> str:
-    """Run a command and return its stderr. Each smoke run gets a new folder, since a finished run is not repeated."""
-    if "trainer=smoke" in command:
-        command = [*command, f"output_dir={tempfile.mkdtemp(dir=folder)}", "runtime.progress=false"]
+def run(name: str, folder: str, options: list[str] | None = None) -> str:
+    """Run a command and return its stderr. Each training gets a new folder, since a finished run is not repeated."""
+    command = COMMANDS[name]
+    if command[0] == "run.py" and len(command) > 2:
+        command = [*command, f"output_dir={tempfile.mkdtemp(dir=folder)}"]
+    if "predict" in command:
+        command = [*command, str(next(Path(folder).glob("*/*/seed-1/metrics.json")).parent), "-"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    if name == "the first smoke run":
+        environment["NUMBA_CACHE_DIR"] = tempfile.mkdtemp(dir=folder)
     done = subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, check=True, text=True
+        [sys.executable, *(options or []), *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        check=True,
+        text=True,
+        input="Ann works in Oslo.",
     )
     return done.stderr
 
 
-def import_times(command: list[str], folder: str) -> dict[str, float]:
+def import_times(name: str, folder: str) -> dict[str, float]:
     """Seconds of the packages that take longest to import, without the time of what each of them imports."""
     seconds: Counter[str] = Counter()
-    for line in run(["-X", "importtime", *command], folder).splitlines():
+    for line in run(name, folder, ["-X", "importtime"]).splitlines():
         own, _, module = line.removeprefix("import time:").partition("|")
         if line.startswith("import time:") and own.strip().isdigit():
-            name = module.partition("|")[2].strip()
-            seconds[name.partition(".")[0]] += int(own) / 1e6
+            package = module.partition("|")[2].strip()
+            seconds[package.partition(".")[0]] += int(own) / 1e6
     return dict(seconds.most_common(LARGEST))
 
 

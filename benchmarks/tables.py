@@ -124,9 +124,33 @@ def targets(results: dict[str, Result]) -> Iterator[list[str]]:
     yield [what, "in no case", measured, "**no**" if slower else "yes"]
     padding = results["batches"]["corpora"]["conll2003"]["plans"]["batches=tokens"]["processed_per_token"]
     yield at_most("processed tokens per real one on CoNLL-2003, batches=tokens", 1.02, "", padding)
-    commands = results["startup"]["commands"]
-    yield at_most("`run.py --help`", 1, " s", commands["run.py --help"]["median"])
-    yield at_most("a smoke run", 6, " s", commands["run.py trainer=smoke data=toy_en"]["median"])
+    seconds = {name: times["median"] for name, times in results["startup"]["commands"].items()}
+    smoke, job = seconds["run.py trainer=smoke data=toy_en"], results["startup"]["further_job"]
+    yield at_most(
+        "`run.py --help` against `import torch`",
+        1,
+        " times",
+        seconds["run.py --help"] / seconds["import torch"],
+    )
+    yield at_most(
+        "a smoke run against `import torch, lightning`",
+        3,
+        " times",
+        smoke / seconds["import torch, lightning"],
+    )
+    yield at_most(
+        "`predict` against `import torch`",
+        2.5,
+        " times",
+        seconds["ner-experiments predict RUN -"] / seconds["import torch"],
+    )
+    yield at_most(
+        "the first smoke run, which compiles the kernels, over a later one",
+        12,
+        " s",
+        seconds["the first smoke run"] - smoke,
+    )
+    yield at_most("a further job of a sweep, over its training", 0.3, " s", job["seconds"] - job["training"])
     cached = results["vectors"]["readers"]["ours, from the cache"]
     yield at_most("word vectors from the cache", 0.2, " s", cached["median"])
     yield at_most("word vectors from the cache, memory", 100, " MB", cached["bytes"] / 1e6)
@@ -367,9 +391,44 @@ def startup(result: Result) -> list[str]:
         [f"`{name}`", ", ".join(f"{part} {spent:.2f}" for part, spent in parts.items() if spent >= 0.01)]
         for name, parts in result["imports"].items()
     ]
+    job = result["further_job"]
+    further = [[figure(job["seconds"]), figure(job["training"])]]
     return [
         table("command", "seconds", "times `python -c pass`", rows=rows),
+        table("a further job of a sweep, seconds", "of them training", rows=further),
         table("of it, in imports", "seconds", rows=imports),
+    ]
+
+
+def growth(result: Result) -> list[str]:
+    runs, corpus = result["runs"], result["corpus"]
+    rows = [[name, spread(times)] for name, times in runs["commands"].items()]
+    rate, share = corpus["tokens"] / corpus["seconds"], corpus["bytes"] / corpus["held"]
+    read = [
+        [
+            f"{corpus['sentences']:,} sentences, {corpus['tokens']:,} tokens",
+            figure(corpus["seconds"]),
+            figure(rate),
+        ]
+    ]
+    read[0] += [figure(corpus["held"] / 1e6), f"{share:.2f}"]
+    sentences = [
+        [f"{one['tokens']:,}", figure(one["seconds"]), figure(one["bytes"] / 1e6)]
+        for one in result["sentence"]
+    ]
+    types = [
+        [
+            f"{one['types']:,}",
+            *(figure(1e3 * one["result"][task]) for task in ("step", "decode")),
+            figure(one["bytes"] / 1e6),
+        ]
+        for one in result["types"]
+    ]
+    return [
+        table(f"a sweep of {runs['number']:,} finished runs", "seconds", rows=rows),
+        table("reading and encoding", "seconds", "tokens/s", "MB held", "peak over held", rows=read),
+        table("tokens of a sentence that is tagged", "seconds", "MB", rows=sentences),
+        table("types of a BiLSTM-CRF", "ms a training step", "ms decoding", "MB", rows=types),
     ]
 
 
