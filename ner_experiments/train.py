@@ -264,7 +264,7 @@ def fit(
 def hint_of_few_updates(
     batches: Mapping[str, Any], best_epoch: int, scores: Sequence[float], updates: int
 ) -> str:
-    """What to set for a corpus so small that training ended before it found anything or stopped improving, or "".
+    """A hint for a corpus so small that training ended before it found anything or stopped improving, or "".
 
     scores: that of dev after each epoch. On 60 sentences of the toy corpus, 30 epochs are 90 updates of the weights by
     default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2.

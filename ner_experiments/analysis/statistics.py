@@ -124,9 +124,7 @@ def seeds_needed(
     return 2 + bisect_left(seeds, power, key=lambda n: power_of_welch(sd_a, sd_b, difference, n, alpha))
 
 
-def pooled_difference(
-    a: Iterable[float], b: Iterable[float], rows: Iterable[Iterable[float]]
-) -> Difference | None:
+def pooled_difference(a: Scores, b: Scores, rows: Iterable[Scores]) -> Difference | None:
     """Difference of two rows on the assumption that both vary as `rows` do: Student's t with their pooled variance.
 
     The rows may have one seed each. None if no row of `rows` has two seeds.

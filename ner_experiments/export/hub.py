@@ -20,7 +20,7 @@ from ner_experiments.runs.run import Run, open_run
 from ner_experiments.utils.files import write_json
 
 FILES = (artifacts.METRICS_FILE, artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
-"""What `load` reads of a run."""
+"""The files of a run that `load` reads."""
 LICENCES = {"CC BY 4.0": "cc-by-4.0", "CC BY-SA 3.0": "cc-by-sa-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
 """Licence of a corpus, as in conf/data -> its identifier on the hub, where the weights may be given on under it."""
 OTHER = "other"
@@ -82,7 +82,7 @@ def licence_of(cfg: Any) -> str:
 
 
 def metadata(run: Run, name: str, licence: str) -> dict[str, Any]:
-    """What the hub shows and searches by, with the scores as it lists them."""
+    """Metadata by which the hub shows and finds a model, with its scores in the hub's form."""
     metrics = run.metrics
     key, shown = PRIMARY_METRIC[metrics["task"]]
     corpus = metrics["data"]["name"]

@@ -10,7 +10,14 @@ from typing import Any, Literal
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.tables.significance import ALPHA, Tested, Verdict, over_sentences, tested_together
+from ner_experiments.tables.significance import (
+    ALPHA,
+    Tested,
+    Verdict,
+    over_sentences,
+    seeds_to_detect,
+    tested_together,
+)
 from ner_experiments.tables.spec import SMALLEST_EFFECT
 
 MAX_SEEDS = 1000
@@ -95,7 +102,13 @@ def compare_all(
     tests = compare_seeds([result.scores for result in group], alpha, smallest_effect)
     level = alpha / max(1, len(pairs))
     return [
-        Pair(a, b, test, over_sentences(a, b), seeds_needed(a, b, test.over_seeds.mean, level))
+        Pair(
+            a,
+            b,
+            test,
+            over_sentences(a, b),
+            seeds_to_detect(a.measured, b.measured, test.over_seeds.mean, alpha=level, most=MAX_SEEDS),
+        )
         for (a, b), test in zip(pairs, tests, strict=True)
     ]
 
@@ -134,15 +147,6 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
     if "behind" in verdicts:
         return "does not hold"
     return "holds" if set(verdicts) == {"ahead"} else "open"
-
-
-def seeds_needed(a: Result, b: Result, difference: float, alpha: float) -> int | None:
-    first, second = a.measured, b.measured
-    if not (first and second and difference) or first.sd is None or second.sd is None:
-        return None
-    if statistics.power_of_welch(first.sd, second.sd, difference, MAX_SEEDS, alpha) < statistics.POWER:
-        return None
-    return statistics.seeds_needed(first.sd, second.sd, difference, alpha=alpha)
 
 
 def answer(pairs: Sequence[Pair]) -> str:

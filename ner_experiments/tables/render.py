@@ -405,7 +405,7 @@ def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
 
 
 def legend_of(grid: Grid, subject: str) -> str:
-    """What is compared, and an explanation of each column of a grid of differences."""
+    """The subject of a grid of differences, and an explanation of each of its columns."""
     return " ".join([subject, *(text for heading, text in EXPLAINED.items() if heading in grid.headings)])
 
 

@@ -41,7 +41,7 @@ class Reproducibility:
 
 
 def reproducibility(page: Page) -> list[Reproducibility]:
-    """Of each corpus of a table with rows that are published and measured."""
+    """The reproducibility on each corpus of which a table has rows that are both published and measured."""
     found = []
     for group in groups(page.results):
         pairs = [pair for result in group if (pair := published_and_ours(result))]

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization, randomization_test
-from ner_experiments.analysis.statistics import Difference
+from ner_experiments.analysis.statistics import Difference, Summary
 from ner_experiments.tables.scores import Page, Result, groups, reference
 from ner_experiments.tables.spec import Row
 
@@ -124,7 +124,7 @@ def compare_rows(page: Page) -> list[Comparison]:
             reference=best.row,
             test=test,
             over_sentences=over_sentences(result, best),
-            seeds=seeds_to_detect(result, best),
+            seeds=seeds_to_detect(result.measured, best.measured, test.over_seeds.mean),
             assumed=assumed_difference(result, best, group),
         )
         for (result, best, group), test in zip(pairs, tests, strict=True)
@@ -136,14 +136,18 @@ def over_sentences(a: Result, b: Result) -> Randomization:
     return randomization_test(a.counts, b.counts)
 
 
-def seeds_to_detect(a: Result, b: Result) -> int | None:
-    ours, best = a.measured, b.measured
-    assert ours is not None
-    assert best is not None
-    gap = ours.mean - best.mean
-    if ours.sd is None or best.sd is None or not gap:
+def seeds_to_detect(
+    a: Summary | None, b: Summary | None, difference: float, *, alpha: float = ALPHA, most: int | None = None
+) -> int | None:
+    """Seeds per row that detect the difference with 80 % power at this level.
+
+    None if a row has no two seeds, if the difference is 0, and if more than `most` seeds are needed.
+    """
+    if not (a and b and difference) or a.sd is None or b.sd is None:
         return None
-    return statistics.seeds_needed(ours.sd, best.sd, gap)
+    if most and statistics.power_of_welch(a.sd, b.sd, difference, most, alpha) < statistics.POWER:
+        return None
+    return statistics.seeds_needed(a.sd, b.sd, difference, alpha=alpha)
 
 
 def assumed_difference(a: Result, b: Result, group: Sequence[Result]) -> Difference | None:
@@ -153,6 +157,4 @@ def assumed_difference(a: Result, b: Result, group: Sequence[Result]) -> Differe
     """
     if len(a.scores) > 1 and len(b.scores) > 1:
         return None
-    return statistics.pooled_difference(
-        a.scores.values(), b.scores.values(), [it.scores.values() for it in group]
-    )
+    return statistics.pooled_difference(a.scores, b.scores, [it.scores for it in group])

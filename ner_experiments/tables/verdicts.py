@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.analysis import archive, statistics
-from ner_experiments.analysis.statistics import Difference, Summary
+from ner_experiments.analysis.statistics import Difference
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.claims import Claim, Reference, Side, Source
 from ner_experiments.tables.pairs import MAX_SEEDS
 from ner_experiments.tables.scores import Page, Result
-from ner_experiments.tables.significance import ALPHA, Tested, tested_together
+from ner_experiments.tables.significance import ALPHA, Tested, seeds_to_detect, tested_together
 
 Verdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
@@ -157,7 +157,7 @@ def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
                 runs_made_for_it=sum(
                     claim.hash in run.metrics.get("claims", ()) for run in runs(claim, archived)
                 ),
-                **power(claim, a, b, level),
+                **power(claim, a, b, difference, level),
             )
         )
     return decided
@@ -169,26 +169,17 @@ def verdict(claim: Claim, a: Scores, test: Tested | None) -> Verdict:
     return BY_DIRECTION[claim.direction][test.verdict] if test else "open"
 
 
-def power(claim: Claim, a: Scores, b: Scores, level: float) -> dict[str, Any]:
+def power(claim: Claim, a: Scores, b: Scores, difference: Difference | None, level: float) -> dict[str, Any]:
     """`detectable` and `seeds_needed` of a claim that is tested at this level."""
-    if len(a) < 2 or len(b) < 2:
+    if difference is None or difference.error is None or difference.freedom is None:
         return {}
-    first, second = statistics.summarize(a.values()), statistics.summarize(b.values())
-    assert first.sd is not None
-    assert second.sd is not None
-    error, freedom = statistics.welch(first.sd, first.n, second.sd, second.n)
+    error, effect = difference.error, claim.published or claim.source.smallest_effect
+    found = statistics.minimum_detectable_effect(error, difference.freedom, alpha=level) if error else 0.0
+    rows = statistics.summarize(a), statistics.summarize(b)
     return {
-        "detectable": statistics.minimum_detectable_effect(error, freedom, alpha=level) if error else 0.0,
-        "seeds_needed": seeds_needed(first, second, claim.published or claim.source.smallest_effect, level),
+        "detectable": found,
+        "seeds_needed": seeds_to_detect(*rows, effect, alpha=level, most=MAX_SEEDS),
     }
-
-
-def seeds_needed(first: Summary, second: Summary, difference: float, level: float) -> int | None:
-    """Seeds per side that detect the difference; None if they are more than `MAX_SEEDS`."""
-    sd_a, sd_b = first.sd or 0.0, second.sd or 0.0
-    if statistics.power_of_welch(sd_a, sd_b, difference, MAX_SEEDS, level) < statistics.POWER:
-        return None
-    return statistics.seeds_needed(sd_a, sd_b, difference, alpha=level)
 
 
 def sign(number: float) -> int:

@@ -17,7 +17,7 @@ def test_elsewhere_each_item_is_a_line_printed_before_the_item_is_used(capsys: p
 
 
 def everything(main: int) -> str:
-    """What was written to a terminal that is closed now: a read may return a part, and at the end raises OSError."""
+    """All output to a terminal that is closed now. A read may return a part of it, and raises OSError at the end."""
     parts = []
     with suppress(OSError):
         while part := os.read(main, 100_000):

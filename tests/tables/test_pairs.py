@@ -129,7 +129,9 @@ def of_scores(**rows: dict[int, float]) -> list[Pair]:
             b,
             test,
             Randomization(0.0, 0.001, None),
-            pairs.seeds_needed(a, b, test.over_seeds.mean, 0.05 / len(found)),
+            pairs.seeds_to_detect(
+                a.measured, b.measured, test.over_seeds.mean, alpha=0.05 / len(found), most=pairs.MAX_SEEDS
+            ),
         )
         for (a, b), test in zip(found, tests, strict=True)
     ]
