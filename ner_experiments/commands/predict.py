@@ -109,12 +109,8 @@ def _predict(arguments: argparse.Namespace) -> None:
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
     _check(arguments, files, output)
 
-    from ner_experiments.predict.output import (
-        FILE,
-        WRITERS,
-        write_binary,
-        write_brat,
-    )  # slow to import: torch
+    # slow to import: torch
+    from ner_experiments.predict.output import FILE, WRITERS, write_binary, write_brat
     from ner_experiments.predict.parallel import tag_in_processes
     from ner_experiments.predict.tagger import load
 

@@ -19,10 +19,8 @@ from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run, open_run
 from ner_experiments.utils.files import write_json
 
-FILES = (artifacts.METRICS_FILE, artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
-"""The files of a run that `load` reads."""
 LICENCES = {"CC BY 4.0": "cc-by-4.0", "CC BY-SA 3.0": "cc-by-sa-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
-"""Licence of a corpus, as in conf/data -> its identifier on the hub, where the weights may be given on under it."""
+"""Licence of a corpus, as in conf/data -> its identifier on the hub, where it also allows the weights to be shared."""
 OTHER = "other"
 
 
@@ -35,13 +33,13 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
     if output.exists():
         raise ValueError(f"{output} already exists: remove it, or choose another folder with --output")
     run = open_run(folder)
-    artifacts.verify(folder, run.metrics, FILES)
+    artifacts.verify(folder, run.metrics, artifacts.TAGGER)
     cfg = read_config(folder)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
         part = Path(place) / output.name
         part.mkdir()
-        for name in FILES:
+        for name in artifacts.TAGGER:
             shutil.copyfile(folder / name, part / name)
         _, encoder = build.load(part)
         labels = list(encoder.labels)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from ner_experiments.runs import artifacts
 
-FILES = [artifacts.METRICS_FILE, artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS]
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -26,7 +25,10 @@ def folder_of(run: Path | str, revision: str | None = None) -> Path:
     import huggingface_hub
 
     try:
-        return Path(huggingface_hub.snapshot_download(str(run), revision=revision, allow_patterns=FILES))
+        fetched = huggingface_hub.snapshot_download(
+            str(run), revision=revision, allow_patterns=[*artifacts.TAGGER]
+        )
     except Exception as error:  # those of the package and of the network
         rule = next(iter(str(error).splitlines()), "")
         raise ValueError(f"{run}: neither a folder nor on the hub ({type(error).__name__}: {rule})") from None
+    return Path(fetched)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 CHECKSUM, FILES = "sha256", "files"
 METRICS_FILE = "metrics.json"
 CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
+TAGGER = (METRICS_FILE, CONFIG, ENCODER, WEIGHTS)
+"""The files of a run that `ner_experiments.load` reads."""
 LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
 ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
