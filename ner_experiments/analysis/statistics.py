@@ -78,8 +78,8 @@ def summarize(scores: Scores) -> Summary:
 def difference(a: Scores, b: Scores) -> Difference:
     """Difference of two rows by Welch's t (1947). It needs two seeds in each row.
 
-    Equal seeds are not paired: across rows they say almost nothing about each other, so that a paired test has half
-    the degrees of freedom for nothing (benchmarks/seed_bank).
+    Equal seeds are not paired: the scores of two rows hardly correlate over seeds, so that pairing halves the degrees
+    of freedom and gains nothing (benchmarks/seed_bank).
     """
     first, second = summarize(a), summarize(b)
     gap = first.mean - second.mean
