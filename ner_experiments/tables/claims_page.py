@@ -168,7 +168,7 @@ def details(it: Decided) -> str:
         "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
         "verdict": outcome(it),
         "the paper": published,
-        "ours": f"{ours}{f', 95 % {range_}' if range_ else ''}{f', p {p} (Holm)' if p else ''}",
+        "ours": f"{ours}{f', 95 % {range_}' if range_ else ''}{f', p {p} (Holm){level(it)}' if p else ''}",
         "a": " - ".join(each.label for each in claim.a),
         "b": " - ".join(each.label for each in claim.b),
         "direction": claim.direction,
@@ -181,6 +181,11 @@ def details(it: Decided) -> str:
     }
     text = [claim.id, *(f"  {name:<9}  {value}" for name, value in lines.items() if value)]
     return "\n".join([*text, *(f"  run        {command}" for command in commands(it))])
+
+
+def level(it: Decided) -> str:
+    """`, at a level of 0.0146` if the plan has several looks; else empty."""
+    return f", at a level of {it.look.test.alpha:.4f}" if it.look and len(it.claim.source.looks) > 1 else ""
 
 
 def commands(it: Decided) -> list[str]:

@@ -1,11 +1,12 @@
 """Verdicts on the claims of the ledger, computed from the archived runs: holds, equal, opposite or open.
 
-The claims whose first row is of one source are a family: Holm's correction counts those of them that are tested.
+The claims whose first row is of one source are a family: Holm's correction counts those of them that are tested. They
+are tested at the looks of the source's plan, each at the level that it may spend (analysis/sequential.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import groupby
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.analysis import archive, statistics
+from ner_experiments.analysis.sequential import levels
 from ner_experiments.analysis.statistics import Difference
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec
@@ -34,16 +36,25 @@ BY_DIRECTION: Mapping[str, Mapping[str, Verdict]] = {
 """The verdict on a claim with this direction, by that on its first side against its second."""
 
 
+@dataclass(frozen=True)
+class Look:
+    """A look at a claim that its plan allows: the seeds of each side, and the test."""
+
+    seeds: tuple[int, ...]
+    test: Tested
+
+
 @dataclass(frozen=True, kw_only=True)
 class Decided:
     """A claim, what was measured for it, and the verdict that follows.
 
-    a, b: scores by seed, in points; b is empty if the claim is about a alone.
-    over_seeds: the difference of a and b. p_adjusted: its p after Holm's correction; None if a side has one seed.
+    a, b: scores by seed, in points, of the seeds that the look has; b is empty if the claim is about a alone.
+    over_seeds: the difference of a and b.
+    look: the one that decided the claim, or the last one; None before the first, and if the claim has a bound.
     runs_made_for_it: the number of runs that recorded the hash of this claim when they were started.
     detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power.
     seeds_needed: seeds per side with which the paper's difference is detected with 80 % power, or the smallest effect
-        if the paper prints none; None if a side has one seed, or if more than `MAX_SEEDS` are needed.
+        if the paper prints none; None before the first look, or if more than `MAX_SEEDS` are needed.
     """
 
     claim: Claim
@@ -51,10 +62,15 @@ class Decided:
     b: Scores
     verdict: Verdict
     over_seeds: Difference | None = None
-    p_adjusted: float | None = None
+    look: Look | None = None
     runs_made_for_it: int = 0
     detectable: float | None = None
     seeds_needed: int | None = None
+
+    @property
+    def p_adjusted(self) -> float | None:
+        """The p of the difference after Holm's correction; None before the first look."""
+        return self.look.test.p_adjusted if self.look else None
 
     @property
     def runs(self) -> tuple[int, ...]:
@@ -68,8 +84,8 @@ class Decided:
             return ""
         if not self.a or (self.claim.direction != "at most" and not self.b):
             return "runs of both rows"
-        if self.detectable is None:
-            return "a second seed of each row that has one"
+        if self.look is None:
+            return f"{self.claim.source.looks[0]} seeds per row, as planned"
         if self.seeds_needed is None:
             return f"more than {MAX_SEEDS:,} seeds per row"
         if self.seeds_needed <= min(self.runs):
@@ -111,6 +127,7 @@ class Decided:
             "high": ours and ours.high,
             "p": ours and ours.p,
             "p_adjusted": self.p_adjusted,
+            "level": self.look.test.alpha if self.look else None,
             "test": ours and ours.test,
             "runs": [*self.runs],
             "runs_made_for_it": self.runs_made_for_it,
@@ -138,46 +155,63 @@ def family_of(claim: Claim) -> str:
 
 
 def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
+    """Replay the looks of the family's source. A claim that a look decides is not tested again at a later one."""
+    source = claims[0].source
     measured = [sides(claim, archived) for claim in claims]
-    compared = [statistics.difference(a, b) if a and b else None for a, b in measured]
-    tested = tested_together([it for it in compared if it], claims[0].source.smallest_effect, ALPHA)
-    of_claim = iter(tested)
-    level = ALPHA / max(1, sum(it.p_adjusted is not None for it in tested))
-    decided = []
-    for claim, (a, b), difference in zip(claims, measured, compared, strict=True):
-        test = next(of_claim) if difference else None
-        decided.append(
-            Decided(
-                claim=claim,
-                a=a,
-                b=b,
-                verdict=verdict(claim, a, test),
-                over_seeds=difference,
-                p_adjusted=test.p_adjusted if test else None,
-                runs_made_for_it=sum(
-                    claim.hash in run.metrics.get("claims", ()) for run in runs(claim, archived)
-                ),
-                **power(claim, a, b, difference, level),
-            )
-        )
-    return decided
+    looks: dict[int, Look] = {}
+    for count, level in zip(source.looks, levels(source.looks, ALPHA), strict=True):
+        planned = source.seeds[:count]
+        compared = {
+            number: statistics.difference(only(a, planned), only(b, planned))
+            for number, (a, b) in enumerate(measured)
+            if {*planned} <= a.keys() & b.keys()
+            and (number not in looks or looks[number].test.verdict == "open")
+        }
+        tests = tested_together([*compared.values()], source.smallest_effect, level)
+        looks |= {number: Look(planned, test) for number, test in zip(compared, tests, strict=True)}
+    return [
+        decided(claim, a, b, looks.get(number), archived)
+        for number, (claim, (a, b)) in enumerate(zip(claims, measured, strict=True))
+    ]
 
 
-def verdict(claim: Claim, a: Scores, test: Tested | None) -> Verdict:
+def decided(claim: Claim, a: Scores, b: Scores, look: Look | None, archived: Reader) -> Decided:
+    """A claim with its verdict. Before the first look it is open, and the difference is that of the present runs."""
+    if look:
+        a, b = only(a, look.seeds), only(b, look.seeds)
+    return Decided(
+        claim=claim,
+        a=a,
+        b=b,
+        verdict=verdict(claim, a, look),
+        over_seeds=look.test.over_seeds if look else statistics.difference(a, b) if a and b else None,
+        look=look,
+        runs_made_for_it=sum(claim.hash in run.metrics.get("claims", ()) for run in runs(claim, archived)),
+        **(power(claim, a, b, look.test) if look else {}),
+    )
+
+
+def only(scores: Scores, seeds: Collection[int]) -> Scores:
+    """The scores of these seeds, as far as there are any."""
+    return {seed: score for seed, score in scores.items() if seed in seeds}
+
+
+def verdict(claim: Claim, a: Scores, look: Look | None) -> Verdict:
     if claim.bound is not None:
         return "open" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
-    return BY_DIRECTION[claim.direction][test.verdict] if test else "open"
+    return BY_DIRECTION[claim.direction][look.test.verdict] if look else "open"
 
 
-def power(claim: Claim, a: Scores, b: Scores, difference: Difference | None, level: float) -> dict[str, Any]:
-    """`detectable` and `seeds_needed` of a claim that is tested at this level."""
-    if difference is None or difference.error is None or difference.freedom is None:
+def power(claim: Claim, a: Scores, b: Scores, test: Tested) -> dict[str, Any]:
+    """`detectable` and `seeds_needed` of a claim, at the strictest level of Holm's correction."""
+    error, freedom = test.over_seeds.error, test.over_seeds.freedom
+    if error is None or freedom is None:
         return {}
-    error, effect = difference.error, claim.published or claim.source.smallest_effect
-    found = statistics.minimum_detectable_effect(error, difference.freedom, alpha=level) if error else 0.0
+    level = test.alpha / max(1, test.number)
+    effect = claim.published or claim.source.smallest_effect
     rows = statistics.summarize(a), statistics.summarize(b)
     return {
-        "detectable": found,
+        "detectable": statistics.minimum_detectable_effect(error, freedom, alpha=level) if error else 0.0,
         "seeds_needed": seeds_to_detect(*rows, effect, alpha=level, most=MAX_SEEDS),
     }
 

@@ -1,6 +1,7 @@
 """The ledger: verdicts on made-up runs computed by hand, archived ones by SciPy, and what a ledger may not say."""
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -121,14 +122,44 @@ def test_claims_on_one_table_are_corrected_together(results: Path) -> None:
     assert [first.p_adjusted, second.p_adjusted] == pytest.approx([expected[p] for p in raw])
 
 
-def test_a_row_with_one_seed_leaves_a_claim_open(results: Path) -> None:
-    for path in (results / TABLE / "runs").glob("*-seed-[23].json"):
+@pytest.mark.parametrize("missing", ["3", "[23]"])
+def test_a_claim_is_not_tested_before_the_first_look(results: Path, missing: str) -> None:
+    for path in (results / TABLE / "runs").glob(f"*-seed-{missing}.json"):
         path.unlink()
     it = decided(results)
-    assert it.verdict == "open"
+    assert (it.verdict, it.p_adjusted) == ("open", None)
     assert it.over_seeds is not None
-    assert it.over_seeds.p is None
-    assert it.needs == "a second seed of each row that has one"
+    assert it.over_seeds.mean == pytest.approx(fmean(it.a.values()) - fmean(it.b.values()))
+    assert it.needs == "3 seeds per row, as planned"
+
+
+def of_two_looks(results: Path, smallest_effect: float = 0.01) -> Decided:
+    content = small_ledger()
+    content["sources"][SOURCE] |= {"looks": [2, 3], "smallest_effect": smallest_effect}
+    write(results, content)
+    return decided(results)
+
+
+def test_each_look_has_its_level(results: Path) -> None:
+    """A p below 0.05 is not enough at the last of two looks, as the first has spent a part of the 0.05."""
+    change_scores(results, ROWS[1], 0.009)
+    it = of_two_looks(results)
+    left = 0.05 - 0.05 * math.log(1 + (math.e - 1) * 2 / 3)
+    expected = stats.ttest_ind([*it.a.values()], [*it.b.values()], equal_var=False).pvalue
+    assert it.look is not None
+    assert it.runs == (3, 3)
+    assert it.look.test.alpha == pytest.approx(left)
+    assert it.p_adjusted == pytest.approx(expected)
+    assert left < expected < 0.05
+    assert it.verdict == "open"
+
+
+def test_a_claim_decided_at_a_look_keeps_its_figures(results: Path) -> None:
+    """Equal to within 100 points after two seeds: the third is not looked at."""
+    it = of_two_looks(results, smallest_effect=100.0)
+    assert it.verdict in ("equal", "holds")
+    assert it.runs == (2, 2)
+    assert [*it.a] == [1, 2]
 
 
 def test_without_runs_a_claim_is_open(results: Path) -> None:
