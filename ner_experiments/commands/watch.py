@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -100,9 +101,12 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
     if (table := recorded_sweep(settings)) is not None:
         return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)
-    configs = [compose.compose(job, "watch") for job in jobs]
-    runs = [PlannedRun.of(label, cfg, cfg.seed) for label, cfg in zip(labels(jobs), configs, strict=True)]
-    return Path(configs[0].output_dir), runs
+    config = cache(lambda row: compose.compose(row, "watch"))  # the jobs of a row differ in the seed alone
+    runs = [
+        PlannedRun.of(label, config(tuple(filter(sweeps.is_no_seed, job))), sweeps.seed_of(job))
+        for label, job in zip(labels(jobs), jobs, strict=True)
+    ]
+    return Path(compose.compose(jobs[0]).output_dir), runs
 
 
 def recorded_sweep(overrides: Sequence[str]) -> Table | None:

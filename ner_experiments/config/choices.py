@@ -69,8 +69,14 @@ def conf_files() -> ConfFiles:
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
-    """The overrides as Hydra parses them. Requires a `hydra_context`."""
-    return OverridesParser.create(config_loader=loader()).parse_overrides(list(overrides))
+    """The overrides as Hydra parses them; do not change them. Requires a `hydra_context`."""
+    return [parse_one(override) for override in overrides]
+
+
+@cache  # the jobs of a sweep have few different overrides
+def parse_one(override: str) -> Override:
+    (item,) = OverridesParser.create(config_loader=loader()).parse_overrides([override])
+    return item
 
 
 def compose_quickly(overrides: Sequence[Override]) -> DictConfig:

@@ -8,6 +8,7 @@ must exist, and its value must have the default's type.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -68,12 +69,19 @@ def check_job(overrides: Sequence[Override]) -> None:
     choices = [item for item in own if options(item.key_or_group)]
     for item in choices:
         check_choice(item)
-    defaults = chosen(tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices))
+    chosen_options = tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices)
     for item in own:
-        if item not in choices:
-            check_value(item, defaults)
-        if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
-            raise ValueError(f"{item.input_line}: no part of this experiment has a number of layers to set")
+        check_setting(item.input_line, item in choices, chosen_options)
+
+
+@cache  # the jobs of a sweep have few different overrides
+def check_setting(line: str, is_chosen: bool, choices: tuple[str, ...]) -> None:
+    """Check an override beside these choices of options; `is_chosen` if it is one of them."""
+    (item,), defaults = parse([line]), chosen(choices)
+    if not is_chosen:
+        check_value(item, defaults)
+    if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
+        raise ValueError(f"{line}: no part of this experiment has a number of layers to set")
 
 
 def refers_to(settings: DictConfig, key: str) -> bool:

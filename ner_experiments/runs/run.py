@@ -7,7 +7,7 @@ import glob
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -116,11 +116,26 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
     prefix = glob.escape(any_identity.name.removesuffix("*"))
     for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
         try:
-            metrics = artifacts.read_metrics(path)
+            metrics = metrics_in_state(path, state(path))
         except artifacts.DamagedError as error:
             log_once(f"{error}; this run is left out")
             continue
         yield Run(path.parent, metrics)
+
+
+def state(path: Path) -> tuple[int, int, int]:
+    """What changes when the file is written; zeros if it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_ino, found.st_size
+
+
+@lru_cache(maxsize=10_000)
+def metrics_in_state(path: Path, _state: tuple[int, int, int]) -> Mapping[str, Any]:
+    """`artifacts.read_metrics`, once for each state of the file: rows of a table have candidates in common."""
+    return artifacts.read_metrics(path)
 
 
 @cache

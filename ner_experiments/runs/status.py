@@ -6,6 +6,7 @@ import json
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -112,15 +113,21 @@ def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
     if not path.exists():
         return f"experiment-{folder.parent.name.rpartition('-')[2]}", seed
     try:
-        return read_experiment(folder, path.stat().st_mtime_ns), seed
+        return read_experiment(folder.parent), seed
     except (ValueError, OSError):
         return None
 
 
 @lru_cache(maxsize=4096)
-def read_experiment(folder: Path, changed: int) -> str:
-    """Experiment of a run's folder. changed: modification time of config.yaml; a new one invalidates the cache."""
-    return experiment(read_config(folder))
+def read_experiment(folder: Path) -> str:
+    """Experiment of the runs in OUTPUT/DATA-MODEL-DECODER-IDENTITY, which differ in the seed alone.
+
+    It is read from the first config.yaml that can be read. ValueError if none can.
+    """
+    for path in sorted(folder.glob(f"seed-*/{CONFIG}")):
+        with suppress(ValueError, OSError):
+            return experiment(read_config(path.parent))
+    raise ValueError(f"{folder}: no run in it has a {CONFIG} that can be read")
 
 
 def status_of_folder(folder: Path, label: str) -> Status | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +150,7 @@ def of_jobs(
         title=title or fixed or "The defaults",
         source=fixed if title and fixed else "All other settings have their defaults",
         base=tuple(base),
-        seeds=tuple(sorted({compose(job).seed for job in jobs})),
+        seeds=tuple(sorted({*map(seed_of, jobs)})),
         rows=tuple(Row(label=label, run=row) for label, row in zip(names, varied, strict=True)),
         overrides=tuple(overrides),
         recorded=now(),
@@ -179,18 +180,30 @@ def rows_of(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequen
 
 def check_different(jobs: Iterable[Sequence[str]]) -> None:
     """Raise ValueError if two jobs are the same run, such as those of seed=1,1."""
-    seen: dict[str, Sequence[str]] = {}
+    seen: dict[tuple[str, int], Sequence[str]] = {}
     for job in jobs:
-        effective = {
-            name: value for name, value in resolved(tuple(job)).items() if name not in WITHOUT_EFFECT
-        }
-        other = seen.setdefault(repr(effective), job)
+        other = seen.setdefault((effective(tuple(filter(is_no_seed, job))), seed_of(job)), job)
         if other is not job:
             twice = " ".join(job)
             raise ValueError(
                 f"two jobs of the sweep are the same run: {twice}"
                 + ("" if list(other) == list(job) else f" and {' '.join(other)}")
             )
+
+
+@cache
+def effective(overrides: tuple[str, ...]) -> str:
+    """The settings that change the run or the place of its folder, as a text. None of conf/ refers to the seed."""
+    return repr({name: value for name, value in resolved(overrides).items() if name not in WITHOUT_EFFECT})
+
+
+def seed_of(job: Sequence[str]) -> int:
+    """The seed of a job, by its overrides; the other settings are not composed."""
+    return int(compose([item for item in job if not is_no_seed(item)]).seed)
+
+
+def is_no_seed(override: str) -> bool:
+    return root(override) != "seed"
 
 
 def record(table: Table, output: Path) -> Table:

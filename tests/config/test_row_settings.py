@@ -27,6 +27,9 @@ COMPARED = {
         *("data", "optimizer.lr", "direct.context.input.window", "words", "model.dropout"),
         *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out", "decoder"),
     ],
+    "ours_yang2020_small": [
+        *("model", "layers", "model.dropout", "model/dense", "model/norm", "model/activation", "model/cell")
+    ],
     "ours_zukov2018_readings": ["optimizer.lr", "penalty.weight"],
     "yang2020_table10": ["words.input.path"],
     "yang2020_table11": ["model"],
