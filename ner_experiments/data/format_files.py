@@ -72,6 +72,10 @@ class AnnotatedFiles(Files):
             columns=self.columns,
         )
         for sentence in read(path, options, remarks):
+            if word := next((it for it in sentence.words if "\n" in it or "\r" in it), ""):
+                raise ValueError(
+                    f"{sentence.place}: a token cannot contain a line end, got {truncated_repr(word)}"
+                )
             for _, _, type_ in sentence.mentions:
                 if not type_.isprintable() or type_ != type_.strip():
                     rule = f"type {truncated_repr(type_)} contains an invisible character"

@@ -108,6 +108,15 @@ def test_json_lines_in_their_variants(variant: str, tmp_path: Path) -> None:
     assert [text for it in read(array, "jsonl", names=NAMES)[0] for text in it.texts()] == EXPECTED
 
 
+def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
+    """As spaCy makes one of each line end, and Prodigy writes them."""
+    tokens = [{"start": 0, "end": 3}, {"start": 3, "end": 4}, {"start": 4, "end": 8}]
+    record = {"text": "Ada\nleft", "tokens": tokens, "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+    (sentence,), _ = read(lines_of(tmp_path / "a.jsonl", record), "jsonl")
+    assert sentence.words == ("Ada", "left")
+    assert sentence.texts() == [("PER", "Ada")]
+
+
 def test_old_training_data_of_spacy(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps([[TEXT, {"entities": ADA}]]))
@@ -127,6 +136,10 @@ def test_old_training_data_of_spacy(tmp_path: Path) -> None:
         (
             {"tokens": ["a"], "ner_tags": ["B-X|B-Y"]},
             "a.jsonl:1: a tag with several labels (multi_label: first ",
+        ),
+        (
+            {"tokens": ["a", "b\nc"], "ner_tags": ["O", "O"]},
+            "a.jsonl:1: a token cannot contain a line end, got 'b\\nc'",
         ),
         ({"tokens": ["a"]}, 'a.jsonl:1: "tokens" without "ner_tags" or "entities"'),
         ({"id": 1}, 'a.jsonl:1: expected "tokens" or "text"'),
@@ -229,13 +242,13 @@ def test_docbin_as_spacy_writes_it(tmp_path: Path) -> None:
     spacy.tokens.DocBin(docs=[doc]).to_disk(path)
     (whole,), _ = read(path, "docbin")
     assert whole.texts() == [*EXPECTED, ("X", "New")]
-    assert whole.words[-3:] == ("He", "slept", ".")
+    assert whole.words[-4:] == (".", "He", "slept", ".")
     doc[10].is_sent_start = True
     spacy.tokens.DocBin(docs=[doc]).to_disk(path)
     assert "nested or overlapping mentions" in message(path, "docbin")
     sentences, remarks = [], Remarks()
     sentences = list(source(path, "docbin", nested="innermost").sentences(path, remarks))
-    assert [len(it) for it in sentences] == [10, 5]
+    assert [len(it) for it in sentences] == [10, 4]
     assert remarks.counts() == ["mentions left out beside the innermost: 1"]
     path.write_bytes(b"no")
     assert message(path, "docbin").startswith("a.spacy: not a DocBin of spaCy (")
@@ -280,7 +293,9 @@ def test_a_data_set_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.Mo
     assert chosen.present() == ["train"]
     with pytest.raises(ValueError, match=r"^data\.path=.*/toy: no split x; there are: train, validation "):
         open_source("hf", [f"data.path={tmp_path / 'toy'}", "data.files.train=x"]).read()
-    with pytest.raises(ValueError, match=r"^data\.path=.*/none: \w+: "):
+    with pytest.raises(
+        ValueError, match=r"^data\.path=.*/none: no such folder, and as a data set on the hub: \w+: "
+    ):
         open_source("hf", [f"data.path={tmp_path / 'none'}"]).read()
 
 
@@ -355,6 +370,8 @@ def test_csv_as_kaggles(tmp_path: Path) -> None:
     assert message(path, "csv").startswith("a.csv:1: no column Sentence # or sentence or ")
     names = {"sentence": "sent", "word": "token", "tag": "gold"}
     assert message(path, "csv", columns=names) == "a.csv:3: empty word: \"['1', '', 'O']\"".replace('"', "")
+    path.write_text('sentence,word,tag\n1,"A\nda",O\n')
+    assert message(path, "csv") == "a.csv:3: a token cannot contain a line end, got 'A\\nda'"
     path.write_text('sentence,word,tag\n1,"Ada,B\n')
     assert "not CSV (unexpected end of data)" in message(path, "csv")
 

@@ -168,9 +168,9 @@ def of_text(
     tokens: Sequence[tuple[int, int]] | None = None,
     **about: Any,
 ) -> Iterator[Annotated]:
-    """The sentences of a text, with their mentions. `tokens`: the offsets of its tokens, if the file has them.
+    """The sentences of a text, with their mentions.
 
-    No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or
+    tokens: the offsets of its tokens, if the file has them; those of white space are left out. No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or
     ends inside a token, unless `misaligned` says what becomes of it.
     """
     for it in mentions:
@@ -212,7 +212,8 @@ def _sentences(
 ) -> list[Sequence[tuple[int, int]]]:
     """The offsets of the tokens of each sentence."""
     if tokens is not None:
-        return [tokens] if tokens else []
+        visible = [(start, end) for start, end in tokens if not text[start:end].isspace()]
+        return [visible] if visible else []
     return [sentence.offsets for sentence in tokenize(text, options.tokens, lines=options.lines)]
 
 

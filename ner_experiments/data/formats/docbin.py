@@ -17,8 +17,8 @@ SPANS = "sc"
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file with spaCy's tokens: those of a document's `sents` if it has them, else whole documents.
 
-    Mentions are the entities and the spans of every key. Tokens of white space are left out. Raises ValueError for a
-    file that spaCy cannot read, and for a mention that crosses the end of a sentence.
+    Mentions are the entities and the spans of every key. Raises ValueError for a file that spaCy cannot read, and for a
+    mention that crosses the end of a sentence.
     """
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
@@ -42,7 +42,7 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
                 options,
                 remarks,
                 place=place,
-                tokens=[(it.idx - start, it.idx - start + len(it)) for it in part if not it.is_space],
+                tokens=[(it.idx - start, it.idx - start + len(it)) for it in part],
                 line=number,
             )
         if left:

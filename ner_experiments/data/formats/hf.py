@@ -58,7 +58,8 @@ def hub_splits(path: str, subset: str | None, revision: str | None) -> dict[str,
         found = datasets.load_dataset(path, subset, revision=revision)
     except Exception as error:  # those of datasets, huggingface_hub, pyarrow and the network
         rule = next(iter(str(error).splitlines()), "")
-        raise ValueError(f"data.path={path}: {type(error).__name__}: {rule}") from None
+        sort = "" if Path(path).exists() else "no such folder, and as a data set on the hub: "
+        raise ValueError(f"data.path={path}: {sort}{type(error).__name__}: {rule}") from None
     return {split: [Path(it["filename"]) for it in part.cache_files] for split, part in found.items()}
 
 
