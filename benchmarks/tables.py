@@ -432,6 +432,30 @@ def growth(result: Result) -> list[str]:
     ]
 
 
+def tagging(result: Result) -> list[str]:
+    whole, part = result["text"][0], result["text"][-1]
+    contestants = result["contestants"]
+    ours = contestants["ours"]["megabytes_per_second"]["median"]
+    rows = []
+    for name, one in contestants.items():
+        rate = one["megabytes_per_second"]
+        words = rate["median"] * part["words"] / part["megabytes"]
+        rows.append(
+            [
+                f"{name} {one.get('version', '')}".strip(),
+                spread(rate),
+                figure(words),
+                figure(ours / rate["median"]),
+            ]
+        )
+    seconds, rate = result["whole"]["seconds"], result["whole"]["megabytes_per_second"]
+    title = f"{part['megabytes']:.1f} MB, {part['words']:,} words, by"
+    return [
+        table(title, "MB/s", "words/s", "ours, times as fast", rows=rows),
+        f"`predict` tags {whole['megabytes']:.0f} MB, {whole['words']:,} words, in {seconds:,.0f} s: {rate:.3g} MB/s.",
+    ]
+
+
 def vectors(result: Result) -> list[str]:
     rows = [[name, spread(found), f"{found['bytes'] / 1e6:.0f}"] for name, found in result["readers"].items()]
     size = f"{result['lines']:,} x {result['width']}, {result['file_bytes'] / 1e6:.0f} MB"

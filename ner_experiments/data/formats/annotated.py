@@ -170,8 +170,9 @@ def of_text(
 ) -> Iterator[Annotated]:
     """The sentences of a text, with their mentions.
 
-    tokens: the offsets of its tokens, if the file has them; those of white space are left out. No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or
-    ends inside a token, unless `misaligned` says what becomes of it.
+    tokens: the offsets of its tokens, if the file has them; those of white space are left out.
+    No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or ends
+    inside a token, unless `misaligned` says what becomes of it.
     """
     for it in mentions:
         if not 0 <= it.start < it.end <= len(text):
