@@ -81,9 +81,11 @@ docs: .venv/docs    ## build the guides and the API reference as a site that ope
 
 THREADS ?= 2
 BENCHMARKS := time_breakdown kernels units peephole machine_limit scaling threads bf16 batches startup vectors scoring looks growth
-bench: .venv/installed    ## measure speed and memory for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python
+bench: .venv/installed    ## measure speed and memory for benchmarks/README.md; peers: NCRFPP=a-clone FLAIR_PYTHON=a-python SPACY_PYTHON=a-python
 	$(BIN)/python benchmarks/end_to_end.py --threads $(THREADS) \
 	    $(if $(NCRFPP),--ncrfpp $(NCRFPP)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
+	$(BIN)/python benchmarks/tagging.py --threads $(THREADS) \
+	    $(if $(SPACY_PYTHON),--spacy-python $(SPACY_PYTHON)) $(if $(FLAIR_PYTHON),--flair-python $(FLAIR_PYTHON))
 	PYTHONPATH=$(NCRFPP) $(BIN)/python benchmarks/crf.py --threads $(THREADS)
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
 	$(BIN)/python benchmarks/tables.py
