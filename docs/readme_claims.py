@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from textwrap import fill
 
 from ner_experiments.tables import claims, verdicts
 from ner_experiments.tables.claims_page import line
@@ -31,7 +33,18 @@ def table() -> str:
         ("---",) * 4,
         *(row(it) for it in decided if it.claim.readme),
     ]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return f"{text}\n\n{fill(deviations(decided), 120)}"
+
+
+def deviations(decided: Sequence[Decided]) -> str:
+    """How the runs of the claims in README deviate from the papers, in one sentence for each paper."""
+    of_paper: dict[str, dict[str, None]] = {}
+    for claim in (it.claim for it in decided if it.claim.readme):
+        if claim.source.deviates:
+            of_paper.setdefault(PAPERS[claim.paper], {})[claim.source.deviates] = None
+    sentences = [f"{paper}: {'; '.join(texts)}." for paper, texts in of_paper.items()]
+    return " ".join(["Our runs deviate from the papers.", *sentences])
 
 
 def row(it: Decided) -> tuple[str, ...]:

@@ -38,6 +38,8 @@ SMALL = [
 ]
 YANG2020 = ["paper=yang2020", "words=random", "model.hidden_size=8", "model.dense_size=8"]
 ATT = ["model=attention", "model.hidden_size=8", "model.num_heads=2", "model.head_size=4"]
+OF_SEVERAL_TABLES = {"ours_yang2020_small"}
+"""Tables whose rows choose a model or parts of another: the bars of each row tell them apart, no settings do."""
 VARIED = {
     "huang2015_table2": {
         *("data.name", "direct.gazetteer.input._target_", "model._target_"),
@@ -54,6 +56,7 @@ VARIED = {
         *("words.input._target_", "decoder._target_", "direct.spelling.input.min_count"),
         *("direct.context.input.window", "direct.context.input.min_count"),
     },
+    "ours_yang2020_small": {"model._target_", "layers", "model.dense_size", "model.dropout"},
     "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
     "yang2020_table10": {"words.input.path"},
     "yang2020_table11": {"model._target_", "model.dense.path"},
@@ -170,7 +173,8 @@ def test_panels_are_of_what_the_rows_compare_and_tell_each_row_from_every_other(
     configs = [config_of(row) for row in experiments.experiments(spec.load(name))]
     rows = {tuple(str(config.get(setting)) for setting in asked) for config in configs}
     data = {config["data.name"] for config in configs}
-    assert len(rows) == len(configs)
+    if name not in OF_SEVERAL_TABLES:
+        assert len(rows) == len(configs)
     assert (len(data) > 1) == ("data.name" in asked)
 
 
