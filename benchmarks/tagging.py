@@ -5,10 +5,10 @@
 The text is generated: lines of 5 to 20 words from 50,000 forms with Zipfian frequencies. The taggers are trained for
 one epoch on 2,000 generated sentences: ours and flair's the BiLSTM-CRF of end_to_end.py, spaCy's the named-entity
 recognizer of `spacy.blank("en")` with its default sizes, a convolutional network with transitions. Ours is the whole
-command, `ner-experiments predict RUN FILE --lines --output jsonl`, start-up included; the others' seconds begin when the tagger
-is loaded, and include reading the lines, tokenization, tagging, and writing the mentions as JSON Lines. Ours tags all
-of the text, and then a part of it in turn with the others. A peer (the Python of an environment that has it) is left
-out if it is not given.
+command, `ner-experiments predict RUN FILE --lines --output jsonl`, start-up included; the others' seconds begin when
+the tagger is loaded, and include reading the lines, tokenization, tagging, and writing the mentions as JSON Lines.
+Ours tags all of the text, and then a part of it in turn with the others. A peer (the Python of an environment that
+has it) is left out if it is not given.
 """
 
 import argparse
