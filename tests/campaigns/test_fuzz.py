@@ -13,7 +13,7 @@ from fuzz.readers import Case, Reader
 from ner_experiments.data.formats import annotated
 from ner_experiments.data.formats.annotated import in_order
 
-ANNOTATED = ("jsonl", "doccano", "prodigy", "csv", "conllu_ner")
+ANNOTATED = ("jsonl", "doccano", "prodigy", "csv", "conllu_ner", "brat")
 SHORT = {
     **dict.fromkeys(
         ("conll", "conll, turned", "conll2000", "conll2003", "conllu", "msra", "ontonotes4"), 200

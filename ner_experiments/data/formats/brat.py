@@ -12,7 +12,7 @@ from ner_experiments.data.formats.annotated import Annotated, Characters, Option
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.utils.text import truncated_repr
 
-_MENTION = re.compile(r"(T\d+)\t(\S+) (\d+) (\d+)((?:;\d+ \d+)*)(?:\t(.*))?", re.ASCII)
+_MENTION = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d{1,15} \d{1,15})*)(?:\t(.*))?", re.ASCII)
 
 
 def files(path: Path) -> list[Path]:

@@ -1,4 +1,5 @@
-"""Files in the formats of annotated text: JSON Lines with tags, Doccano's, Prodigy's, CSV and CoNLL-U with mentions.
+"""Files in the formats of annotated text: JSON Lines with tags, Doccano's, Prodigy's, CSV, CoNLL-U with
+mentions, and BRAT's.
 
 Which of the damaged files must be refused is not judged here; what is accepted must be what the file says.
 """
@@ -303,5 +304,64 @@ class ConlluMentions(AnnotatedReader):
         return found
 
 
+class Brat(Texts):
+    """A text and the mentions beside it. In the input, `SEPARATOR` stands between the two files."""
+
+    name, format = "brat", "brat"
+
+    def whole(self, rng: Random) -> Case:
+        text, lines, marked = "", [], []
+        for known in draw(rng, "mentions"):
+            part, offsets = joined(rng, known.words)
+            for start, end, kind in known.found:
+                if not all(word.strip() for word in known.words[start:end]):
+                    continue
+                first, last = len(text) + offsets[start][0], len(text) + offsets[end - 1][1]
+                shown = part[offsets[start][0] : offsets[end - 1][1]].replace("\t", " ")
+                note = rng.random() < 0.2
+                lines += [f"#{len(lines)}\tAnnotatorNotes T1\tsure"] * note
+                lines.append(f"T{len(lines)}\t{kind} {first} {last}\t{shown}")
+                marked.append((kind, part[offsets[start][0] : offsets[end - 1][1]]))
+            text += part + rng.choice(("\n", "\n\n", "\r\n"))
+        end = rng.choice(("\n", "\r\n"))
+        mark = "\ufeff" * (text.startswith("\ufeff") or rng.random() < 0.1)  # does not count in offsets
+        content = (mark + text).encode() + SEPARATOR + "".join(line + end for line in lines).encode()
+        return Case(content, without_space(marked))
+
+    def read(self) -> Any:
+        text, _, annotations = self.path.read_bytes().partition(SEPARATOR)
+        self.path.with_suffix(".txt").write_bytes(text)
+        self.path.with_suffix(".ann").write_bytes(annotations)
+        files = {"train": str(self.path.parent)}
+        source = AnnotatedFiles(name="mine", folder="", files=files, format="brat", misaligned="split")
+        try:
+            return self.shown(source.annotated(self.path.with_suffix(".txt"), Remarks()))
+        except ValueError as error:  # of one of the two files
+            raise ValueError(re.sub(r"\binput\.(ann|txt)\b", "input", str(error))) from None
+
+    def expected(self, content: bytes) -> Any:
+        encoded, _, annotations = content.partition(SEPARATOR)
+        lines, faults = oracle.decoded(annotations)
+        if faults:
+            raise oracle.Faulty(faults)
+        text = encoded.decode().removeprefix("\ufeff")
+        marked = set()
+        for line in lines.values():
+            if line.startswith("T"):
+                kind, start, end = line.split("\t")[1].split(" ")
+                first, last = int(start), int(end)
+                while first < last and text[first].isspace():
+                    first += 1
+                while first < last and text[last - 1].isspace():
+                    last -= 1
+                marked.add((first, last, kind))
+        ordered = sorted(marked, key=lambda it: (it[0], -it[1], it[2]))
+        return without_space([(kind, text[start:end]) for start, end, kind in ordered])
+
+
+SEPARATOR = b"\n=== .ann ===\n"
+
+
 def format_files(folder: Path) -> list[Reader]:
-    return [JsonLines(folder), Texts(folder), Prodigy(folder), Csv(folder), ConlluMentions(folder)]
+    readers = (JsonLines, Texts, Prodigy, Csv, ConlluMentions, Brat)
+    return [reader(folder) for reader in readers]
