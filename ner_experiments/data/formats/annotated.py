@@ -213,7 +213,7 @@ def _sentences(
 ) -> list[Sequence[tuple[int, int]]]:
     """The offsets of the tokens of each sentence."""
     if tokens is not None:
-        visible = [(start, end) for start, end in tokens if not text[start:end].isspace()]
+        visible = [(start, end) for start, end in tokens if text[start:end].strip(" \t\r\n")]
         return [visible] if visible else []
     return [sentence.offsets for sentence in tokenize(text, options.tokens, lines=options.lines)]
 
