@@ -433,26 +433,19 @@ def growth(result: Result) -> list[str]:
 
 
 def tagging(result: Result) -> list[str]:
-    whole, part = result["text"][0], result["text"][-1]
-    contestants = result["contestants"]
-    ours = contestants["ours"]["megabytes_per_second"]["median"]
+    whole, part, contestants = result["whole"], result["part"], result["contestants"]
+    ours = contestants["ours"]["seconds"]["median"]
     rows = []
     for name, one in contestants.items():
-        rate = one["megabytes_per_second"]
-        words = rate["median"] * part["words"] / part["megabytes"]
-        rows.append(
-            [
-                f"{name} {one.get('version', '')}".strip(),
-                spread(rate),
-                figure(words),
-                figure(ours / rate["median"]),
-            ]
-        )
-    seconds, rate = result["whole"]["seconds"], result["whole"]["megabytes_per_second"]
+        seconds = one["seconds"]["median"]
+        rates = figure(part["megabytes"] / seconds), figure(part["words"] / seconds), figure(seconds / ours)
+        rows.append([f"{name} {one['version']}".strip(), spread(one["seconds"]), *rates])
     title = f"{part['megabytes']:.1f} MB, {part['words']:,} words, by"
+    rate = figure(whole["megabytes"] / whole["seconds"])
+    size = f"{whole['megabytes']:.0f} MB, {whole['words']:,} words"
     return [
-        table(title, "MB/s", "words/s", "ours, times as fast", rows=rows),
-        f"`predict` tags {whole['megabytes']:.0f} MB, {whole['words']:,} words, in {seconds:,.0f} s: {rate:.3g} MB/s.",
+        table(title, "seconds", "MB/s", "words/s", "times our seconds", rows=rows),
+        f"`predict` tags {size}, in {whole['seconds']:,.0f} s: {rate} MB/s.",
     ]
 
 

@@ -4,8 +4,13 @@ import argparse
 import importlib.metadata
 import json
 import resource
+import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+Tag = Callable[[Iterable[str]], Iterator[tuple[str, list[tuple[int, int, str]]]]]
+"""Yields each line with its mentions: first character, the one after the last, and type."""
 
 
 class Task(NamedTuple):
@@ -48,6 +53,28 @@ def write(task: Task, *, train: list[float], decode: list[float], version: str, 
         "settings": settings,
     }
     task.output.write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def text_task() -> tuple[Task, Path]:
+    """The task, and the text to tag, a file of its folder."""
+    options = parser()
+    options.add_argument("text")
+    arguments = options.parse_args()
+    return task(arguments), arguments.folder / arguments.text
+
+
+def tag_lines(task: Task, text: Path, tag: Tag, version: str) -> None:
+    """Tag the lines of a text, write the mentions as JSON Lines, and write the seconds that both took."""
+    started = time.perf_counter()
+    with text.open(encoding="utf-8") as lines, text.with_suffix(".jsonl").open("w", encoding="utf-8") as file:
+        for line, mentions in tag(line.rstrip("\n") for line in lines):
+            found = [{"start": start, "end": end, "type": kind} for start, end, kind in mentions]
+            file.write(json.dumps({"text": line, "mentions": found}) + "\n")
+    write_tagging(task, time.perf_counter() - started, version)
+
+
+def write_tagging(task: Task, seconds: float, version: str) -> None:
+    task.output.write_text(json.dumps({"seconds": seconds, "version": version}), encoding="utf-8")
 
 
 def peak_memory() -> int:

@@ -35,8 +35,7 @@ def main() -> None:
     task = outcome.task(outcome.parser().parse_args())
     flair.set_seed(1)
     settings = task.settings
-    files = {"train_file": task.train.name, "dev_file": task.decode.name}
-    read = ColumnCorpus(task.folder, {0: "text", 1: "ner"}, sample_missing_splits=False, **files)
+    read = read_columns(task)
     corpus = Corpus(train=read.train, sample_missing_splits=False)
     tagger = make_tagger(task, corpus)
     times = EpochTimes()
@@ -57,6 +56,11 @@ def main() -> None:
         version=importlib.metadata.version("flair"),
         settings={"optimizer": "SGD", **{k: v for k, v in training.items() if k != "optimizer"}},
     )
+
+
+def read_columns(task: outcome.Task) -> Corpus:
+    files = {"train_file": task.train.name, "dev_file": task.decode.name}
+    return ColumnCorpus(task.folder, {0: "text", 1: "ner"}, sample_missing_splits=False, **files)
 
 
 def make_tagger(task: outcome.Task, corpus: Corpus) -> SequenceTagger:

@@ -101,9 +101,9 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
     if (table := recorded_sweep(settings)) is not None:
         return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)
-    config = cache(lambda row: compose.compose(row, "watch"))  # the jobs of a row differ in the seed alone
+    config = cache(lambda row: compose.compose(row, "watch"))  # jobs of a row differ only in the seed
     runs = [
-        PlannedRun.of(label, config(tuple(filter(sweeps.is_no_seed, job))), sweeps.seed_of(job))
+        PlannedRun.of(label, config(sweeps.without_seed(job)), sweeps.seed_of(job))
         for label, job in zip(labels(jobs), jobs, strict=True)
     ]
     return Path(compose.compose(jobs[0]).output_dir), runs

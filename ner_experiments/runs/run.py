@@ -124,7 +124,7 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 
 
 def state(path: Path) -> tuple[int, int, int]:
-    """What changes when the file is written; zeros if it is not there."""
+    """Modification time, inode and size of a file; a new version of it differs in one. Zeros if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -134,7 +134,7 @@ def state(path: Path) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=10_000)
 def metrics_in_state(path: Path, _state: tuple[int, int, int]) -> Mapping[str, Any]:
-    """`artifacts.read_metrics`, once for each state of the file: rows of a table have candidates in common."""
+    """`artifacts.read_metrics`, once for each state of the file: the rows of a table share their candidates."""
     return artifacts.read_metrics(path)
 
 

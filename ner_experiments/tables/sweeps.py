@@ -182,7 +182,7 @@ def check_different(jobs: Iterable[Sequence[str]]) -> None:
     """Raise ValueError if two jobs are the same run, such as those of seed=1,1."""
     seen: dict[tuple[str, int], Sequence[str]] = {}
     for job in jobs:
-        other = seen.setdefault((effective(tuple(filter(is_no_seed, job))), seed_of(job)), job)
+        other = seen.setdefault((effective(without_seed(job)), seed_of(job)), job)
         if other is not job:
             twice = " ".join(job)
             raise ValueError(
@@ -193,17 +193,18 @@ def check_different(jobs: Iterable[Sequence[str]]) -> None:
 
 @cache
 def effective(overrides: tuple[str, ...]) -> str:
-    """The settings that change the run or the place of its folder, as a text. None of conf/ refers to the seed."""
+    """The settings that change the run or the place of its folder, as one string to compare."""
     return repr({name: value for name, value in resolved(overrides).items() if name not in WITHOUT_EFFECT})
 
 
+def without_seed(job: Sequence[str]) -> tuple[str, ...]:
+    """The overrides of a job but for its seed, which are those of its row."""
+    return tuple(item for item in job if root(item) != "seed")
+
+
 def seed_of(job: Sequence[str]) -> int:
-    """The seed of a job, by its overrides; the other settings are not composed."""
-    return int(compose([item for item in job if not is_no_seed(item)]).seed)
-
-
-def is_no_seed(override: str) -> bool:
-    return root(override) != "seed"
+    """The seed of a job. Its other settings are not composed, so that a sweep of many seeds stays fast."""
+    return int(compose([item for item in job if root(item) == "seed"]).seed)
 
 
 def record(table: Table, output: Path) -> Table:

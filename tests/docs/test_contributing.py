@@ -10,6 +10,8 @@ PAGE = page_commands.ROOT / "CONTRIBUTING.md"
 FORMAT_PAGE = page_commands.ROOT / "docs/contributing/format.md"
 FILES = page_commands.files(PAGE) | page_commands.files(FORMAT_PAGE)
 LINES = [*page_commands.commands(PAGE), *page_commands.commands(FORMAT_PAGE)]
+STEPS = [*([line] for line in LINES if "slashes" not in line), [line for line in LINES if "slashes" in line]]
+"""The commands of each test. Those on the format `slashes` run in turn: one reads what another has written."""
 KINDS = {
     "ner_experiments/commands",
     "ner_experiments/data/formats",
@@ -59,27 +61,16 @@ def test_there_is_an_example_of_each_kind() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "line",
-    [
-        pytest.param(line, marks=pytest.mark.xdist_group("slashes") if "slashes" in line else ())
-        for line in LINES
-    ],
-)
-def test_a_command_runs(line: str, checkout: Path) -> None:
-    if "diagrams" in line and not shutil.which("dot"):
-        pytest.skip("Graphviz is not installed")
-    before = (
-        [other for other in LINES[: LINES.index(line)] if "slashes" in other] if "slashes" in line else []
-    )
-    if any(part in line for part in TESTED_ALREADY):
-        line += " --collect-only"
-    if not (checkout / "outputs/slashes").exists():  # whichever of them runs first
-        for other in before:
-            page_commands.try_line(other, checkout, NER_DATA_DIR=str(checkout / "data"))
-    page_commands.try_line(line, checkout, NER_DATA_DIR=str(checkout / "data"))
-    if "diagrams" in line:
-        assert "← LSTM" in (checkout / "docs/diagrams/mixed.svg").read_text(encoding="utf-8")
+@pytest.mark.parametrize("lines", STEPS, ids=" && ".join)
+def test_commands_run(lines: list[str], checkout: Path) -> None:
+    for line in lines:
+        if "diagrams" in line and not shutil.which("dot"):
+            pytest.skip("Graphviz is not installed")
+        if any(part in line for part in TESTED_ALREADY):
+            line += " --collect-only"
+        page_commands.try_line(line, checkout, NER_DATA_DIR=str(checkout / "data"))
+        if "diagrams" in line:
+            assert "← LSTM" in (checkout / "docs/diagrams/mixed.svg").read_text(encoding="utf-8")
 
 
 def test_the_examples_obey_the_rules_of_the_house(checkout: Path) -> None:
