@@ -71,14 +71,14 @@ def check_job(overrides: Sequence[Override]) -> None:
         check_choice(item)
     chosen_options = tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices)
     for item in own:
-        check_setting(item.input_line, item in choices, chosen_options)
+        check_setting(item.input_line, chosen_options)
 
 
 @cache  # the jobs of a sweep have few different overrides
-def check_setting(line: str, is_chosen: bool, choices: tuple[str, ...]) -> None:
-    """Check an override beside these choices of options; `is_chosen` if it is one of them."""
+def check_setting(line: str, choices: tuple[str, ...]) -> None:
+    """Check an override beside these choices of options, of which it may be one."""
     (item,), defaults = parse([line]), chosen(choices)
-    if not is_chosen:
+    if not options(item.key_or_group):
         check_value(item, defaults)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
         raise ValueError(f"{line}: no part of this experiment has a number of layers to set")
