@@ -178,9 +178,11 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(q) for q in scipy.stats.false_discovery_control(p_values)] if p_values else []
 
 
-def of_tested(
-    correction: Callable[[Sequence[float]], list[float]], p_values: Sequence[float | None]
-) -> list[float | None]:
+Correction = Callable[[Sequence[float]], list[float]]
+"""Corrects p values for their number, as `holm` and `benjamini_hochberg`."""
+
+
+def of_tested(correction: Correction, p_values: Sequence[float | None]) -> list[float | None]:
     """p values corrected for the number of those that are not None; None stays None."""
     adjusted = iter(correction([p for p in p_values if p is not None]))
     return [None if p is None else next(adjusted) for p in p_values]

@@ -118,7 +118,7 @@ def compare_seeds(
 ) -> list[Tested]:
     """Welch's tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`."""
     differences = [statistics.difference(a, b) for a, b in combinations(rows, 2)]
-    return tested_together(differences, smallest_effect, alpha)
+    return tested_together(differences, smallest_effect, alpha, planned=0)
 
 
 def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open", ""]:

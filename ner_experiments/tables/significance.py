@@ -8,7 +8,7 @@ from typing import Literal
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization, randomization_test
-from ner_experiments.analysis.statistics import Difference, Summary
+from ner_experiments.analysis.statistics import Correction, Difference, Summary
 from ner_experiments.tables.scores import Page, Result, groups, reference
 from ner_experiments.tables.spec import Row
 
@@ -61,20 +61,33 @@ class Tested:
         return statistics.minimum_detectable_effect(ours.error, ours.freedom, alpha=self.alpha / self.number)
 
 
-def tested_together(differences: Sequence[Difference], smallest_effect: float, alpha: float) -> list[Tested]:
-    """Correct differences for their number; those that have no p, as a row has one seed, do not count."""
-    of_tested = statistics.of_tested
+def tested_together(
+    differences: Sequence[Difference], smallest_effect: float, alpha: float, *, planned: int
+) -> list[Tested]:
+    """Correct differences for their number; those that have no p, as a row has one seed, do not count.
+
+    planned: how many tests were planned; 0 for those that there are. Tests that are still to be made count as finding
+    nothing, so that no verdict is weakened when they are made.
+    """
     p_values = [it.p for it in differences]
     equal = [statistics.p_of_equivalence(it, smallest_effect) for it in differences]
-    number = sum(p is not None for p in p_values)
-    corrected = zip(
+    tested = sum(p is not None for p in p_values)
+    to_come = [1.0] * (planned - tested)
+
+    def corrected(correction: Correction, values: Sequence[float | None]) -> list[float | None]:
+        return statistics.of_tested(correction, [*values, *to_come])[: len(values)]
+
+    columns = zip(
         differences,
-        of_tested(statistics.holm, p_values),
-        of_tested(statistics.holm, equal),
-        of_tested(statistics.benjamini_hochberg, p_values),
+        corrected(statistics.holm, p_values),
+        corrected(statistics.holm, equal),
+        corrected(statistics.benjamini_hochberg, p_values),
         strict=True,
     )
-    return [Tested(it, p, p_equal, q, smallest_effect, alpha, number) for it, p, p_equal, q in corrected]
+    return [
+        Tested(it, p, p_equal, q, smallest_effect, alpha, tested + len(to_come))
+        for it, p, p_equal, q in columns
+    ]
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ def compare_rows(page: Page) -> list[Comparison]:
         [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
         page.table.smallest_effect,
         ALPHA,
+        planned=0,
     )
     return [
         Comparison(

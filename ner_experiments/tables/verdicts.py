@@ -1,7 +1,8 @@
 """Verdicts on the claims of the ledger, computed from the archived runs: holds, equal, opposite or open.
 
-The claims whose first row is of one source are a family: Holm's correction counts those of them that are tested. They
-are tested at the looks of the source's plan, each at the level that it may spend (analysis/sequential.py).
+The claims whose first row is of one source are a family: Holm's correction counts them all, also those whose runs are
+still missing. They are tested at the looks of the source's plan, each at the level that it may spend
+(analysis/sequential.py).
 """
 
 from __future__ import annotations
@@ -160,15 +161,19 @@ def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     measured = [sides(claim, archived) for claim in claims]
     looks: dict[int, Look] = {}
     for count, level in zip(source.looks, levels(source.looks, ALPHA), strict=True):
-        planned = source.seeds[:count]
-        compared = {
-            number: statistics.difference(only(a, planned), only(b, planned))
-            for number, (a, b) in enumerate(measured)
-            if {*planned} <= a.keys() & b.keys()
-            and (number not in looks or looks[number].test.verdict == "open")
+        seeds = source.seeds[:count]
+        undecided = {
+            number: pair
+            for number, pair in enumerate(measured)
+            if claims[number].bound is None and (number not in looks or looks[number].test.verdict == "open")
         }
-        tests = tested_together([*compared.values()], source.smallest_effect, level)
-        looks |= {number: Look(planned, test) for number, test in zip(compared, tests, strict=True)}
+        compared = {
+            number: statistics.difference(only(a, seeds), only(b, seeds))
+            for number, (a, b) in undecided.items()
+            if {*seeds} <= a.keys() & b.keys()
+        }
+        tests = tested_together([*compared.values()], source.smallest_effect, level, planned=len(undecided))
+        looks |= {number: Look(seeds, test) for number, test in zip(compared, tests, strict=True)}
     return [
         decided(claim, a, b, looks.get(number), archived)
         for number, (claim, (a, b)) in enumerate(zip(claims, measured, strict=True))

@@ -122,6 +122,19 @@ def test_claims_on_one_table_are_corrected_together(results: Path) -> None:
     assert [first.p_adjusted, second.p_adjusted] == pytest.approx([expected[p] for p in raw])
 
 
+def test_a_claim_without_runs_counts_in_the_correction(results: Path) -> None:
+    """Else a verdict could change when the runs of another claim are finished."""
+    content = small_ledger()
+    other = {"id": "other", "a": {SOURCE: "random, BI-LSTM-CRF, POS"}, "b": {SOURCE: "random, LSTM, NER"}}
+    content["claims"].append(content["claims"][0] | other)
+    write(results, content)
+    first, second = verdicts.decide(claims.read(results / claims.FILE), results)
+    assert second.runs == (3,)
+    assert first.over_seeds is not None
+    assert first.over_seeds.p is not None
+    assert first.p_adjusted == pytest.approx(2 * first.over_seeds.p)
+
+
 @pytest.mark.parametrize("missing", ["3", "[23]"])
 def test_a_claim_is_not_tested_before_the_first_look(results: Path, missing: str) -> None:
     for path in (results / TABLE / "runs").glob(f"*-seed-{missing}.json"):
