@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from jinja2 import StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from jinja2.exceptions import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -42,18 +42,23 @@ TEMPLATES, SUFFIX, PLOTS = "templates", ".md.j2", "plots"
 
 def write_all(results: Path) -> list[Path]:
     """Write the page and plots of each template; returns the pages. Raises ValueError as `write`."""
-    return [write(template) for template in sorted((results / TEMPLATES).glob(f"*{SUFFIX}"))]
+    environment = environment_of(results)
+    return [write(template, environment) for template in sorted((results / TEMPLATES).glob(f"*{SUFFIX}"))]
 
 
-def write(template: Path) -> Path:
-    """Write the page and plots of a template; returns the page. Raises ValueError with the template."""
-    results = template.parent.parent
-    path = results / template.name.removesuffix(".j2")
+def environment_of(results: Path) -> Environment:
+    """What templates can call. Tables and claims are read once for all pages."""
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
     environment.globals["claims"] = claims_page.for_templates(results)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single_run, results)
+    return environment
+
+
+def write(template: Path, environment: Environment) -> Path:
+    """Write the page and plots of a template; returns the page. Raises ValueError with the template."""
+    path = template.parent.parent / template.name.removesuffix(".j2")
     try:
         text = environment.from_string(template.read_text(encoding="utf-8")).render()
     except (TemplateError, TypeError, ValueError) as error:
@@ -93,6 +98,7 @@ class Measured:
     results: Path
     place: str
 
+    @cached_property
     def without_dominant_sentence(self) -> Measured:
         """The same without the dominant sentence of the test set. Raises ValueError if there is none."""
         return replace(self, page=dominant_sentence.drop_sentence(self.page))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from ner_experiments.tables.significance import ALPHA, Tested, seeds_to_detect, 
 Verdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
 Reader = Callable[[Source], Page | None]
-"""Reads the archived runs of a source, as `read_source`."""
+"""The archived runs of a source; None if there are none."""
 
 BY_DIRECTION: Mapping[str, Mapping[str, Verdict]] = {
     "higher": {"ahead": "holds", "behind": "opposite", "equal": "equal", "open": "open"},
@@ -143,7 +143,7 @@ def decide(claims: Sequence[Claim], results: Path) -> list[Decided]:
 
     Raises ValueError if the runs of a claim are of another corpus than it says.
     """
-    archived = cache(partial(read_source, results))
+    archived = reader(results)
     by_id: dict[str, Decided] = {}
     for _, family in groupby(sorted(claims, key=family_of), key=family_of):
         by_id |= {it.claim.id: it for it in decide_family(list(family), archived)}
@@ -228,10 +228,15 @@ def sign(number: float) -> int:
 # The runs of a claim
 
 
-def read_source(results: Path, source: Source) -> Page | None:
-    """The archived runs of a source; None if there are none. Of an analysis, those of the table that it analyzes."""
-    folder = results_folder.find_folder(results, spec.load(source.table).runs_of, source.overrides)
-    return results_folder.read(folder) if folder else None
+def reader(results: Path) -> Reader:
+    """A reader of results/, which reads each table once. The runs of an analysis are those of the table it analyzes."""
+
+    @cache
+    def read(table: str, overrides: tuple[str, ...]) -> Page | None:
+        folder = results_folder.find_folder(results, table, overrides)
+        return results_folder.read(folder) if folder else None
+
+    return lambda source: read(spec.load(source.table).runs_of, tuple(source.overrides))
 
 
 def sides(claim: Claim, archived: Reader) -> tuple[Scores, Scores]:

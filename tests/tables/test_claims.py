@@ -292,8 +292,8 @@ def test_a_broken_source_and_a_missing_key_are_refused(tmp_path: Path) -> None:
     ):
         claims.read(write(tmp_path, content))
     content = small_ledger()
-    content["sources"][SOURCE]["looks"] = [4]
-    with pytest.raises(ValueError, match="looks must be at most the number of seeds, 3, got 4"):
+    content["sources"][SOURCE]["looks"] = [7]
+    with pytest.raises(ValueError, match="looks must be at most the number of seeds, 6, got 7"):
         claims.read(write(tmp_path, content))
     content = small_ledger()
     content["claims"].append({**content["claims"][0], "a": {SOURCE: ROWS[0]}, "b": {SOURCE: ROWS[1]}})
@@ -339,7 +339,7 @@ def test_the_command_prints_how_to_run_a_claim(results: Path, capsys: pytest.Cap
     out = capsys.readouterr().out
     (claim,) = claims.read(results / claims.FILE)
     run = "python run.py -m paper=huang2015 data=conll2003 direct=ner model=lstm_huang2015"
-    assert f"{run} seed=1,2,3 sweep.claims=[{claim.hash}]\n" in out
+    assert f"{run} seed=1,2,3,4,5,6 sweep.claims=[{claim.hash}]\n" in out
     assert "verdict    holds, smaller\n" in out
 
 

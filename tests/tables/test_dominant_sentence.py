@@ -123,7 +123,7 @@ def test_scores_without_the_sentence_are_those_of_seqeval(page: Page) -> None:
 
 def test_a_template_has_gaps_with_and_without_it(page: Page, tmp_path: Path) -> None:
     whole = Measured(archived(page), tmp_path, "table")
-    without = whole.without_dominant_sentence()
+    without = whole.without_dominant_sentence
     assert float(whole.difference("first", "second")) > 0 > float(without.difference("first", "second"))
     assert float(without.difference("first", "second")) == pytest.approx(
         without.of("first").scores[1] - without.of("second").scores[1], abs=0.005
