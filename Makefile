@@ -36,7 +36,7 @@ test-slow: .venv/installed    ## run the slow tests: commands of the guides, pro
 faults: .venv/installed    ## inject faults: kills, full disks, damaged files, ... (about ten minutes)
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/faults.py
 
-cluster: .venv/installed    ## train one model on two nodes, kill each and resume: torchrun in two network namespaces (root)
+cluster: .venv/installed    ## train one model on two nodes, kill each and resume: by torchrun in two network namespaces, and by SLURM (root)
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/cluster.py
 
 smoke: .venv/installed    ## train and score every row of every table, and every architecture, for two steps

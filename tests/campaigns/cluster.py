@@ -1,6 +1,7 @@
-"""`make cluster`: one model trained on two nodes that torchrun starts, in two network namespaces of this machine.
+"""`make cluster`: one model trained on two nodes, by torchrun in two network namespaces and by SLURM with two daemons.
 
-Needs root on Linux, and iproute2. The first step that does not go as it must ends the campaign with AssertionError.
+Needs root on Debian or Ubuntu, and iproute2. SLURM is installed if it is missing; its daemons are ended. The first step
+that does not go as it must ends the campaign with AssertionError.
 """
 
 import json
@@ -32,6 +33,9 @@ def main(folder: Path) -> None:
     with two_nodes():
         the_counts_of_one_process(folder)
         a_killed_node(folder)
+    with slurm():
+        the_counts_by_slurm(folder)
+        a_killed_node_of_slurm(folder)
     print("all steps went as they should")
 
 
@@ -73,6 +77,62 @@ def a_killed_node(folder: Path) -> None:
             f"node {victim} killed after epoch {done}: the other one ended {seconds:.0f} s later; "
             "resumed to the same weights and scores"
         )
+
+
+def the_counts_by_slurm(folder: Path) -> None:
+    """Those of `the_counts_of_one_process`."""
+    sweep = submit(
+        folder, *TINY, "trainer.max_epochs=1", "optimizer.lr=1e-30", f"output_dir={folder / 'slurm'}"
+    )
+    assert sweep.wait(300) == 0, "see slurm.log"
+    one, two = metrics(folder / "one"), metrics(folder / "slurm")
+    assert two["processes"] == 2
+    for split in ("dev", "test"):
+        assert one[split] == two[split]
+    print("SLURM: the same counts as one process")
+
+
+def a_killed_node_of_slurm(folder: Path) -> None:
+    """A node is reported down and killed: SLURM requeues the job, which resumes once the node is back."""
+    output = folder / "requeued"
+    sweep = submit(folder, *TINY, "trainer.max_epochs=8", f"output_dir={output}")
+    until(lambda: epochs(output) >= 3)
+    subprocess.run(["scontrol", "update", "nodename=trial2", "state=down", "reason=killed"], check=True)
+    for process in [*Path("/proc").glob("[0-9]*")]:
+        with suppress(OSError):  # it has ended meanwhile
+            if b"SLURMD_NODENAME=trial2" in (process / "environ").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
+    os.kill(int(Path("/var/lib/slurm-trial/trial2.pid").read_text()), signal.SIGKILL)
+    done = epochs(output)
+    until(
+        lambda: "PENDING" in subprocess.check_output(["squeue", "--noheader", "--format=%T"], text=True), 60
+    )
+    assert not list(output.glob("*/seed-1/metrics.json"))
+    subprocess.run(["slurmd", "-N", "trial2"], check=True)
+    assert sweep.wait(300) == 0, "see slurm.log"
+    assert outcome(output) == outcome(folder / "whole")
+    print(f"SLURM: a node killed after epoch {done}: requeued, resumed to the same weights and scores")
+
+
+def submit(folder: Path, *overrides: str) -> subprocess.Popen[bytes]:
+    """Start a sweep of one job, which SLURM runs on both nodes."""
+    launcher = ["hydra/launcher=slurm", "hydra.launcher.nodes=2", "hydra.launcher.tasks_per_node=1"]
+    command = [sys.executable, ROOT / "run.py", "-m", *launcher, *TWO_NODES, *overrides, "seed=1"]
+    # only SLURM knows the names of its nodes, so the processes need an address at which they meet
+    environment = os.environ | {"MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1"}
+    with (folder / "slurm.log").open("w") as log:
+        return subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+
+
+@contextmanager
+def slurm() -> Iterator[None]:
+    """Context with a SLURM of two nodes, trial1 and trial2."""
+    script = ROOT / "tests/campaigns/slurm/start.sh"
+    subprocess.run([script], check=True, env=os.environ | {"NODES": "2"})
+    try:
+        yield
+    finally:
+        subprocess.run([script, "stop"], check=True)
 
 
 def start(folder: Path, *overrides: str) -> list[subprocess.Popen[bytes]]:

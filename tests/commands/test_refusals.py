@@ -95,8 +95,6 @@ def test_a_wrong_value_is_refused(
             "-m hydra/sweeper=optuna words=vectors layers=1,2 model=residual",
             "words=vectors needs words.input.path",
         ),
-        ("-m hydra/launcher=slurm seed=1,2", "SLURM is not installed here (command sbatch not found)"),
-        ("-m hydra/launcher=slurm table=yang2020_table12 data=toy_en", "SLURM is not installed here"),
         (
             "-m hydra/launcher=basic trainer=ddp seed=1,2",
             "several processes requires hydra/launcher=local or slurm",
@@ -125,6 +123,15 @@ def test_a_wrong_value_is_refused(
 )
 def test_a_wrong_command_is_refused(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert message in refusal(arguments.split(), capsys)
+
+
+@pytest.mark.parametrize("sweep", ["seed=1,2", "table=yang2020_table12 data=toy_en"])
+def test_a_cluster_is_refused_where_there_is_no_slurm(
+    sweep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused = refusal(["-m", "hydra/launcher=slurm", *sweep.split()], capsys)
+    assert "SLURM is not installed here (command sbatch not found)" in refused
 
 
 def test_a_refusal_needs_no_torch(tmp_path: Path) -> None:

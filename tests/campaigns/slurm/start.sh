@@ -1,5 +1,6 @@
 #!/bin/bash
 # A SLURM of one node on this machine, to try the launcher on: Debian or Ubuntu, as root; systemd and cgroups are not needed.
+# With NODES=2 two daemons of this machine are two nodes of one CPU, trial1 and trial2.
 #   tests/campaigns/slurm/start.sh          installs what is missing, writes slurm.conf, starts what does not run; may be repeated
 #   tests/campaigns/slurm/start.sh stop     ends the three daemons
 # Two CPUs and two partitions: `low`, the default, whose jobs `high` preempts and requeues.
@@ -7,7 +8,8 @@ set -euo pipefail
 
 CONF=/etc/slurm/slurm.conf
 STATE=/var/lib/slurm-trial
-declare -A PID=([munged]=/run/munge/munged.pid [slurmctld]=$STATE/slurmctld.pid [slurmd]=$STATE/slurmd.pid)
+NODES=${NODES:-1}
+declare -A PID=([munged]=/run/munge/munged.pid [slurmctld]=$STATE/slurmctld.pid)
 MARK="# Written by tests/campaigns/slurm/start.sh of ner_experiments."
 
 main() {
@@ -30,19 +32,24 @@ start() {
         apt-get update -qq
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends slurm-wlm munge >/dev/null
     fi
-    mkdir -p $STATE/ctld $STATE/node
+    mkdir -p $STATE/ctld
     write_conf >$CONF
     start_munge
     runs slurmctld || slurmctld
     wait_for "the controller" scontrol ping
-    runs slurmd || slurmd
-    wait_for "the node" node_is_up
+    for node in $(nodes); do
+        mkdir -p "$STATE/$node"
+        running "$STATE/$node.pid" || slurmd -N "$node"
+    done
+    wait_for "a node" nodes_are_up
     sinfo
 }
 
 write_conf() {
-    local host
+    local host names cpus
     host=$(hostname -s)
+    names=$(nodes | paste -s -d ,)
+    cpus=$((2 / NODES))
     cat <<END
 $MARK
 ClusterName=trial
@@ -52,11 +59,12 @@ AuthType=auth/munge
 # a requeued job waits as long before it starts again; 120 seconds else
 AuthInfo=cred_expire=5
 StateSaveLocation=$STATE/ctld
-SlurmdSpoolDir=$STATE/node
+SlurmdSpoolDir=$STATE/%n
+SlurmdTimeout=20
 SlurmctldPidFile=${PID[slurmctld]}
-SlurmdPidFile=${PID[slurmd]}
+SlurmdPidFile=$STATE/%n.pid
 SlurmctldLogFile=$STATE/slurmctld.log
-SlurmdLogFile=$STATE/slurmd.log
+SlurmdLogFile=$STATE/%n.log
 # no cgroups: processes are followed by their parents
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -70,10 +78,18 @@ KillWait=20
 # what has ended is forgotten soon, as on a cluster after some hours
 MinJobAge=60
 SchedulerParameters=bf_interval=5,sched_interval=5
-NodeName=$host NodeAddr=127.0.0.1 CPUs=2 RealMemory=2000 State=UNKNOWN
-PartitionName=low Nodes=$host Default=YES MaxTime=INFINITE PriorityTier=1
-PartitionName=high Nodes=$host MaxTime=INFINITE PriorityTier=2 PreemptMode=OFF
+PartitionName=low Nodes=$names Default=YES MaxTime=INFINITE PriorityTier=1
+PartitionName=high Nodes=$names MaxTime=INFINITE PriorityTier=2 PreemptMode=OFF
 END
+    local port=17001
+    for node in $(nodes); do
+        echo "NodeName=$node NodeHostname=$host NodeAddr=127.0.0.1 Port=$port CPUs=$cpus RealMemory=2000 State=UNKNOWN"
+        port=$((port + 1))
+    done
+}
+
+nodes() {
+    if [ "$NODES" = 1 ]; then hostname -s; else seq -f trial%g "$NODES"; fi
 }
 
 start_munge() {
@@ -85,11 +101,15 @@ start_munge() {
 }
 
 runs() {
-    [ -s "${PID[$1]}" ] && kill -0 "$(cat "${PID[$1]}")" 2>/dev/null
+    running "${PID[$1]}"
 }
 
-node_is_up() {
-    sinfo --noheader --format=%T | grep -qxE "idle|mixed|allocated"
+running() { # the file with the number of the process
+    [ -s "$1" ] && kill -0 "$(cat "$1")" 2>/dev/null
+}
+
+nodes_are_up() {
+    [ "$(sinfo --noheader --Node --partition=low --format=%T | grep -cxE "idle|mixed|allocated")" = "$NODES" ]
 }
 
 wait_for() { # what it is, then the command that succeeds when it answers
@@ -103,11 +123,14 @@ wait_for() { # what it is, then the command that succeeds when it answers
 }
 
 stop() {
-    for daemon in slurmd slurmctld munged; do
-        if runs $daemon; then kill "$(cat "${PID[$daemon]}")"; fi
+    local files=("$STATE"/*.pid "${PID[munged]}") file left
+    for file in "${files[@]}"; do
+        if running "$file"; then kill "$(cat "$file")"; fi
     done
     for _ in $(seq 30); do
-        runs slurmd || runs slurmctld || runs munged || return 0
+        left=0
+        for file in "${files[@]}"; do if running "$file"; then left=1; fi; done
+        [ $left = 1 ] || return 0
         sleep 1
     done
     fail "the daemons do not end"
