@@ -19,13 +19,14 @@ PRELOADED = ["ner_experiments.train", "ner_experiments.launch.summary"]
 CONTEXT.set_forkserver_preload(PRELOADED)
 
 
-def command(arguments: list[str], lines: int, how: int, log: str) -> None:
+def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
     """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
     from ner_experiments.main import cli
 
     os.environ.pop(
         "WANDB_SERVICE", None
     )  # the service of the tests' own process, which would outlive this one
+    os.environ.update(environment)
     with open(log, "a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -46,9 +47,11 @@ def command(arguments: list[str], lines: int, how: int, log: str) -> None:
     sys.exit(status)
 
 
-def run(arguments: list[str], log: Path, lines: int = 0, how: Signals = Signals.SIGKILL) -> int:
+def run(
+    arguments: list[str], log: Path, lines: int = 0, how: Signals = Signals.SIGKILL, **environment: str
+) -> int:
     """Exit status of the command, -N after signal N. With 0 lines it is not killed."""
-    process = CONTEXT.Process(target=command, args=(arguments, lines, how, str(log)))
+    process = CONTEXT.Process(target=command, args=(arguments, lines, how, str(log), environment))
     process.start()
     process.join(300)
     assert process.exitcode is not None

@@ -27,7 +27,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it is written for an older pydantic
     from ner_experiments.tables.dashboard import type_key, workspace
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning"), pytest.mark.xdist_group("dashboard")]
 TRAINED = [name for name in spec.names() if not spec.load(name).command]
 SMALL = [
     "data=toy_en",
