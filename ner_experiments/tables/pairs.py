@@ -51,10 +51,8 @@ class Pair:
 
     @property
     def seeds_text(self) -> str:
-        """The seeds needed as a cell of a table: `12`, `> 1,000`, or nothing if unknown."""
-        if self.needs_too_many:
-            return f"> {MAX_SEEDS:,}"
-        return "" if self.seeds_needed is None else f"{self.seeds_needed:,}"
+        """The seeds needed as a cell of a table."""
+        return seeds_text(MAX_SEEDS + 1 if self.needs_too_many else self.seeds_needed)
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -86,6 +84,13 @@ class Pair:
             "detectable": self.test.detectable,
             "verdict": self.verdict,
         }
+
+
+def seeds_text(seeds: int | None) -> str:
+    """A number of seeds as a cell of a table: `12`, `> 1,000`, or nothing if unknown."""
+    if seeds is None:
+        return ""
+    return f"{seeds:,}" if seeds <= MAX_SEEDS else f"> {MAX_SEEDS:,}"
 
 
 def pairs_of(page: Page) -> list[Pair]:

@@ -12,7 +12,7 @@ from typing import Any
 from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.dominant_sentence import remarks
 from ner_experiments.tables.looks import decide
-from ner_experiments.tables.pairs import Pair, pairs_of
+from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text
 from ner_experiments.tables.pairs import answer as verdict
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
@@ -363,7 +363,7 @@ def comparisons(compared: Sequence[Comparison]) -> Grid:
             probability(comparison.over_sentences.p_over_sentences),
             probability(comparison.test.p_adjusted),
             interval(comparison.assumed.low, comparison.assumed.high) if comparison.assumed else "",
-            "" if comparison.seeds is None else f"{comparison.seeds:,}",
+            seeds_text(comparison.seeds),
             points(comparison.test.detectable),
             comparison.verdict,
         ]
