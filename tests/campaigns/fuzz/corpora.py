@@ -122,6 +122,8 @@ class Columns(Format):
             if all(not line.split("\t")[field] for block in blocks for line in block if "\t" in line):
                 blocks = [self.block(rng, known, scheme, width, tabs, fill=True) for known in corpus]
         comment = ["# of more fields than any of the tokens of this file"]
+        if all(line.startswith(("# ", "#\t")) for block in blocks for line in block):
+            comment = []  # among tokens that all look like comments no one can tell which line is one
         blocks = [comment * rng.choice((0, 0, 0, 1)) + block for block in blocks]
         content = laid_out(rng, blocks, ["-DOCSTART- -X- O O", "-DOCSTART-", "-DOCSTART-\t-X-\tO"])
         return gzip.compress(content) if rng.random() < 0.02 else content

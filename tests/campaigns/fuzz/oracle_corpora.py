@@ -11,6 +11,7 @@ from fuzz.oracle import (
     cut,
     decoded,
     is_blank,
+    is_visible,
     restyled,
     scored,
     several_labels,
@@ -45,7 +46,7 @@ def columns(
         }
         words, tags = layers.pop("word"), layers.pop("tag")
         for number, word, tag in zip(block, words, tags, strict=True):
-            if not word or (not tag and empty_tag is None):
+            if not word or (not tag and empty_tag is None) or not is_visible(tag):
                 wrong.add(number)
             if first_character and (len(word) < 2 or word[-1] not in "0123456789"):
                 wrong.add(number)
