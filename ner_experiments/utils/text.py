@@ -15,9 +15,12 @@ MAX_JSON_BYTES = 256 * 2**20
 
 def truncated_repr(value: object) -> str:
     """`repr` of a value, shortened to about 80 characters."""
-    if isinstance(value, str):
-        return repr(shortened(value))
-    return shortened(repr(value))
+    if not isinstance(value, str):
+        return shortened(repr(value))
+    length = MAX_LENGTH
+    while len(text := repr(shortened(value, length))) > MAX_LENGTH + 2:  # an escape has up to ten characters
+        length -= 1
+    return text
 
 
 def visible(text: str, length: int = MAX_LENGTH) -> str:

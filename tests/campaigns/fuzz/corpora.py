@@ -126,7 +126,7 @@ class Columns(Format):
             comment = []  # among tokens that all look like comments no one can tell which line is one
         blocks = [comment * rng.choice((0, 0, 0, 1)) + block for block in blocks]
         content = laid_out(rng, blocks, ["-DOCSTART- -X- O O", "-DOCSTART-", "-DOCSTART-\t-X-\tO"])
-        return gzip.compress(content) if rng.random() < 0.02 else content
+        return gzip.compress(content, mtime=0) if rng.random() < 0.02 else content
 
     def fits_spaces(self, known: Known) -> bool:
         return not any(" " in word for word in known.words)

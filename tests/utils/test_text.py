@@ -1,0 +1,18 @@
+"""Texts of others in error messages: one short printable line."""
+
+import pytest
+
+from ner_experiments.utils.text import truncated_repr
+
+
+@pytest.mark.parametrize("character", ["a", "'", "\\", "\x1e", "\u200b", "\U0001f469", "\U0010ffff"])
+def test_a_long_text_is_short_in_a_message_whatever_its_characters(character: str) -> None:
+    shown = truncated_repr("B" + 500 * character)
+    assert shown.isprintable()
+    assert 70 < len(shown) <= 82
+    assert shown.startswith(("'B", '"B'))
+    assert shown[1:-1].endswith("...")
+
+
+def test_a_short_text_is_whole_in_a_message() -> None:
+    assert truncated_repr(80 * "a") == repr(80 * "a")
