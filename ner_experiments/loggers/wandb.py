@@ -20,7 +20,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -115,7 +115,9 @@ def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
     before = os.environ.get(STAGING)
     os.environ[STAGING] = str((folder / "data").absolute())
     try:
-        return WandbLogger(start(arguments, resumed=about.resumed), sentences, before)
+        run = start(arguments, resumed=about.resumed)
+        remove_import_hooks()
+        return WandbLogger(run, sentences, before)
     except BaseException:
         restore_staging(before)
         raise
@@ -157,6 +159,14 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
             log.warning("W&B rejected the run (%s)", error)
             mode = "offline"
     return client.init(mode=mode, settings=settings, **arguments)
+
+
+def remove_import_hooks() -> None:
+    """Keep W&B from reporting imports: if its process has died, the report fails, and so would the import."""
+    with suppress(ImportError):  # the module is not part of W&B's public interface
+        from wandb.sdk.lib.import_hooks import unregister_all_post_import_hooks
+
+        unregister_all_post_import_hooks()
 
 
 def is_reachable(seconds: float = 3.0) -> bool:

@@ -21,7 +21,8 @@ from ner_experiments.tables.significance import (
 from ner_experiments.tables.spec import SMALLEST_EFFECT
 
 MAX_SEEDS = 1000
-"""Larger numbers of needed seeds are not computed, as they are impractical."""
+"""Larger numbers of needed seeds are not computed: nobody would run them."""
+TOO_MANY = f"> {MAX_SEEDS:,}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Pair:
     @property
     def seeds_text(self) -> str:
         """The seeds needed as a cell of a table."""
-        return seeds_text(MAX_SEEDS + 1 if self.needs_too_many else self.seeds_needed)
+        return TOO_MANY if self.needs_too_many else seeds_text(self.seeds_needed)
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -90,7 +91,7 @@ def seeds_text(seeds: int | None) -> str:
     """A number of seeds as a cell of a table: `12`, `> 1,000`, or nothing if unknown."""
     if seeds is None:
         return ""
-    return f"{seeds:,}" if seeds <= MAX_SEEDS else f"> {MAX_SEEDS:,}"
+    return f"{seeds:,}" if seeds <= MAX_SEEDS else TOO_MANY
 
 
 def pairs_of(page: Page) -> list[Pair]:

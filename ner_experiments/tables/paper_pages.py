@@ -47,7 +47,7 @@ def write_all(results: Path) -> list[Path]:
 
 
 def environment_of(results: Path) -> Environment:
-    """What templates can call. Tables and claims are read once for all pages."""
+    """Template environment with the functions that pages call. Tables and claims are read once for all pages."""
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     environment.globals["table"] = cache(partial(measured, results))
     environment.globals["claims"] = claims_page.for_templates(results)

@@ -25,6 +25,7 @@ TINY = [
     *("batches.tokens=60", "optimizer.lr=0.01", "trainer.patience=999", "runtime.accelerator=cpu"),
     *("runtime.progress=false", "runtime.ddp_seconds=60", "runtime.checkpoint_seconds=0"),
 ]
+FROZEN = [*TINY, "trainer.max_epochs=1", "optimizer.lr=1e-30"]
 TWO_NODES = ["trainer=ddp", "trainer.devices=1", "trainer.num_nodes=2"]
 
 
@@ -41,16 +42,11 @@ def main(folder: Path) -> None:
 
 def the_counts_of_one_process(folder: Path) -> None:
     """A model that learns nothing, and so is the same on one process and on two nodes, has the same scores."""
-    frozen = [*TINY, "trainer.max_epochs=1", "optimizer.lr=1e-30"]
-    command = [sys.executable, ROOT / "run.py", *frozen, f"output_dir={folder / 'one'}"]
+    command = [sys.executable, ROOT / "run.py", *FROZEN, f"output_dir={folder / 'one'}"]
     subprocess.run(command, check=True, capture_output=True)
-    finish(*start(folder, *frozen, f"output_dir={folder / 'two'}"))
-    one, two = metrics(folder / "one"), metrics(folder / "two")
-    assert (one["processes"], two["processes"]) == (1, 2)
-    for split in ("dev", "test"):
-        assert one[split] == two[split]
-    assert one["test"]["predicted"] > 0
-    print(f"the same counts as one process: {one['test']['predicted']} predicted, {one['test']['gold']} gold")
+    finish(*start(folder, *FROZEN, f"output_dir={folder / 'two'}"))
+    test = check_counts(folder / "one", folder / "two")
+    print(f"the same counts as one process: {test['predicted']} predicted, {test['gold']} gold")
 
 
 def a_killed_node(folder: Path) -> None:
@@ -80,15 +76,10 @@ def a_killed_node(folder: Path) -> None:
 
 
 def the_counts_by_slurm(folder: Path) -> None:
-    """Those of `the_counts_of_one_process`."""
-    sweep = submit(
-        folder, *TINY, "trainer.max_epochs=1", "optimizer.lr=1e-30", f"output_dir={folder / 'slurm'}"
-    )
+    """Two nodes of SLURM score as one process does."""
+    sweep = submit(folder, *FROZEN, f"output_dir={folder / 'slurm'}")
     assert sweep.wait(300) == 0, "see slurm.log"
-    one, two = metrics(folder / "one"), metrics(folder / "slurm")
-    assert two["processes"] == 2
-    for split in ("dev", "test"):
-        assert one[split] == two[split]
+    check_counts(folder / "one", folder / "slurm")
     print("SLURM: the same counts as one process")
 
 
@@ -104,14 +95,17 @@ def a_killed_node_of_slurm(folder: Path) -> None:
                 os.kill(int(process.name), signal.SIGKILL)
     os.kill(int(Path("/var/lib/slurm-trial/trial2.pid").read_text()), signal.SIGKILL)
     done = epochs(output)
-    until(
-        lambda: "PENDING" in subprocess.check_output(["squeue", "--noheader", "--format=%T"], text=True), 60
-    )
+    until(is_pending, 60)
     assert not list(output.glob("*/seed-1/metrics.json"))
     subprocess.run(["slurmd", "-N", "trial2"], check=True)
     assert sweep.wait(300) == 0, "see slurm.log"
     assert outcome(output) == outcome(folder / "whole")
     print(f"SLURM: a node killed after epoch {done}: requeued, resumed to the same weights and scores")
+
+
+def is_pending() -> bool:
+    """Whether SLURM's only job waits for nodes."""
+    return "PENDING" in subprocess.check_output(["squeue", "--noheader", "--format=%T"], text=True)
 
 
 def submit(folder: Path, *overrides: str) -> subprocess.Popen[bytes]:
@@ -156,6 +150,16 @@ def start(folder: Path, *overrides: str) -> list[subprocess.Popen[bytes]]:
 
 def finish(*nodes: subprocess.Popen[bytes]) -> None:
     assert [node.wait(300) for node in nodes] == [0, 0], "see node0.log and node1.log"
+
+
+def check_counts(one: Path, two: Path) -> dict[str, Any]:
+    """Scores on test, which must be the same of one process and of two; so must those on dev."""
+    by_one, by_two = metrics(one), metrics(two)
+    assert (by_one["processes"], by_two["processes"]) == (1, 2)
+    assert [by_one[split] for split in ("dev", "test")] == [by_two[split] for split in ("dev", "test")]
+    test: dict[str, Any] = by_one["test"]
+    assert test["predicted"] > 0
+    return test
 
 
 def metrics(output: Path) -> dict[str, Any]:

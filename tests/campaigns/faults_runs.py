@@ -1,6 +1,8 @@
 """Faults of whole runs: killed, terminated, out of memory, diverged, on a clock that jumps."""
 
+import itertools
 import json
+import math
 import os
 import random
 import re
@@ -17,12 +19,13 @@ from typing import Any
 
 import crafted
 import killed
-from fake_wandb import served
 from faulty import AtLine, Clock, Impatient, MemoryLimit, SkewedClock, command, nothing, run, start, status
 from places import ROOT
 from resumed import RUN, SWEEP, lines_of, outcome, stamps
 from waiting import is_running, until
+from wandb_server import served
 
+KILLED = "its process is killed"
 SHORT = [*RUN[1:], "trainer.max_epochs=2", "runtime.progress=false"]
 
 
@@ -200,14 +203,13 @@ def wandb_troubles(chance: random.Random, folder: Path) -> Iterator[str]:
     for name in [name for name in os.environ if name.startswith("WANDB")]:
         del os.environ[name]
     os.environ |= {"WANDB_API_KEY": "0" * 40, "HOME": str(folder), "no_proxy": "127.0.0.1"}
-    troubles = ["a server that never answers", "one that stops answering", "its process is killed"]
-    for number in range(10**6):
-        trouble, output = troubles[number % 3], folder / str(number)
-        with served(seconds=1.0 if number % 3 == 1 else 0.0 if number % 3 == 0 else 1000.0) as url:
-            os.environ["WANDB_BASE_URL"] = url
+    troubles = {"a server that never answers": 0, "one that stops answering": 1, KILLED: math.inf}
+    for number, (trouble, seconds) in enumerate(itertools.cycle(troubles.items())):
+        output = folder / str(number)
+        with served(seconds) as server:
             arguments = [*SHORT, "trainer.max_epochs=8", "logger=wandb", f"output_dir={output}"]
-            process = start(wandb_command, url, *arguments, fault=Impatient(), log=folder / "log")
-            if number % 3 == 2:
+            process = start(wandb_command, server.url, *arguments, fault=Impatient(), log=folder / "log")
+            if trouble == KILLED:
                 until(partial(exists, output, "*/seed-1/log.csv"))
                 os.kill(until(partial(service_of, process.pid)), SIGKILL)
             assert status(process, 90) == 0

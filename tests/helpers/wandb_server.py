@@ -1,4 +1,4 @@
-"""A local stand-in for W&B's server, which keeps what it is sent and records what it refuses.
+"""A local stand-in for W&B's server, which keeps what it is sent, records what it refuses, and can stop answering.
 
 W&B does not publish its schema. `SCHEMA` is the part of it that W&B's client uses, as the operations in wandb-core and
 wandb-workspaces declare it; graphql-core validates every request by it. File streams and uploads are checked by hand.
@@ -7,7 +7,9 @@ wandb-workspaces declare it; graphql-core validates every request by it. File st
 import base64
 import hashlib
 import json
+import math
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,8 +29,6 @@ type Query {
   serverInfo: ServerInfo
   model(name: String, entityName: String): Project
   project(name: String, entityName: String): Project
-  entity(name: String!): Entity
-  clientIDMapping(clientID: ID!): ClientIDMapping
 }
 type User { id: ID!, entity: String, username: String, email: String, flags: JSONString, admin: Boolean, teams: Teams }
 type Teams { edges: [TeamEdge!]! }
@@ -37,14 +37,11 @@ type ServerInfo { features: [Feature!]! }
 type Feature { name: String!, isEnabled: Boolean! }
 type Entity { id: ID!, name: String!, organization: Organization, xxhashDigestsEnabled: Boolean }
 type Organization { name: String!, orgEntity: Entity }
-type ClientIDMapping { serverID: ID! }
 type Project {
   id: ID!, name: String!, entity: Entity!
   bucket(name: String!, missingOk: Boolean): Run
-  run(name: String!): Run
   artifact(name: String!): Artifact
   artifactType(name: String!): ArtifactType
-  allViews(viewType: String, viewName: String, userName: String): Views
 }
 type Run {
   id: ID!, name: String!, displayName: String, description: String, notes: String, tags: [String!]
@@ -52,8 +49,6 @@ type Run {
   historyLineCount: Int, eventsLineCount: Int, logLineCount: Int, historyTail: JSONString, eventsTail: JSONString
   wandbConfig(keys: [String!]): JSONString
 }
-type Views { edges: [ViewEdge!]! }
-type ViewEdge { node: View }
 type View { id: ID!, name: String, displayName: String, spec: String }
 type ArtifactType { name: String!, artifactCollection(name: String!): ArtifactSequence }
 type ArtifactSequence { digestAlgorithm: String, latestArtifact: Artifact }
@@ -67,7 +62,6 @@ type Mutation {
   upsertView(input: UpsertViewInput!): UpsertViewPayload
   createArtifact(input: CreateArtifactInput!): CreateArtifactPayload
   createArtifactManifest(input: CreateArtifactManifestInput!): ArtifactManifestPayload
-  updateArtifactManifest(input: UpdateArtifactManifestInput!): ArtifactManifestPayload
   createArtifactFiles(input: CreateArtifactFilesInput!): CreateArtifactFilesPayload
   commitArtifact(input: CommitArtifactInput!): CommitArtifactPayload
 }
@@ -103,7 +97,6 @@ input CreateArtifactManifestInput {
   artifactID: ID!, baseArtifactID: ID, name: String!, digest: String!, entityName: String!, projectName: String!
   runName: String!, type: ArtifactManifestType
 }
-input UpdateArtifactManifestInput { artifactManifestID: ID!, digest: String, baseArtifactID: ID }
 type ArtifactManifestPayload { artifactManifest: ArtifactManifest! }
 type ArtifactManifest { id: ID!, file: ArtifactFile! }
 type ArtifactFile {
@@ -146,12 +139,11 @@ STREAM_KEYS = {"files", "uploaded", "dropped", "complete", "exitcode", "preempti
 
 @dataclass
 class StoredRun:
-    """A run as the server has it: fields of its bucket, lines of its streams, and contents of its files."""
+    """A run as the server has it: fields of its bucket, lines of its streams, and the status with which it exited."""
 
     bucket: dict[str, Any]
     streams: dict[str, list[str]] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)
-    ended: int | None = None
+    exit_code: int | None = None
 
     def history(self) -> list[dict[str, Any]]:
         return list(map(json.loads, self.streams.get("wandb-history.jsonl", [])))
@@ -161,50 +153,46 @@ class StoredRun:
         return dict(json.loads(lines[-1]))
 
 
+@dataclass
 class Store:
-    """Everything that was sent: runs by id, views, artifacts; and what was refused, which should be nothing."""
+    """Everything that was sent.
 
-    def __init__(self) -> None:
-        self.runs: dict[str, StoredRun] = {}
-        self.views: dict[str, dict[str, Any]] = {}
-        self.artifacts: dict[str, dict[str, Any]] = {}
-        self.manifests: dict[str, str] = {}
-        self.objects: dict[str, bytes] = {}
-        self.refused: list[str] = []
-        self.operations: list[str] = []
-        self.url = ""
-        self.lock = threading.RLock()
+    Attributes:
+        url: Address of the server.
+        runs: Runs by id.
+        views: Inputs of the saved workspaces.
+        artifacts: Artifacts by id.
+        uploads: Contents of the uploaded files by the path of their URL.
+        operations: Kinds and names of the GraphQL operations, in order.
+        refused: Messages for what was refused, which should be none.
+        began: When the first run began, by the monotonic clock.
+    """
+
+    url: str
+    runs: dict[str, StoredRun] = field(default_factory=dict)
+    views: list[dict[str, Any]] = field(default_factory=list)
+    artifacts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    uploads: dict[str, bytes] = field(default_factory=dict)
+    operations: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    began: float = math.inf
+    lock: Any = field(default_factory=threading.RLock)
 
     # Queries
 
     def viewer(self, info: Any) -> dict[str, Any]:
-        return {
-            "id": "v",
-            "entity": ENTITY,
-            "username": ENTITY,
-            "email": "",
-            "flags": "{}",
-            "teams": {"edges": []},
-        }
+        names = {"entity": ENTITY, "username": ENTITY, "email": ""}
+        return {"id": "v", **names, "flags": "{}", "teams": {"edges": []}}
 
     def serverInfo(self, info: Any) -> dict[str, Any]:
         return {"features": []}
-
-    def entity(self, info: Any, name: str) -> dict[str, Any]:
-        return {"id": "e", "name": name}
-
-    def clientIDMapping(self, info: Any, clientID: str) -> dict[str, Any] | None:
-        found = [it["id"] for it in self.artifacts.values() if it["clientID"] == clientID]
-        return {"serverID": found[0]} if found else None
 
     def project(self, info: Any, name: str | None = None, entityName: str | None = None) -> dict[str, Any]:
         return {
             **{"id": "p", "name": name, "entity": {"id": "e", "name": entityName or ENTITY}},
             "bucket": lambda _, name, missingOk=False: self.bucket(name),
-            "run": lambda _, name: self.bucket(name),
-            "artifactType": lambda _, name: {"name": name, "artifactCollection": lambda _, name: None},
             "artifact": lambda _, name: self.named_artifact(name),
-            "allViews": lambda _, **__: {"edges": [{"node": view} for view in self.views.values()]},
+            "artifactType": lambda _, name: {"name": name, "artifactCollection": lambda _, name: None},
         }
 
     model = project
@@ -224,8 +212,8 @@ class Store:
         }
 
     def named_artifact(self, name: str) -> dict[str, Any] | None:
-        collection = name.partition(":")[0]
-        found = [it for it in self.artifacts.values() if collection in (it["collection"], it["id"])]
+        """Newest artifact of a collection, such as `run-1-table:latest`."""
+        found = [it for it in self.artifacts.values() if it["collection"] == name.partition(":")[0]]
         return found[-1] if found else None
 
     # Mutations
@@ -233,6 +221,7 @@ class Store:
     def upsertBucket(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
         name = input["name"]
         inserted = name not in self.runs
+        self.began = min(self.began, time.monotonic())
         run = self.runs.setdefault(name, StoredRun({"id": f"run:{name}", "name": name}))
         run.bucket |= {key: value for key, value in input.items() if value is not None and key != "id"}
         run.bucket["project"] = self.project(info, input["modelName"], input.get("entityName"))
@@ -247,34 +236,31 @@ class Store:
 
     def upsertView(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
         json_text(input["spec"])
-        number = input.get("id") or f"view{len(self.views)}"
-        inserted = number not in self.views
-        self.views[number] = {**input, "id": number}
-        return {"view": self.views[number], "inserted": inserted}
+        self.views.append(input)
+        return {"view": {**input, "id": f"view{len(self.views)}"}, "inserted": True}
 
     def createArtifact(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
         number = f"artifact{len(self.artifacts)}"
         collection = input.get("artifactCollectionName") or (input.get("artifactCollectionNames") or [""])[0]
         self.artifacts[number] = {
-            **{"id": number, "state": "PENDING", "digest": input["digest"], "clientID": input["clientID"]},
-            **{"collection": collection, "artifactType": {"name": input["artifactTypeName"]}, "files": {}},
-            "artifactSequence": {"latestArtifact": None},
+            **{
+                "id": number,
+                "state": "PENDING",
+                "digest": input["digest"],
+                "files": {},
+                "collection": collection,
+            },
+            **{
+                "artifactType": {"name": input["artifactTypeName"]},
+                "artifactSequence": {"latestArtifact": None},
+            },
         }
         return {"artifact": self.artifacts[number]}
 
     def createArtifactManifest(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
-        number = f"manifest{len(self.manifests)}"
-        self.manifests[number] = self.artifact(input["artifactID"])["id"]
-        return self.manifest(number)
-
-    def updateArtifactManifest(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
-        return self.manifest(input["artifactManifestID"])
-
-    def manifest(self, number: str) -> dict[str, Any]:
-        url = f"{self.url}/artifact/{self.manifests[number]}/manifest"
-        return {
-            "artifactManifest": {"id": number, "file": {"id": number, "uploadUrl": url, "uploadHeaders": []}}
-        }
+        artifact = self.artifact(input["artifactID"])["id"]
+        file = {"id": artifact, "uploadUrl": f"{self.url}/artifact/{artifact}/manifest", "uploadHeaders": []}
+        return {"artifactManifest": {"id": artifact, "file": file}}
 
     def createArtifactFiles(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
         edges = []
@@ -289,11 +275,9 @@ class Store:
     def commitArtifact(self, info: Any, input: dict[str, Any]) -> dict[str, Any]:
         artifact = self.artifact(input["artifactID"])
         for name, digest in artifact["files"].items():
-            content = self.objects.get(f"/artifact/{artifact['id']}/{name}")
+            content = self.uploads.get(f"/artifact/{artifact['id']}/{name}")
             if content is None or md5(content) != digest:
-                raise GraphQLError(
-                    f"file {name} of {artifact['collection']} was not uploaded as it was announced"
-                )
+                raise GraphQLError(f"{name} of {artifact['collection']} was not uploaded as it was announced")
         artifact["state"] = "COMMITTED"
         return {"artifact": artifact}
 
@@ -321,7 +305,7 @@ class Store:
                 list(map(json.loads, chunk["content"]))
             lines[offset : offset + len(chunk["content"])] = chunk["content"]
         if sent.get("complete"):
-            run.ended = sent["exitcode"]
+            run.exit_code = sent["exitcode"]
 
 
 def md5(content: bytes) -> str:
@@ -330,7 +314,7 @@ def md5(content: bytes) -> str:
 
 class Handler(Quiet):
     protocol_version = "HTTP/1.1"
-    server: Any
+    server: Any  # with `store`, `seconds` and `over`, see `served`
 
     def do_GET(self) -> None:
         self.answer({})
@@ -358,18 +342,19 @@ class Handler(Quiet):
         return dict(result.formatted)
 
     def do_PUT(self) -> None:
-        store, path, content = self.server.store, unquote(self.path), self.body()
-        with store.lock:
-            store.objects[path] = content
-            if path.startswith("/run/"):
-                _, _, name, file = path.split("/", 3)
-                store.runs[name].files[file] = content
+        content = self.body()
+        with self.server.store.lock:
+            self.server.store.uploads[unquote(self.path)] = content
         self.answer({})
 
     def body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
     def answer(self, content: Any) -> None:
+        server = self.server
+        if server.seconds == 0 or time.monotonic() - server.store.began > server.seconds:
+            server.over.wait()
+            return
         body = json.dumps(content).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -379,15 +364,16 @@ class Handler(Quiet):
 
 
 @contextmanager
-def served() -> Iterator[Store]:
-    """What the server has; `url` is its address."""
+def served(seconds: float = math.inf) -> Iterator[Store]:
+    """What the server has. It stops answering `seconds` after its first run began; with 0 it never answers."""
     with Server(("127.0.0.1", 0), Handler) as server:
-        store = server.store = Store()  # type: ignore[attr-defined]
-        store.url = f"http://127.0.0.1:{server.server_port}"
+        store = Store(f"http://127.0.0.1:{server.server_port}")
+        server.store, server.seconds, server.over = store, seconds, threading.Event()  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield store
         finally:
+            server.over.set()  # type: ignore[attr-defined]
             server.shutdown()
             thread.join()

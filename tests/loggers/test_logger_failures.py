@@ -1,5 +1,7 @@
 """A failing logger ends no run and is reported once; a null logger draws no figure."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,8 @@ import pytest
 from logged import SMALL
 
 from ner_experiments.config.compose import compose
-from ner_experiments.loggers.base import NullLogger, SafeLogger, safe_logger
+from ner_experiments.loggers.base import NullLogger, RunInfo, SafeLogger, safe_logger
+from ner_experiments.loggers.wandb import wandb
 from ner_experiments.main import cli
 from ner_experiments.train import train
 
@@ -68,3 +71,23 @@ def test_what_logs_nothing_draws_nothing(tmp_path: Path) -> None:
     process.join(300)
     assert process.exitcode == 0
     assert any(tmp_path.glob("*/seed-1/metrics.json"))
+
+
+def import_after_wandb_died(folder: Path) -> None:
+    """Run in a process that has not imported scikit-learn yet, whose import W&B would report to its own process."""
+    os.environ["WANDB_MODE"] = "offline"
+    with wandb(RunInfo(folder, "group", "name"), project="project", sentences=0) as logger:
+        logger.scalars({"loss": 1.0}, 0)
+        (service,) = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        os.kill(int(service), signal.SIGKILL)
+        os.waitpid(int(service), 0)
+        assert "sklearn" not in sys.modules
+        import sklearn  # noqa: F401
+
+
+@pytest.mark.slow
+def test_a_run_imports_what_it_needs_after_the_process_of_wandb_has_died(tmp_path: Path) -> None:
+    process = killed.CONTEXT.Process(target=import_after_wandb_died, args=(tmp_path,))
+    process.start()
+    process.join(300)
+    assert process.exitcode == 0

@@ -19,6 +19,7 @@ from ner_experiments.main import cli
 pytestmark = pytest.mark.slow
 KEY = "0" * 40
 EPOCHS = 4
+SHOWN = ("test/predictions", "dev/types", "test/types_bars")
 
 
 @pytest.fixture
@@ -55,40 +56,32 @@ def check(server: Store, home: Path) -> None:
     assert len(logged) == EPOCHS
     ((name, run),) = server.runs.items()
     assert name == read_id(home)
-    assert run.ended == 0
+    assert run.exit_code == 0
     bucket = run.bucket
-    assert (bucket["groupName"], bucket["displayName"]) == (
-        folder.parent.name,
-        f"{folder.parent.name} seed=1",
-    )
+    assert bucket["groupName"] == folder.parent.name
+    assert bucket["displayName"] == f"{folder.parent.name} seed=1"
     assert {"toy_en", "bilstm", "crf"} < {*bucket["tags"]}
     assert json.loads(bucket["config"])["seed"]["value"] == 1
     assert [(row["epoch"], row["dev/f1"]) for row in run.history() if "dev/f1" in row] == logged
     summary = run.summary()
     assert summary["best/test_f1"] == pytest.approx(metrics["test"]["f1"])
     assert summary["best/epoch"] == metrics["best_epoch"]
-    for key in ("test/predictions", "dev/types", "test/types_bars"):
-        assert len(run.files[summary[key]["path"]]) == summary[key]["size"]
-    table = json.loads(run.files[summary["test/predictions"]["path"]])
-    assert len(table["data"]) == 20
+    shown = {key: server.uploads[f"/run/{name}/{summary[key]['path']}"] for key in SHOWN}
+    assert all(len(content) == summary[key]["size"] for key, content in shown.items())
+    assert len(json.loads(shown["test/predictions"])["data"]) == 20
     assert {artifact["state"] for artifact in server.artifacts.values()} == {"COMMITTED"}
-    assert "wandb-summary.json" in run.files
+    assert f"/run/{name}/wandb-summary.json" in server.uploads
 
 
 @pytest.mark.parametrize(
     ("first", "then"), [("online", "online"), ("offline", "offline"), ("online", "offline")]
 )
-def test_a_run_that_is_killed_and_resumed_is_one_run_with_all_of_it(
+def test_a_killed_and_resumed_run_is_one_run_with_every_epoch(
     first: str, then: str, server: Store, tmp_path: Path
 ) -> None:
-    """What ends offline is synced. It replaces what was sent before, as it has all epochs."""
-    further = [
-        "optimizer.lr=0.02",
-        "trainer.patience=9",
-        "runtime.checkpoint_seconds=0",
-        f"output_dir={tmp_path}/o",
-    ]
-    run = [*SMALL, f"trainer.max_epochs={EPOCHS}", *further, "logger=wandb"]
+    """A run that ends offline is synced, and replaces what was sent before, since it has all epochs."""
+    run = [*SMALL, f"trainer.max_epochs={EPOCHS}", "optimizer.lr=0.02", "trainer.patience=9"]
+    run += ["runtime.checkpoint_seconds=0", f"output_dir={tmp_path}/o", "logger=wandb"]
     log = tmp_path / "log"
     assert killed.run(["train", *run], log, 1_800, **access(server, tmp_path, first)) == -9
     assert server.runs.keys() == ({read_id(tmp_path)} if first == "online" else set())
@@ -109,15 +102,11 @@ def test_a_workspace_is_saved(
 ) -> None:
     for name, value in access(server, tmp_path, "online").items():
         monkeypatch.setenv(name, value)
-    assert (
-        cli(["dashboard", "yang2020_table12", "data=toy_en", f"output_dir={tmp_path}", "--project=mine"]) == 0
-    )
-    (view,) = server.views.values()
-    assert (view["entityName"], view["projectName"], view["type"]) == (
-        wandb_server.ENTITY,
-        "mine",
-        "project-view",
-    )
+    overrides = ["data=toy_en", f"output_dir={tmp_path}"]
+    assert cli(["dashboard", "yang2020_table12", *overrides, "--project=mine"]) == 0
+    (view,) = server.views
+    assert (view["entityName"], view["projectName"]) == (wandb_server.ENTITY, "mine")
+    assert view["type"] == "project-view"
     assert capsys.readouterr().out.startswith(f"saved: {server.url}/{wandb_server.ENTITY}/mine?nw=")
     panels = json.loads(view["spec"])["section"]["panelBankConfig"]["sections"]
     assert "best/test_f1" in json.dumps(panels)
