@@ -19,6 +19,8 @@ from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
 from ner_experiments.analysis.errors import NONE, Confusion, Kind
+from ner_experiments.analysis.looser_scores import looser_scores
+from ner_experiments.analysis.statistics import Summary
 from ner_experiments.runs.archived_run import open_archived_run
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run, by_seed, open_run
@@ -43,6 +45,11 @@ class RowErrors:
     def kinds(self) -> dict[str, Mean]:
         """Mean share of the gold mentions by kind of error."""
         return kinds([errors.kinds for errors in self.errors.values()])
+
+    def looser_scores(self) -> dict[str, Summary]:
+        """Mean F1 of the types and F1 by looser matches (`analysis.looser_scores`), for runs whose errors are known."""
+        runs = [found for errors in self.errors.values() if (found := looser_scores(errors))]
+        return {name: statistics.summarize([run[name] for run in runs]) for name in keys(runs)}
 
     def confusion(self) -> MeanConfusion | None:
         """Mean confusion of types; None if no run has one."""
@@ -79,6 +86,7 @@ class RowErrors:
                 for dimension, buckets in self.breakdown().items()
             },
             "kinds": {name: asdict(kind) for name, kind in self.kinds().items()},
+            "looser_scores": {name: asdict(score) for name, score in self.looser_scores().items()},
             "confusion": confusion and {"names": confusion.names, "counts": confusion.counts},
             "calibration": calibration and asdict(calibration),
         }

@@ -17,6 +17,7 @@ from ner_experiments.analysis.row_errors import (
     RowErrors,
     RowPair,
 )
+from ner_experiments.analysis.statistics import Summary
 from ner_experiments.tables.sweeps import named_runs
 from ner_experiments.utils.text import markdown_table
 
@@ -71,7 +72,8 @@ def row_parts(row: RowErrors, number: int) -> list[str]:
     """Heading, runs and tables of a row."""
     runs = "\n".join(f"- seed {seed}: `{run.folder}`" for seed, run in row.runs.items())
     confusion, calibration = row.confusion(), row.calibration()
-    sections = {"Errors by kind": kinds_grid(row.kinds())}
+    sections = {"Looser scores": scores_grid(row.looser_scores())}
+    sections |= {"Errors by kind": kinds_grid(row.kinds())}
     sections |= {f"By {name}": groups_grid(groups) for name, groups in row.breakdown().items()}
     if confusion:
         sections["Gold type (row) and predicted type (column)"] = confusion_grid(confusion)
@@ -86,6 +88,13 @@ def intervals_text(row: RowErrors) -> str:
     if len(row.runs) > 1:
         return "Means over seeds; brackets are 95 % t-intervals over seeds."
     return "Brackets are 95 % bootstrap intervals over sentences, for this trained model."
+
+
+def scores_grid(scores: dict[str, Summary]) -> Grid:
+    return [
+        ["", "%", "95 %"],
+        *([name, percent(it.mean), brackets(it)] for name, it in scores.items()),
+    ]
 
 
 def kinds_grid(kinds: dict[str, Mean]) -> Grid:
@@ -176,5 +185,6 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
-def brackets(mean: Mean) -> str:
-    return f"[{percent(mean.low)}, {percent(mean.high)}]"
+def brackets(mean: Mean | Summary) -> str:
+    """The interval, or nothing where there is none."""
+    return "" if mean.low is None or mean.high is None else f"[{percent(mean.low)}, {percent(mean.high)}]"

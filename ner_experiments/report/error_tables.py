@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
 from ner_experiments.analysis.row_errors import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
-from ner_experiments.analysis.statistics import difference
+from ner_experiments.analysis.statistics import Summary, difference
 from ner_experiments.report.row_page import length_section, type_section
 from ner_experiments.report.run_plots import Bar, bar_plot, points, reliability
 from ner_experiments.report.site import PageTable, Section
@@ -18,6 +18,10 @@ Rows = Mapping[str, RowErrors]
 KINDS_TEXT = (
     "Each error counts once: wrong boundary, wrong type, both, missing mention, or spurious mention "
     "(Manning 2006). In percent of the gold mentions."
+)
+LOOSER_TEXT = (
+    "The tables of this report count a mention as correct if its boundaries and its type are. A type of few mentions "
+    "counts as much as the others in the mean F1 of the types; the other scores are those of SemEval-2013, task 9."
 )
 SEEN_TEXT = "Mentions are compared with those of train case-sensitively."
 CONFUSION_TEXT = (
@@ -123,8 +127,9 @@ def difference_cell(a: Mapping[int, float], b: Mapping[int, float]) -> str:
 
 
 def row_sections(row: RowErrors) -> list[Section | None]:
-    """Errors by kind and by group, confusion and calibration; None for those that the runs lack."""
+    """Looser scores, errors by kind and by group, confusion and calibration; None for those that the runs lack."""
     return [
+        looser_section(row.looser_scores()),
         kinds_section(row.kinds()),
         *group_sections(row),
         confusion_section(row.confusion()),
@@ -140,6 +145,22 @@ def explain_intervals(means: Iterable[Mean]) -> str:
 def bar(name: str, mean: Mean) -> Bar:
     """A mean in percent."""
     return Bar(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
+
+
+def looser_section(scores: Mapping[str, Summary]) -> Section | None:
+    """Mean F1 of the types, and F1 by looser matches."""
+    if not scores:
+        return None
+    lines = [
+        [name, f"{100 * it.mean:.2f}", interval(scaled(it.low), scaled(it.high))]
+        for name, it in scores.items()
+    ]
+    table = PageTable(Grid(("score", "%", "95 % over seeds"), lines), "Scores beside F1, on test")
+    return Section("looser", "Looser scores", [LOOSER_TEXT], [table])
+
+
+def scaled(value: float | None) -> float | None:
+    return None if value is None else 100 * value
 
 
 def kinds_section(kinds: Mapping[str, Mean]) -> Section | None:

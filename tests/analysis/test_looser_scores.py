@@ -1,0 +1,71 @@
+"""Mean F1 of the types and looser matches, compared with seqeval and nervaluate."""
+
+import random
+from collections.abc import Iterator
+
+import pytest
+import random_tags
+from nervaluate import Evaluator
+from seqeval.metrics import f1_score
+from seqeval.scheme import IOB2
+
+from ner_experiments.analysis.archive import Errors
+from ner_experiments.analysis.breakdown import breakdown
+from ner_experiments.analysis.errors import kinds
+from ner_experiments.analysis.looser_scores import ANY_OVERLAP, ANY_TYPE, MACRO, PARTIAL, looser_scores
+from ner_experiments.data.tags import Span, encode, spans
+from ner_experiments.runs.predictions import Predicted
+
+OF_NERVALUATE = {ANY_TYPE: "exact", ANY_OVERLAP: "ent_type", PARTIAL: "partial"}
+
+
+def scores(sentences: list[Predicted]) -> dict[str, float]:
+    return looser_scores(Errors(breakdown(sentences, None), kinds(sentences)))
+
+
+def overlapping(mentions: list[Span], others: list[Span]) -> Iterator[int]:
+    """For each mention, the number of others that it overlaps."""
+    for start, end, _ in mentions:
+        yield sum(start < other_end and other_start < end for other_start, other_end, _ in others)
+
+
+def is_clear(sentence: Predicted) -> bool:
+    """Whether no mention overlaps two, so that there is one way to match them."""
+    gold, predicted = spans(sentence.gold), spans(sentence.predicted)
+    return max([0, *overlapping(gold, predicted), *overlapping(predicted, gold)]) < 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_mean_over_types_is_that_of_seqeval(seed: int) -> None:
+    sentences = random_tags.sentences(seed, 60)
+    gold, predicted = [[*it.gold] for it in sentences], [[*it.predicted] for it in sentences]
+    expected = f1_score(gold, predicted, average="macro", mode="strict", scheme=IOB2)
+    assert scores(sentences)[MACRO] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_looser_matches_are_those_of_nervaluate(seed: int) -> None:
+    sentences = [it for it in random_tags.sentences(seed, 200) if is_clear(it)]
+    assert len(sentences) > 50
+    gold, predicted = [[*it.gold] for it in sentences], [[*it.predicted] for it in sentences]
+    evaluator = Evaluator(gold, predicted, tags=[*random_tags.TYPES], loader="list")
+    expected = evaluator.evaluate()["overall"]
+    found = scores(sentences)
+    for name, strategy in OF_NERVALUATE.items():
+        assert found[name] == pytest.approx(expected[strategy].f1)
+
+
+def test_a_mention_that_overlaps_two_matches_one_of_them() -> None:
+    """Of six tokens, gold has 0 to 2 and 2 to 5 and the prediction 1 to 5: one match, which overlaps."""
+    gold, predicted = [(0, 2, "PER"), (2, 5, "LOC")], [(1, 5, "LOC")]
+    words = tuple("abcdef")
+    found = scores([Predicted(words, encode(gold, 6, "iob2"), encode(predicted, 6, "iob2"))])
+    assert found == {MACRO: 0.0, ANY_TYPE: 0.0, ANY_OVERLAP: 2 / 3, PARTIAL: 1 / 3}
+
+
+def test_right_mentions_score_1_and_a_corpus_of_single_tags_has_no_such_scores() -> None:
+    rng = random.Random(1)
+    tags = [encode(random_tags.mentions(rng, 8), 8, "iob2") for _ in range(9)]
+    sentences = [Predicted(tuple("abcdefgh"), it, it) for it in tags]
+    assert set(scores(sentences).values()) == {1.0}
+    assert looser_scores(Errors(breakdown(sentences, None, "tags"))) == {}
