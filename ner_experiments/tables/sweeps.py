@@ -102,6 +102,8 @@ def requested(
     """
     first, *others = items
     if "=" not in first:
+        if other := next((item for item in others if "=" not in item and not item.startswith("~")), None):
+            raise ValueError(f"expected one table or sweep and then overrides, got {first} and {other}")
         return find(first, output_dir([*others, *place])), [*others, *place]
     items = [item for item in items if root(item) not in NOT_OF_A_JOB]
     where = [*(item for item in items if is_place(item)), *place]

@@ -182,6 +182,14 @@ def test_an_unknown_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixt
     )
 
 
+def test_a_command_for_one_table_is_given_no_second_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["table", "yang2020_table12", "layers"]) == 1
+    assert (
+        "expected one table or sweep and then overrides, got yang2020_table12 and layers"
+        in capsys.readouterr().err
+    )
+
+
 def test_a_damaged_record_does_not_hide_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     finish_all()
     recorded(*SWEEP)
