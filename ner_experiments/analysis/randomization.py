@@ -3,7 +3,10 @@
 The input is each run's counts by sentence on one test set.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +14,8 @@ from jaxtyping import Bool, Float, Int, Real, UInt8
 
 COINS_PER_CHUNK = 2_000_000
 """Bounds the memory to 16 MB for any number of sentences and draws."""
+PAIRS_AT_ONCE = 100
+"""Pairs of rows that share one drawing: 8 MB of differences for 10,000 draws."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +68,70 @@ def randomization_test(
     p <= 0.05 occurred in 2 to 8 % with 3 to 10 runs per row and in up to 10 % with 2, but p <= 0.01 in up to 3 %
     with 3 runs: with so few runs, very small p values are too small.
     """
-    check_same_test_set(a, b)
-    parts = [numerator_and_denominator(row) for row in (a, b)]
-    scores = [ratio(row.sum(axis=1)) for row in parts]
-    gap = float(scores[0].mean() - scores[1].mean())
-    share = run_share(parts, scores)
-    rng = np.random.default_rng(seed)
-    null = swap_sentences(parts[0].mean(axis=0), parts[1].mean(axis=0), draws, rng)
-    if share:
-        null += math.sqrt(share) * reassign_runs(scores[0], scores[1], draws, rng)
-    as_far = np.abs(null) >= abs(gap) - 1e-12  # ties count, despite rounding errors
-    return Randomization(gap, (1 + int(as_far.sum())) / (1 + draws), share)
+    return randomization_tests([a, b], [(0, 1)], draws=draws, seed=seed)[0]
+
+
+def randomization_tests(
+    rows: Sequence[Int[np.ndarray, "_ sentences counts"]],
+    pairs: Sequence[tuple[int, int]],
+    *,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> list[Randomization]:
+    """`randomization_test` of pairs of rows on one test set, given by their indices.
+
+    Every pair has the same coins and the same deals of runs, so they are drawn once for `PAIRS_AT_ONCE` pairs.
+    """
+    for a, b in pairs:
+        check_same_test_set(rows[a], rows[b])
+    used = {index: Row.of(rows[index]) for pair in pairs for index in pair}
+    tests: list[Randomization] = []
+    for start in range(0, len(pairs), PAIRS_AT_ONCE):
+        block = [(used[a], used[b]) for a, b in pairs[start : start + PAIRS_AT_ONCE]]
+        tests += compare_block(block, draws, np.random.default_rng(seed))
+    return tests
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The score of each run, the mean counts of each sentence, and sums of squares over the runs.
+
+    between: of the scores. explained: of the contributions of the sentences to them.
+    """
+
+    scores: Float[np.ndarray, " runs"]
+    means: Float[np.ndarray, "sentences 2"]
+    between: float
+    explained: float
+
+    @classmethod
+    def of(cls, counts: Int[np.ndarray, "runs sentences counts"]) -> Row:
+        parts = numerator_and_denominator(counts)
+        scores = ratio(parts.sum(axis=1))
+        between, explained = (float(squared_deviations(it).sum()) for it in (scores, influence(parts)))
+        return cls(scores, parts.mean(axis=0), between, explained)
+
+
+def compare_block(
+    pairs: Sequence[tuple[Row, Row]], draws: int, rng: np.random.Generator
+) -> list[Randomization]:
+    """The tests of pairs of rows; memory grows with their number."""
+    first, second = (np.stack([pair[side].means for pair in pairs]) for side in (0, 1))
+    null = swap_sentences(first, second, draws, rng)
+    state = rng.bit_generator.state
+    deals: dict[tuple[int, int], Float[np.ndarray, "draws runs"]] = {}
+    tests = []
+    for (a, b), swapped in zip(pairs, null, strict=True):
+        gap, share = float(a.scores.mean() - b.scores.mean()), run_share(a, b)
+        if share:
+            sizes = len(a.scores), len(b.scores)
+            if sizes not in deals:
+                rng.bit_generator.state = state
+                deals[sizes] = deal_runs(*sizes, draws, rng)
+            swapped = swapped + math.sqrt(share) * (deals[sizes] @ np.concatenate([a.scores, b.scores]))
+        as_far = np.abs(swapped) >= abs(gap) - 1e-12  # ties count, despite rounding errors
+        tests.append(Randomization(gap, (1 + int(as_far.sum())) / (1 + draws), share))
+    return tests
 
 
 def check_same_test_set(
@@ -114,19 +172,15 @@ def ratio(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*shape"]:
     return np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
 
 
-def run_share(
-    parts: list[Int[np.ndarray, "_ sentences 2"]], scores: list[Float[np.ndarray, " _"]]
-) -> float | None:
+def run_share(a: Row, b: Row) -> float | None:
     """1 - sum_i Var_r(z_ri) / Var_r(score_r), at least 0, with variances pooled within rows; None if a row has one run.
 
     z_ri is the contribution of sentence i to the score of run r, to first order (the influence function of a ratio).
     If runs differed independently between sentences, numerator and denominator would be equal.
     """
-    if min(map(len, scores)) == 1:
+    if 1 in (len(a.scores), len(b.scores)):
         return None
-    freedom = sum(len(row) - 1 for row in scores)
-    between = sum(float(squared_deviations(row).sum()) for row in scores) / freedom
-    explained = sum(float(squared_deviations(influence(row)).sum()) for row in parts) / freedom
+    between, explained = a.between + b.between, a.explained + b.explained
     return max(0.0, 1 - explained / between) if between else 0.0
 
 
@@ -142,20 +196,25 @@ def influence(parts: Int[np.ndarray, "runs sentences 2"]) -> Float[np.ndarray, "
 
 
 def swap_sentences(
-    a: Float[np.ndarray, "sentences 2"],
-    b: Float[np.ndarray, "sentences 2"],
+    a: Float[np.ndarray, "*pairs sentences 2"],
+    b: Float[np.ndarray, "*pairs sentences 2"],
     draws: int,
     rng: np.random.Generator,
-) -> Float[np.ndarray, " draws"]:
-    """Differences of the scores after a coin for each sentence swaps its counts."""
-    null = np.empty(draws)
-    step = max(1, COINS_PER_CHUNK // len(a))
-    differing = np.flatnonzero((a != b).any(axis=1))  # swapping equal counts changes nothing
-    gaps = b[differing] - a[differing]
+) -> Float[np.ndarray, "*pairs draws"]:
+    """Differences of the scores of each pair after a coin for each sentence swaps its counts."""
+    null = np.empty((*a.shape[:-2], draws))
+    sentences = a.shape[-2]
+    step = max(1, COINS_PER_CHUNK // sentences)
+    gaps = b - a
+    differing = np.flatnonzero(
+        gaps.any(axis=(*range(a.ndim - 2), -1))
+    )  # swapping equal counts changes nothing
+    gaps = gaps[..., differing, :]
     for start in range(0, draws, step):
-        coins = toss((min(step, draws - start), len(a)), rng)
-        moved = coins[:, differing].astype(np.float64) @ gaps
-        null[start : start + step] = ratio(a.sum(axis=0) + moved) - ratio(b.sum(axis=0) - moved)
+        coins = toss((min(step, draws - start), sentences), rng)
+        moved = np.moveaxis(np.tensordot(coins[:, differing].astype(np.float64), gaps, (1, -2)), 0, -2)
+        totals = a.sum(axis=-2)[..., None, :], b.sum(axis=-2)[..., None, :]
+        null[..., start : start + step] = ratio(totals[0] + moved) - ratio(totals[1] - moved)
     return null
 
 
@@ -165,9 +224,11 @@ def toss(shape: tuple[int, int], rng: np.random.Generator) -> UInt8[np.ndarray, 
     return tossed.reshape(shape)
 
 
-def reassign_runs(
-    a: Float[np.ndarray, " runs_a"], b: Float[np.ndarray, " runs_b"], draws: int, rng: np.random.Generator
-) -> Float[np.ndarray, " draws"]:
-    """Differences of the mean scores after runs are assigned to the rows at random."""
-    dealt = rng.permuted(np.tile(np.concatenate([a, b]), (draws, 1)), axis=1)
-    return dealt[:, : len(a)].mean(axis=1) - dealt[:, len(a) :].mean(axis=1)
+def deal_runs(
+    runs_a: int, runs_b: int, draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "draws runs"]:
+    """Weights of the runs in the difference of the mean scores after they are assigned to the rows at random."""
+    dealt = rng.permuted(np.tile(np.arange(runs_a + runs_b), (draws, 1)), axis=1)
+    weights = np.full(dealt.shape, -1 / runs_b)
+    np.put_along_axis(weights, dealt[:, :runs_a], 1 / runs_a, axis=1)
+    return weights

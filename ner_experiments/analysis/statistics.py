@@ -9,6 +9,7 @@ import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
 
@@ -188,6 +189,7 @@ def of_tested(correction: Correction, p_values: Sequence[float | None]) -> list[
     return [None if p is None else next(adjusted) for p in p_values]
 
 
+@lru_cache(maxsize=1000)  # the rows of a table have few numbers of seeds, and each asks many times
 def t_quantile(freedom: float) -> float:
     """Half-width of the interval, in standard errors."""
     return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
@@ -224,8 +226,14 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
     return power_of_t(abs(difference) / error, freedom, alpha)
 
 
+@lru_cache(maxsize=1000)  # a search for the shift of a given power asks again and again
+def t_critical(freedom: float, alpha: float) -> float:
+    """The t beyond which a two-sided test rejects."""
+    return float(scipy.stats.t.isf(alpha / 2, freedom))
+
+
 def power_of_t(shift: float, freedom: float, alpha: float) -> float:
     """Power of a two-sided t test for a true difference of `shift` standard errors."""
-    critical, nct = scipy.stats.t.isf(alpha / 2, freedom), scipy.stats.nct
+    critical, nct = t_critical(freedom, alpha), scipy.stats.nct
     # the other tail by symmetry: nct.cdf is NaN for some large shifts
     return float(nct.sf(critical, freedom, shift) + nct.sf(critical, freedom, -shift))

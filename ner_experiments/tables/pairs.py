@@ -112,10 +112,10 @@ def compare_all(
             a,
             b,
             test,
-            over_sentences(a, b),
+            of_sentences,
             seeds_to_detect(a.measured, b.measured, test.over_seeds.mean, alpha=level, most=MAX_SEEDS),
         )
-        for (a, b), test in zip(pairs, tests, strict=True)
+        for (a, b), test, of_sentences in zip(pairs, tests, over_sentences(pairs), strict=True)
     ]
 
 

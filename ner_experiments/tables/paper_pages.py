@@ -163,7 +163,7 @@ class Measured:
 
     def p(self, a: str, b: str, base: Measured | None = None) -> str:
         """p of the difference of two rows, over seeds and sentences; marked if it is over sentences alone."""
-        return marked_probability(over_sentences(self.of(a), (base or self).of(b)))
+        return marked_probability(over_sentences([(self.of(a), (base or self).of(b))])[0])
 
     def published_gap(self, a: str, b: str, base: Measured | None = None) -> str:
         """The difference of two published numbers."""

@@ -86,7 +86,7 @@ class Result:
     reads: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def measured(self) -> Summary | None:
         return statistics.summarize(self.scores.values()) if self.scores else None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ner_experiments.analysis import statistics
-from ner_experiments.analysis.randomization import Randomization, randomization_test
+from ner_experiments.analysis.randomization import Randomization, randomization_tests
 from ner_experiments.analysis.statistics import Correction, Difference, Summary
 from ner_experiments.tables.scores import Page, Result, groups, reference
 from ner_experiments.tables.spec import Row
@@ -119,13 +119,12 @@ class Comparison:
 
 def compare_rows(page: Page) -> list[Comparison]:
     """Compare each row with the reference of its data: the row with the best published number."""
-    pairs = [
-        (result, best, group)
-        for group in groups(page.results)
-        for best in [reference(group)]
-        for result in group
-        if result is not best
-    ]
+    pairs, sentences = [], list[Randomization]()
+    for group in groups(page.results):
+        best = reference(group)
+        others = [result for result in group if result is not best]
+        pairs += [(result, best, group) for result in others]
+        sentences += over_sentences([(result, best) for result in others])
     tests = tested_together(
         [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
         page.table.smallest_effect,
@@ -137,17 +136,20 @@ def compare_rows(page: Page) -> list[Comparison]:
             row=result.row,
             reference=best.row,
             test=test,
-            over_sentences=over_sentences(result, best),
+            over_sentences=of_sentences,
             seeds=seeds_to_detect(result.measured, best.measured, test.over_seeds.mean),
             assumed=assumed_difference(result, best, group),
         )
-        for (result, best, group), test in zip(pairs, tests, strict=True)
+        for (result, best, group), test, of_sentences in zip(pairs, tests, sentences, strict=True)
     ]
 
 
-def over_sentences(a: Result, b: Result) -> Randomization:
-    """Approximate randomization of the rows' results over sentences, and over seeds if both rows have several."""
-    return randomization_test(a.counts, b.counts)
+def over_sentences(pairs: Sequence[tuple[Result, Result]]) -> list[Randomization]:
+    """Approximate randomization of pairs of rows on one test set: over sentences, and seeds if both have several."""
+    rows = {id(row): row for pair in pairs for row in pair}
+    number = {key: place for place, key in enumerate(rows)}
+    indices = [(number[id(a)], number[id(b)]) for a, b in pairs]
+    return randomization_tests([row.counts for row in rows.values()], indices)
 
 
 def seeds_to_detect(

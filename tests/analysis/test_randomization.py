@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ner_experiments.analysis import randomization
 from ner_experiments.analysis.randomization import (
     numerator_and_denominator,
     randomization_test,
@@ -231,3 +232,26 @@ def test_sentences_with_equal_counts_are_left_out_of_the_product_alone() -> None
     np.testing.assert_allclose(
         swap_sentences(a, b, 1000, np.random.default_rng(1)), expected, rtol=0, atol=1e-14
     )
+
+
+@pytest.mark.parametrize("at_once", [2, 100])
+def test_pairs_tested_together_are_those_tested_one_by_one(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(randomization, "PAIRS_AT_ONCE", at_once)
+    a, b = two_rows(2, runs=4, sentences=40, by_run=0.5)
+    rows = [a, b, a[:2], b[1:], a[1:2]]
+    numbers = list(itertools.combinations(range(len(rows)), 2))
+    together = randomization.randomization_tests(rows, numbers, draws=999)
+    for (one, other), test in zip(numbers, together, strict=True):
+        alone = randomization_test(rows[one], rows[other], draws=999)
+        assert (test.p, test.run_share) == (alone.p, alone.run_share)
+        assert test.difference == pytest.approx(alone.difference)
+
+
+def test_runs_are_dealt_as_numpy_permutes_their_scores() -> None:
+    scores = np.random.default_rng(5).normal(size=7)
+    weights = randomization.deal_runs(3, 4, 50, np.random.default_rng(1))
+    dealt = np.random.default_rng(1).permuted(np.tile(scores, (50, 1)), axis=1)
+    expected = dealt[:, :3].mean(axis=1) - dealt[:, 3:].mean(axis=1)
+    np.testing.assert_allclose(weights @ scores, expected, rtol=0, atol=1e-14)
