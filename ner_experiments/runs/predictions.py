@@ -73,8 +73,14 @@ def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
     """Counts, [sentences, counts]: correct, predicted and gold mentions; or correct tags and all tags."""
     if task == "tags":
         return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
-    pairs = [(mentions(it.gold), mentions(it.predicted)) for it in sentences]
-    return np.array([(len(gold & predicted), len(predicted), len(gold)) for gold, predicted in pairs])
+    return np.array([count_mentions(it.gold, it.predicted) for it in sentences])
+
+
+@lru_cache(maxsize=100_000)
+def count_mentions(gold: tuple[str, ...], predicted: tuple[str, ...]) -> tuple[int, int, int]:
+    """Numbers of correct, predicted and gold mentions of a sentence."""
+    found, there = mentions(predicted), mentions(gold)
+    return len(there & found), len(found), len(there)
 
 
 @lru_cache(maxsize=100_000)
@@ -83,8 +89,9 @@ def mentions(tags: tuple[str, ...]) -> frozenset[Span]:
     return frozenset(spans(tags))
 
 
+@lru_cache(maxsize=100_000)
 def sentence(block: str) -> Predicted:
-    """The sentence of a block of lines."""
+    """The sentence of a block of lines. Cached, as `mentions`: runs that tag a sentence alike share the object."""
     words, gold, predicted = zip(*(line.rsplit(" ", 2) for line in block.split("\n")), strict=True)
     return Predicted(words, gold, predicted)
 

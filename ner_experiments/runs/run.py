@@ -7,7 +7,7 @@ import glob
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -62,7 +62,11 @@ class Run:
         return predictions.count(self.predicted(), self.metrics["task"])
 
     def epochs(self) -> list[dict[str, float]]:
-        """The learning curve: the rows of log.csv."""
+        """The learning curve: the rows of log.csv, which is read once."""
+        return self._epochs
+
+    @cached_property
+    def _epochs(self) -> list[dict[str, float]]:
         return rows_of(self.verified(artifacts.LOG))
 
     def test_every_epoch(self) -> list[float]:
@@ -80,10 +84,18 @@ class Run:
         return [sentence.predicted for sentence in self.predicted()]
 
     def predicted(self) -> list[Predicted]:
-        """The test sentences with their predicted tags. ValueError for a tag that is none of the run's task."""
+        """The test sentences with their predicted tags, which are read once.
+
+        ValueError for a tag that is none of the run's task.
+        """
+        return self._predicted
+
+    @cached_property
+    def _predicted(self) -> list[Predicted]:
         path = self.verified("predictions/test.conll")
         found = predictions.read(self.folder)
-        for tag in {tag for sentence in found for tag in (*sentence.gold, *sentence.predicted)}:
+        tags = set[str]().union(*(it.gold for it in found), *(it.predicted for it in found))
+        for tag in tags:
             try:
                 predictions.units([tag], self.metrics["task"])
             except ValueError as error:
