@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from ner_experiments.config import compose
+from ner_experiments.config.identity import experiment
 from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
 from ner_experiments.launch.sweeper import sweep_settings, table_request
@@ -94,16 +95,19 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
         extra_overrides = [*request.extra_overrides, *request.hydra_overrides]
         rows = experiments.experiments(request.table, extra_overrides)
         seeds = request.seeds or experiments.seeds_of_table(request.table)
-        runs = [PlannedRun.of(row.row.label, row.cfg, seed) for row in rows for seed in seeds]
+        named = [(row.row.label, experiment(row.cfg)) for row in rows]
+        runs = [PlannedRun(label, seed, name) for label, name in named for seed in seeds]
         return experiments.output_dir(extra_overrides), runs
 
     _, settings = sweep_settings(overrides)
     if (table := recorded_sweep(settings)) is not None:
         return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)
-    config = cache(lambda row: compose.compose(row, "watch"))  # jobs of a row differ only in the seed
+    name = cache(
+        lambda row: experiment(compose.compose(row, "watch"))
+    )  # jobs of a row differ only in the seed
     runs = [
-        PlannedRun.of(label, config(sweeps.without_seed(job)), sweeps.seed_of(job))
+        PlannedRun(label, sweeps.seed_of(job), name(sweeps.without_seed(job)))
         for label, job in zip(labels(jobs), jobs, strict=True)
     ]
     return Path(compose.compose(jobs[0]).output_dir), runs

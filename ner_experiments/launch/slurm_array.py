@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.compose import compose
+from ner_experiments.config.identity import experiment
 from ner_experiments.config.row_settings import differing
 from ner_experiments.runs.status import PlannedRun
 
@@ -190,5 +191,4 @@ class Queue:
 @lru_cache(maxsize=4096)
 def open_run(overrides: tuple[str, ...]) -> tuple[str, int]:
     cfg = compose(overrides, "squeue")
-    run = PlannedRun.of("", cfg, cfg.seed)
-    return run.experiment, run.seed
+    return experiment(cfg), cfg.seed

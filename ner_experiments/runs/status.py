@@ -60,10 +60,6 @@ class PlannedRun:
     seed: int
     experiment: str
 
-    @classmethod
-    def of(cls, label: str, cfg: Any, seed: int) -> PlannedRun:
-        return cls(label, seed, experiment(cfg))
-
 
 def all_statuses(output: Path) -> list[Status]:
     """Status of every run under a folder."""
