@@ -202,7 +202,11 @@ def load(folder: Path) -> tuple[Tagger, Encoder]:
 
     Raises ValueError, with the file, for content that no run of the suite writes.
     """
-    cfg = read_config(folder)
+    return load_with_config(folder, read_config(folder))
+
+
+def load_with_config(folder: Path, cfg: DictConfig) -> tuple[Tagger, Encoder]:
+    """As `load`, given the content of its config.yaml, which is slow to read."""
     with as_value_error(f"{folder / CONFIG}: expected the settings of the inputs"):
         encoder = make_encoder(cfg)
     path = folder / ENCODER
@@ -246,24 +250,30 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
     ValueError or OSError if the run is not finished, or if its corpus cannot be read or has changed.
     """
-    corpus = corpus_of(folder)
-    return *load(folder), corpus
+    cfg = read_config(folder)
+    corpus = corpus_with_config(folder, cfg)
+    return *load_with_config(folder, cfg), corpus
 
 
 def corpus_of(folder: Path) -> Corpus:
     """Corpus of a run. ValueError or OSError if it cannot be read or has changed since the run."""
+    return corpus_with_config(folder, read_config(folder))
+
+
+def corpus_with_config(folder: Path, cfg: DictConfig) -> Corpus:
+    """As `corpus_of`, given the content of its config.yaml."""
     checksum = open_run(folder).metrics["data"]["checksum"]
-    source = OmegaConf.to_yaml(read_config(folder).data)
+    source = OmegaConf.to_yaml(cfg.data)
     try:
         return read_unchanged_corpus(source, checksum)
     except ValueError as error:
         raise ValueError(f"{folder}: {error}") from error
 
 
-def train_sentences(folder: Path) -> list[Sentence] | None:
-    """Training sentences of a run; None, with a warning, if the corpus cannot be read or has changed."""
+def corpus_if_unchanged(folder: Path) -> Corpus | None:
+    """Corpus of a run; None, with a warning, if it cannot be read or has changed."""
     try:
-        return corpus_of(folder).splits["train"]
+        return corpus_of(folder)
     except (ValueError, OSError) as error:
         log.warning("errors by mentions seen in train are left out: %s", error)
         return None

@@ -8,24 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ner_experiments.analysis.breakdown import (
     LENGTH,
     TYPE,
     Bucket,
-    by_dimension,
+    Dimension,
+    buckets,
     by_length,
     by_type,
     dimensions,
+    grouped,
     marked,
 )
 from ner_experiments.analysis.calibration import Calibration, of_run
-from ner_experiments.analysis.disagreements import Outcomes, outcomes
-from ner_experiments.analysis.errors import Confusion, Kind, confusion, kinds
+from ner_experiments.analysis.disagreements import Outcomes, correct, outcomes
+from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_counts, pairs, shares_of_kinds
 from ner_experiments.config.identity import counted
-from ner_experiments.data.sentence import Sentence, Task
+from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
 from ner_experiments.runs.artifacts import WEIGHTS, add_checksum, read_config
 from ner_experiments.runs.predictions import Predicted
@@ -86,28 +92,76 @@ class Errors:
 
 
 def errors_in_predictions(
-    sentences: Sequence[Predicted], task: Task, train: Sequence[Sentence] | None
-) -> Errors:
-    """Errors on a test set. Dimensions that need `train` are left out without it, and kinds for task "tags"."""
-    texts, named = marked(sentences, task), dimensions(train, task)
-    return Errors(
-        by_dimension(texts, named),
-        kinds(sentences) if task == "mentions" else {},
-        confusion(sentences, task),
-        outcomes(texts, named),
-    )
+    runs: Sequence[Sequence[Predicted]], task: Task, named: Mapping[str, Dimension]
+) -> list[Errors]:
+    """Errors of runs on one test set, by the dimensions `named`; kinds are left out for task "tags".
+
+    A sentence that runs tag alike is analyzed once. Intervals are over the sentences of a run; of several runs they
+    are NaN, as those of a row are over its seeds.
+    """
+    distinct = {id(sentence): sentence for run in runs for sentence in run}
+    place = {key: number for number, key in enumerate(distinct)}
+    sentences, intervals = list(distinct.values()), len(runs) == 1
+    texts = marked(sentences, task)
+    groups = {name: grouped(texts, dimension) for name, dimension in named.items()}
+    kinds = np.array([kind_counts(it) for it in sentences]) if task == "mentions" else None
+    types = [list(pairs(it, task)) for it in sentences]
+    found = [correct(text) for text in texts]
+    gold_groups = outcomes([texts[place[id(it)]] for it in runs[0]], named).groups
+    errors = []
+    for run in runs:
+        index = [place[id(it)] for it in run]
+        errors.append(
+            Errors(
+                {
+                    name: buckets(names, counts[index], intervals=intervals)
+                    for name, (names, counts) in groups.items()
+                },
+                {} if kinds is None else shares_of_kinds(kinds[index], intervals=intervals),
+                confusion_of(chain.from_iterable(types[number] for number in index)),
+                Outcomes(np.concatenate([found[number] for number in index]), gold_groups),
+            )
+        )
+    return errors
 
 
-def run_errors(run: Run) -> Errors:
-    """Errors of a run on test; all unknown for some archived runs.
+def errors_by_seed(runs: Mapping[int, Run]) -> dict[int, Errors]:
+    """Errors on test of the runs of a row, by seed; all unknown for some archived runs.
 
     Dimensions that need train are left out, with a warning, if train cannot be read or has changed.
     """
-    if isinstance(run, ArchivedRun):
-        return Errors.from_record(run.content["errors"])
-    from ner_experiments.build import train_sentences  # imports Lightning, which archived runs do not need
+    errors = {
+        seed: Errors.from_record(run.content["errors"])
+        for seed, run in runs.items()
+        if isinstance(run, ArchivedRun)
+    }
+    if trained := {seed: run for seed, run in runs.items() if seed not in errors}:
+        first = next(iter(trained.values()))
+        named = known_dimensions(first.folder, first.metrics["task"])
+        predicted = [run.predicted() for run in trained.values()]
+        found = errors_in_predictions(predicted, first.metrics["task"], named)
+        errors |= zip(trained, found, strict=True)
+    return {seed: errors[seed] for seed in runs}
 
-    return errors_in_predictions(run.predicted(), run.metrics["task"], train_sentences(run.folder))
+
+def run_errors(run: Run) -> Errors:
+    """Errors of a single run on test, as `errors_by_seed`."""
+    return errors_by_seed({0: run})[0]
+
+
+def known_dimensions(folder: Path, task: Task) -> dict[str, Dimension]:
+    """Dimensions of the mentions of a run; those that need train only if its corpus can be read and is unchanged."""
+    from ner_experiments.build import (
+        corpus_if_unchanged,
+    )  # imports Lightning, which archived runs do not need
+
+    corpus = corpus_if_unchanged(folder)
+    return dimensions(None, task) if corpus is None else dimensions_of(corpus, task)
+
+
+@lru_cache(maxsize=2)  # as `build.read_unchanged_corpus`
+def dimensions_of(corpus: Corpus, task: Task) -> dict[str, Dimension]:
+    return dimensions(corpus.splits["train"], task)
 
 
 def run_calibration(run: Run) -> Calibration | None:

@@ -6,9 +6,10 @@ predicted mentions are grouped alike. F1 by type and by length are tables 3 and 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,25 +63,33 @@ def breakdown(
     Intervals are from the bootstrap over sentences, without the draws in which a group has no mention. They
     describe how F1 of this trained model varies with the test sentences, not how it varies with the seed.
     """
-    return by_dimension(marked(sentences, task), dimensions(train, task))
+    texts, named = marked(sentences, task), dimensions(train, task)
+    return {name: buckets(*grouped(texts, dimension)) for name, dimension in named.items()}
 
 
-def by_dimension(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> dict[str, dict[str, Bucket]]:
-    """Scores by dimension and group, as `breakdown`."""
-    return {name: buckets(texts, dimension) for name, dimension in named.items()}
-
-
-def buckets(texts: Sequence[Marked], dimension: Dimension) -> dict[str, Bucket]:
-    """Scores of each group of a dimension that has a mention."""
+def grouped(
+    texts: Sequence[Marked], dimension: Dimension
+) -> tuple[list[str], Int[np.ndarray, "sentences groups 3"]]:
+    """The groups of a dimension that have a mention, and the counts of each sentence as `group_counts`."""
     names = groups(texts, dimension)
-    counts = group_counts(texts, dimension, names)
-    sums = resampled(counts)
-    f1 = ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2])
-    totals = counts.sum(axis=0).tolist()
-    return {
-        name: Bucket(correct, predicted, gold, *interval(f1[:, column]))
-        for column, (name, (correct, predicted, gold)) in enumerate(zip(names, totals, strict=True))
-    }
+    return names, group_counts(texts, dimension, names)
+
+
+def buckets(
+    names: Sequence[str], counts: Int[np.ndarray, "sentences groups 3"], *, intervals: bool = True
+) -> dict[str, Bucket]:
+    """Scores of the groups that have a mention; their intervals are NaN without `intervals`."""
+    totals = counts.sum(axis=0)
+    found = np.flatnonzero(totals.any(axis=1)).tolist()
+    bounds = [(math.nan, math.nan)] * len(found)
+    if intervals:
+        sums = resampled(counts[:, found])
+        bounds = [*map(interval, ratio(2 * sums[..., 0], sums[..., 1] + sums[..., 2]).T)]
+    scores = {}
+    for column, (low, high) in zip(found, bounds, strict=True):
+        correct, predicted, gold = totals[column].tolist()
+        scores[names[column]] = Bucket(correct, predicted, gold, low, high)
+    return scores
 
 
 def groups(texts: Sequence[Marked], dimension: Dimension) -> list[str]:

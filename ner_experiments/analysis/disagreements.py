@@ -60,14 +60,18 @@ class Outcomes:
 def outcomes(texts: Sequence[Marked], named: Mapping[str, Dimension]) -> Outcomes:
     """Outcomes of a test set, grouped by the dimensions of `breakdown.dimensions`."""
     gold = [(text, mention) for text in texts for mention in sorted(text.gold)]
-    correct = np.array([mention in text.predicted for text, mention in gold], dtype=bool)
     groups = {}
     for name, dimension in named.items():
         of = [dimension.of(text.words, mention) for text, mention in gold]
         names = dimension.ordered(set(of))
         number = {group: place for place, group in enumerate(names)}
         groups[name] = Grouped(tuple(names), np.array([number[group] for group in of], dtype=np.int64))
-    return Outcomes(correct, groups)
+    return Outcomes(np.concatenate([correct(text) for text in texts]), groups)
+
+
+def correct(text: Marked) -> Bool[np.ndarray, " mentions"]:
+    """Whether each gold mention of a sentence, in order, is predicted exactly."""
+    return np.array([mention in text.predicted for mention in sorted(text.gold)], dtype=bool)
 
 
 def packed(numbers: np.ndarray) -> str:
@@ -180,12 +184,14 @@ def is_correct(predicted: Sequence[str], gold: Sequence[str]) -> bool:
     return predicted == gold
 
 
-def correct_sentences(counts: Int[np.ndarray, "sentences counts"]) -> Bool[np.ndarray, " sentences"]:
+def correct_sentences(
+    counts: Int[np.ndarray, "*runs sentences counts"],
+) -> Bool[np.ndarray, "*runs sentences"]:
     """Whether a run tags each sentence correctly, as `is_correct`; counts: as `runs.predictions.count`.
 
     An archived run has these counts, but no sentences.
     """
-    return (counts == counts[:, :1]).all(axis=1)
+    return (counts == counts[..., :1]).all(axis=-1)
 
 
 @dataclass(frozen=True)

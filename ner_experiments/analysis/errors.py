@@ -5,6 +5,7 @@ Both start from `compare`, which aligns the gold and the predicted mentions of a
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,16 +60,25 @@ def kinds(sentences: Sequence[Predicted]) -> dict[str, Kind]:
 
     Intervals are from the bootstrap over sentences, as in `breakdown`.
     """
-    counts = np.array([kind_counts(sentence) for sentence in sentences])
-    gold = counts[:, -1].sum()
+    return shares_of_kinds(np.array([kind_counts(sentence) for sentence in sentences]))
+
+
+def shares_of_kinds(
+    counts: Int[np.ndarray, "sentences counts"], *, intervals: bool = True
+) -> dict[str, Kind]:
+    """As `kinds`, of `kind_counts` by sentence; intervals are NaN without `intervals`."""
+    totals = counts.sum(axis=0)
+    gold = totals[-1]
     if not gold:
         return {}
-    sums = resampled(counts)
-    rates = ratio(sums[:, :-1], np.broadcast_to(sums[:, -1:], sums[:, :-1].shape))
-    totals = counts.sum(axis=0)
+    bounds = [(math.nan, math.nan)] * len(KINDS)
+    if intervals:
+        sums = resampled(counts)
+        rates = ratio(sums[:, :-1], np.broadcast_to(sums[:, -1:], sums[:, :-1].shape))
+        bounds = [*map(interval, rates.T)]
     return {
-        name: Kind(int(totals[column]), float(totals[column] / gold), *interval(rates[:, column]))
-        for column, name in enumerate(KINDS)
+        name: Kind(int(total), float(total / gold), *bound)
+        for name, total, bound in zip(KINDS, totals[:-1], bounds, strict=True)
     }
 
 
@@ -154,7 +164,12 @@ class Confusion:
 
 def confusion(sentences: Sequence[Predicted], task: Task = "mentions") -> Confusion:
     """Confusion of the gold and predicted types that occur, sorted by name."""
-    counts = Counter(pair for sentence in sentences for pair in pairs(sentence, task))
+    return confusion_of(pair for sentence in sentences for pair in pairs(sentence, task))
+
+
+def confusion_of(pairs: Iterable[tuple[str, str]]) -> Confusion:
+    """Confusion of the given pairs of gold and predicted types, as `pairs` yields them."""
+    counts = Counter(pairs)
     types = sorted({kind for pair in counts for kind in pair if kind})
     names = [*types, ""]
     return Confusion(tuple(types), tuple(tuple(counts[gold, other] for other in names) for gold in names))

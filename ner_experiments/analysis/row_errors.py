@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.analysis import disagreements, statistics
-from ner_experiments.analysis.archive import Errors, run_calibration, run_errors
+from ner_experiments.analysis.archive import Errors, errors_by_seed, run_calibration
 from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
@@ -36,7 +36,7 @@ class RowErrors:
     @cached_property
     def errors(self) -> dict[int, Errors]:
         """Errors of each run by seed."""
-        return {seed: run_errors(run) for seed, run in self.runs.items()}
+        return errors_by_seed(self.runs)
 
     def breakdown(self) -> dict[str, dict[str, MeanBucket]]:
         """Mean scores by dimension and group."""
@@ -55,9 +55,14 @@ class RowErrors:
         """Mean confusion of types; None if no run has one."""
         return confusion(errors.confusion for errors in self.errors.values())
 
-    def calibration(self) -> MeanCalibration | None:
-        """Mean calibration; None if no run has one."""
-        return calibration(map(run_calibration, self.runs.values()))
+    def calibration(self, most: int | None = None) -> MeanCalibration | None:
+        """Mean calibration; None if no run has one.
+
+        most: of the runs in their own folders, whose models have to tag the test set again, only so many are taken.
+        """
+        archived = [run for run in self.runs.values() if run.archived]
+        trained = [run for run in self.runs.values() if not run.archived]
+        return calibration(map(run_calibration, [*archived, *trained[:most]]))
 
     def predicted(self) -> dict[Path, list[Predicted]]:
         """Test sentences by folder, of the runs in their own folders; archived runs have no sentences."""

@@ -29,9 +29,9 @@ class Sentence:
         return len(self.words)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """A corpus as the models see it: train, dev and test, with mentions as BIOES tags.
+    """A corpus as the models see it: train, dev and test, with mentions as BIOES tags. Equal only to itself.
 
     notes: what `corpus.load` did, such as holding out dev, in words that tables print.
     """

@@ -39,6 +39,8 @@ HEADINGS = {
     FREQUENCY: "frequency in train",
     SENTENCE_LENGTH: "length of the sentence, tokens",
 }
+MAX_CALIBRATED = 5
+"""Runs of a row whose models tag the test set again for their calibration, which takes most of a report's time."""
 NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
 INTERVALS = {
     "seeds": "Several runs: means and 95 % t-intervals over seeds, on the same sentences.",
@@ -133,7 +135,7 @@ def row_sections(row: RowErrors) -> list[Section | None]:
         kinds_section(row.kinds()),
         *group_sections(row),
         confusion_section(row.confusion()),
-        calibration_section(row.calibration()),
+        calibration_section(row.calibration(MAX_CALIBRATED), len(row.runs)),
     ]
 
 
@@ -222,8 +224,8 @@ def confusion_section(confusion: MeanConfusion | None) -> Section | None:
     return Section("confusion", "Confusion of types", [CONFUSION_TEXT], [table])
 
 
-def calibration_section(calibration: MeanCalibration | None) -> Section | None:
-    """Reliability diagram and expected calibration error."""
+def calibration_section(calibration: MeanCalibration | None, runs: int) -> Section | None:
+    """Reliability diagram and expected calibration error. runs: of the row."""
     if calibration is None:
         return None
     bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
@@ -235,6 +237,8 @@ def calibration_section(calibration: MeanCalibration | None) -> Section | None:
     grid = Grid(("probability", "mentions", "mean, %", "correct, %", "95 %"), lines)
     error = bar("", calibration.error)
     text = f"Expected calibration error {error.value:.2f} % ({interval(error.low, error.high)})."
+    if calibration.error.runs < runs:
+        text += f" Of {calibration.error.runs} of the {runs} runs."
     plot = reliability(bars, means, "calibration", "Calibration on test", grid)
     texts = [CALIBRATION_TEXT, f"{text} {explain_intervals([calibration.error])}"]
     return Section("calibration", "Calibration", texts, plots=[plot])

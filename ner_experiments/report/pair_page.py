@@ -39,12 +39,7 @@ class ShownSentence:
 
 def correct_shares(results: Sequence[Result]) -> np.ndarray:
     """Share of each row's seeds that tag the whole sentence correctly, [rows, sentences]."""
-    return np.stack(
-        [
-            np.mean([correct_sentences(run.counts()) for run in result.runs.values()], axis=0)
-            for result in results
-        ]
-    )
+    return np.stack([correct_sentences(result.counts).mean(axis=0) for result in results])
 
 
 def matrix(shares: np.ndarray) -> list[list[str | None]]:
@@ -63,7 +58,9 @@ def context(results: Sequence[Result]) -> dict[str, Any]:
     total = f"{of_rows.shape[1]:,} test sentences"
     texts = [f"{total}; {differ:,} are tagged correctly by some of the rows' runs and wrong by others."]
     with_text = {
-        index: Result(result.row, runs=with_sentences(result.runs)) for index, result in enumerate(results)
+        index: result if len(own) == len(result.runs) else Result(result.row, runs=own)
+        for index, result in enumerate(results)
+        for own in [with_sentences(result.runs)]
     }
     readable = {index: result for index, result in with_text.items() if result.runs}
     cases: list[ShownSentence] = []

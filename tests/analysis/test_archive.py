@@ -14,8 +14,8 @@ from places import ROOT
 from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
-from ner_experiments.analysis.archive import archive, run_calibration, run_errors
-from ner_experiments.analysis.breakdown import breakdown
+from ner_experiments.analysis.archive import archive, errors_by_seed, run_calibration, run_errors
+from ner_experiments.analysis.breakdown import Bucket, breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
 from ner_experiments.analysis.row_errors import pairs, rows
@@ -81,6 +81,29 @@ def test_an_archived_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     assert not any(word in text for sentence in TEST for word in sentence.words if not word.isascii())
     # weights there are none: no calibration
     assert (run_calibration(run), run_calibration(again)) == (None, None)
+
+
+def test_runs_of_a_row_have_the_errors_of_each_alone(tmp_path: Path) -> None:
+    runs = {seed: opened(finish(tmp_path, "a", seed)) for seed in (1, 2, 3)}
+    archive(runs[2], tmp_path / "archived.json", "a row")
+    (runs[2],) = archived_runs(tmp_path)
+    together = errors_by_seed(runs)
+    assert list(together) == [1, 2, 3]
+    for seed, run in runs.items():
+        found, alone = together[seed], run_errors(run)
+        assert {name: scores(groups) for name, groups in found.breakdown.items()} == {
+            name: scores(groups) for name, groups in alone.breakdown.items()
+        }
+        assert {name: it.count for name, it in found.kinds.items()} == {
+            name: it.count for name, it in alone.kinds.items()
+        }
+        assert found.confusion == alone.confusion
+        assert found.outcomes.correct.tolist() == alone.outcomes.correct.tolist()
+    assert disagreements.agreements({1: together[1].outcomes}, {2: together[2].outcomes}).pairs == 1
+
+
+def scores(groups: dict[str, Bucket]) -> dict[str, tuple[int, int, int]]:
+    return {name: (it.correct, it.predicted, it.gold) for name, it in groups.items()}
 
 
 def test_an_archived_run_has_its_predicted_tags(tmp_path: Path) -> None:

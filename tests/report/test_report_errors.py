@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import t
 
 from ner_experiments.analysis.archive import Errors, errors_in_predictions
+from ner_experiments.analysis.breakdown import dimensions
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import error_tables, row_page
@@ -34,7 +35,8 @@ DATA = {"name": "toy", "checksum": "abc"}
 
 def archived(*predicted: tuple[str, ...]) -> ArchivedRun:
     """A run of these sentences, which all have the same gold mentions."""
-    errors = errors_in_predictions([Predicted(WORDS, GOLD, tags) for tags in predicted], "mentions", None)
+    sentences = [Predicted(WORDS, GOLD, tags) for tags in predicted]
+    (errors,) = errors_in_predictions([sentences], "mentions", dimensions(None, "mentions"))
     bins = (Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),)
     content = {"errors": errors.record(), "calibration": Calibration(bins, 0.1, 0.05, 0.2).record()}
     return ArchivedRun(Path("archived"), {"data": DATA, "task": "mentions"}, content)
@@ -90,10 +92,26 @@ def test_confusion_is_a_mean_over_runs_and_coloured_by_share(row: RowErrors) -> 
 
 
 def test_calibration_is_shown_bin_by_bin(row: RowErrors) -> None:
-    section = calibration_section(row.calibration())
+    section = calibration_section(row.calibration(), 2)
     assert section is not None
     assert "Expected calibration error 10.00 %" in section.texts[1]
     assert section.plots[0].grid.lines == [["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]]
+
+
+def test_only_the_first_models_of_a_row_tag_the_test_set_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[Path] = []
+
+    def calibrated(run: Run) -> Calibration:
+        again.append(run.folder)
+        return Calibration((Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),), 0.1, 0.05, 0.2)
+
+    monkeypatch.setattr("ner_experiments.analysis.row_errors.run_calibration", calibrated)
+    runs: dict[int, Run] = {seed: Run(Path(f"seed-{seed}"), {}) for seed in (1, 2, 3)}
+    many = RowErrors("many", {**runs, 4: archived(CORRECT)})
+    section = calibration_section(many.calibration(2), 4)
+    assert again == [Path("archived"), Path("seed-1"), Path("seed-2")]
+    assert section is not None
+    assert "Of 3 of the 4 runs." in section.texts[1]
 
 
 def test_differences_of_rows_carry_their_intervals(row: RowErrors, other: RowErrors) -> None:
@@ -138,7 +156,8 @@ def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
 
 
 def test_a_test_set_without_a_mention_has_no_errors_to_show() -> None:
-    errors = errors_in_predictions([Predicted(("a",), ("O",), ("O",))], "mentions", None)
+    sentence = Predicted(("a",), ("O",), ("O",))
+    (errors,) = errors_in_predictions([[sentence]], "mentions", dimensions(None, "mentions"))
     content = {"errors": errors.record(), "calibration": None, "figures": {"type": {}, "length": {}}}
     metrics = {"data": DATA, "task": "mentions", "test": {}}
     found = group_sections(RowErrors("none", {1: ArchivedRun(Path("archived"), metrics, content)}))
