@@ -13,7 +13,7 @@ from ner_experiments.analysis import archive
 from ner_experiments.analysis.errors import num_errors
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.pair_page import to_segments, variants, with_sentences
-from ner_experiments.report.run_plots import Bar, bar_plot, dev_and_loss_curves, line_plot
+from ner_experiments.report.run_plots import MAX_SEEDS, Bar, bar_plot, dev_and_loss_curves, line_plot
 from ner_experiments.report.site import PageTable, Section, TaggedSentence
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import Predicted
@@ -134,16 +134,21 @@ def length_section(runs: Runs) -> Section | None:
 def gradients_section(runs: Runs) -> Section | None:
     """Gradient norms of runs with audit.gradients, by seed."""
     plots = []
-    for seed, run in runs.items():
-        path = run.folder / artifacts.GRADIENTS
-        if run.archived or not path.exists():
-            continue
+    recorded = [
+        (seed, run.folder / artifacts.GRADIENTS)
+        for seed, run in runs.items()
+        if not run.archived and (run.folder / artifacts.GRADIENTS).exists()
+    ]
+    for seed, path in recorded[:MAX_SEEDS]:
         rows = read_rows(path)
         for number, (title, kind, column) in enumerate(GRADIENTS):
             if by_epoch := values_by_epoch(rows, kind, column):
                 name = f"gradients-{seed}-{number}"
                 plots.append(line_plot(by_epoch, name, column, f"{title}, seed {seed}"))
-    return Section("gradients", "Gradients", [GRADIENTS_EXPLAINED], plots=plots) if plots else None
+    text = GRADIENTS_EXPLAINED
+    if len(recorded) > MAX_SEEDS:
+        text += f" The first {MAX_SEEDS} of {len(recorded)} seeds."
+    return Section("gradients", "Gradients", [text], plots=plots) if plots else None
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from statistics import fmean
+from typing import NamedTuple, TypeVar
 
 from matplotlib.ticker import MaxNLocator
 
@@ -65,8 +66,10 @@ COST_DESCRIPTION = (
     "on the left against trained parameters, on the right against seconds of a run."
 )
 MAX_SEEDS, MAX_EPOCHS = 12, 60
-"""Limits of a picture's lines, and of the lines of its table."""
+"""Limits of the seeds that have a line each, where more are drawn as a band, and of the lines of a table."""
+BAND_TEXT = f"Of more than {MAX_SEEDS} seeds: the mean, and a band from the lowest to the highest."
 Limits = tuple[float, float]
+Item = TypeVar("Item")
 
 
 class Bar(NamedTuple):
@@ -369,12 +372,16 @@ def dev_and_loss_curves(runs: Mapping[int, Run], name: str) -> Plot:
     curves = [dev_curve(runs), Curves(runs, "train_loss", 1.0, "training loss")]
     picture = Picture(720, 280)
     draw_curves(picture, [(curve, curve.limits()) for curve in curves], seeds_shown=True)
-    title = "Learning curves, seed by seed"
+    title = (
+        "Learning curves, seed by seed" if len(runs) <= MAX_SEEDS else f"Learning curves of {len(runs)} seeds"
+    )
     svg = picture.svg(name, title, curve_description(runs))
     return Plot(svg, title, curve_grid(runs))
 
 
 def curve_description(runs: Mapping[int, Run]) -> str:
+    if len(runs) > MAX_SEEDS:
+        return BAND_TEXT
     best = ", ".join(f"seed {seed}: epoch {run.metrics['best_epoch']}" for seed, run in runs.items())
     return f"One line per seed. A marker shows the epoch that dev chose ({best})."
 
@@ -392,10 +399,24 @@ class Curves:
     def lines(self) -> dict[int, tuple[list[float], list[float]]]:
         """Epochs and values by seed."""
         by_seed = {}
-        for seed, run in list(self.runs.items())[:MAX_SEEDS]:
+        for seed, run in self.runs.items():
             rows = [row for row in run.epochs() if self.column in row]
             by_seed[seed] = [row["epoch"] for row in rows], [self.factor * row[self.column] for row in rows]
         return by_seed
+
+    @property
+    def is_band(self) -> bool:
+        return len(self.runs) > MAX_SEEDS
+
+    @cached_property
+    def band(self) -> list[tuple[float, float, float, float]]:
+        """Epoch, lowest value, mean and highest value of the seeds that have a finite value there."""
+        by_epoch: dict[float, list[float]] = {}
+        for epochs, values in self.lines.values():
+            for epoch, value in zip(epochs, values, strict=True):
+                if math.isfinite(value):
+                    by_epoch.setdefault(epoch, []).append(value)
+        return [(epoch, min(them), fmean(them), max(them)) for epoch, them in sorted(by_epoch.items())]
 
     def limits(self) -> Limits:
         return limits_of([value for _, values in self.lines.values() for value in values])
@@ -410,10 +431,9 @@ def dev_curve(runs: Mapping[int, Run]) -> Curves:
 def draw_curves(picture: Picture, curves: Sequence[tuple[Curves, Limits]], *, seeds_shown: bool) -> None:
     """Draw curves side by side, with a marker at the epoch that dev chose; the legend makes the picture taller."""
     width, bottom = picture.width / len(curves), picture.height - BOTTOM
-    seeds = list(curves[0][0].lines)
-    entries = [LegendEntry(sample(line_style(number)), f"{seed}") for number, seed in enumerate(seeds)]
+    entries, legend_title = curve_legend(curves[0][0])
     lefts = [y_axis_width(limits, bottom - TOP) for _, limits in curves]
-    extra = legend_height(entries, width - lefts[0] - RIGHT, "seed") if seeds_shown else 0.0
+    extra = legend_height(entries, width - lefts[0] - RIGHT, legend_title) if seeds_shown else 0.0
     picture.height += extra
     for number, ((curve, limits), left) in enumerate(zip(curves, lefts, strict=True)):
         epochs = [epoch for xs, _ in curve.lines.values() for epoch in xs]
@@ -426,14 +446,39 @@ def draw_curves(picture: Picture, curves: Sequence[tuple[Curves, Limits]], *, se
         panel = picture.panel(Panel(*sides, x=x, y=limits))
         panel.x_axis("epoch", 5, integer=True, grid=False, color=AXIS)
         panel.y_axis(curve.label)
-        for place, (seed, (xs, ys)) in enumerate(curve.lines.items()):
-            panel.curve(xs, ys, line_style(place))
-            best = curve.runs[seed].metrics.get("best_epoch")
-            if best in xs:
-                shape = MARKERS[place % len(MARKERS)]
-                panel.point(best, ys[xs.index(best)], marker(place % len(COLORS), shape))
+        (draw_band if curve.is_band else draw_seeds)(panel, curve)
         if seeds_shown and number == 0:
-            panel.legend(entries, "seed")
+            panel.legend(entries, legend_title)
+
+
+def curve_legend(curves: Curves) -> tuple[list[LegendEntry], str]:
+    """Entries and title of the legend of learning curves."""
+    if curves.is_band:
+        return [LegendEntry(sample(line_style(0)), f"mean of {len(curves.runs)} seeds")], ""
+    seeds = enumerate(curves.runs)
+    return [LegendEntry(sample(line_style(number)), f"{seed}") for number, seed in seeds], "seed"
+
+
+def draw_seeds(panel: Panel, curves: Curves) -> None:
+    """Draw a line for each seed, with a marker at the epoch that dev chose."""
+    for place, (seed, (xs, ys)) in enumerate(curves.lines.items()):
+        panel.curve(xs, ys, line_style(place))
+        best = curves.runs[seed].metrics.get("best_epoch")
+        if best in xs:
+            shape = MARKERS[place % len(MARKERS)]
+            panel.point(best, ys[xs.index(best)], marker(place % len(COLORS), shape))
+
+
+def draw_band(panel: Panel, curves: Curves) -> None:
+    """Draw the mean over seeds and the band from the lowest to the highest; of one epoch, a point and an interval."""
+    if len(curves.band) == 1:
+        ((epoch, low, mean, high),) = curves.band
+        panel.interval(epoch, mean, low, high, upright=True)
+        panel.point(epoch, mean, marker(0))
+    elif curves.band:
+        epochs, lows, means, highs = zip(*curves.band, strict=True)
+        panel.band(epochs, lows, highs, COLORS[0])
+        panel.curve(epochs, means, line_style(0))
 
 
 def curve_limits(rows: Sequence[Mapping[int, Run]]) -> Limits:
@@ -452,7 +497,9 @@ def curve_limits(rows: Sequence[Mapping[int, Run]]) -> Limits:
 
 
 def curve_grid(runs: Mapping[int, Run]) -> Grid:
-    """Dev scores by epoch and seed; only every n-th epoch of long runs."""
+    """Dev scores by epoch and seed, or their range if these are many; only every n-th epoch of long runs."""
+    if len(runs) > MAX_SEEDS:
+        return band_grid(dev_curve(runs))
     curves = {
         seed: {
             int(row["epoch"]): 100 * row[f"dev_{run.primary_metric}"]
@@ -462,9 +509,21 @@ def curve_grid(runs: Mapping[int, Run]) -> Grid:
         for seed, run in runs.items()
     }
     epochs = sorted({epoch for curve in curves.values() for epoch in curve})
-    step = -(-len(epochs) // MAX_EPOCHS) or 1
     lines = [
         [f"{epoch}", *(f"{curve[epoch]:.2f}" if epoch in curve else "" for curve in curves.values())]
-        for epoch in epochs[step - 1 :: step]
+        for epoch in thinned(epochs)
     ]
     return Grid(["epoch", *(f"seed {seed}" for seed in curves)], lines)
+
+
+def band_grid(curves: Curves) -> Grid:
+    lines = [
+        [f"{epoch:.0f}", *(f"{value:.2f}" for value in values)] for epoch, *values in thinned(curves.band)
+    ]
+    return Grid(["epoch", "lowest", "mean", "highest"], lines)
+
+
+def thinned(epochs: Sequence[Item]) -> Sequence[Item]:
+    """Every n-th epoch, such that they are no more than `MAX_EPOCHS`."""
+    step = -(-len(epochs) // MAX_EPOCHS) or 1
+    return epochs[step - 1 :: step]

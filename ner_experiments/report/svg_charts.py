@@ -195,6 +195,13 @@ class Panel:
         if path:
             self.clipped.append(f'<path d="{"".join(path)}" style="fill: none; {style}"/>')
 
+    def band(self, xs: Sequence[float], lows: Sequence[float], highs: Sequence[float], color: str) -> None:
+        """Fill the room between two lines."""
+        line = [f"{self.px(x):.2f} {self.py(y):.2f}" for x, y in zip(xs, lows, strict=True)]
+        back = [f"{self.px(x):.2f} {self.py(y):.2f}" for x, y in zip(xs, highs, strict=True)]
+        path = "L".join([*line, *reversed(back)])
+        self.clipped.append(f'<path d="M{path}Z" style="fill: {color}; opacity: 0.25"/>')
+
     def legend(
         self,
         entries: Sequence[LegendEntry],

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.entries import Entry
-from ner_experiments.report.run_plots import cost_plots, curve_limits, dev_curves
+from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, cost_plots, curve_limits, dev_curves
 from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
@@ -187,6 +187,8 @@ def curves_section(entry: Entry) -> Section | None:
     if len(corpora) > 1:
         scale = f"Rows on one corpus share one scale: first {order}."
     text = f"Dev score after each epoch, one line per seed. The marker is the epoch that dev chose. {scale}"
+    if any(len(rows.runs) > MAX_SEEDS for rows in entry.page.results):
+        text += f" {BAND_TEXT}"
     return Section("curves", "Learning curves", [text], plots=plots, small=True)
 
 

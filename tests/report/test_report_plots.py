@@ -161,3 +161,40 @@ def test_the_axis_of_a_single_epoch_has_whole_numbers() -> None:
     plot = run_plots.dev_curves(runs, "curve", "one epoch", (40.0, 60.0))
     texts = [node.text or "" for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
     assert {"0", "1", "2"} <= set(texts)
+
+
+def of_seeds(*curves: tuple[float, ...]) -> Mapping[int, Run]:
+    return {seed: trained("weibo", *curve)[1] for seed, curve in enumerate(curves, start=1)}
+
+
+def test_many_seeds_are_a_band_around_their_mean() -> None:
+    count = run_plots.MAX_SEEDS + 1
+    runs = of_seeds((0.1, 0.4), *((0.3, 0.6) for _ in range(count - 2)), (0.5,))
+    plot = run_plots.dev_curves(runs, "curve", "many", (0.0, 100.0))
+    first, second = (10 + 30 * (count - 2) + 50) / count, (40 + 60 * (count - 2)) / (count - 1)
+    assert plot.grid.headings == ["epoch", "lowest", "mean", "highest"]
+    assert plot.grid.lines == [
+        ["1", "10.00", f"{first:.2f}", "50.00"],
+        ["2", "40.00", f"{second:.2f}", "60.00"],
+    ]
+    shapes = [node for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}path")]
+    (band,) = [node for node in shapes if "opacity" in node.get("style", "")]
+    points = [tuple(map(float, it.split())) for it in re.findall(r"[\d.]+ [\d.]+", band.get("d", ""))]
+    height = points[0][1] - points[3][1]  # 40 points between the lowest and the highest of the first epoch
+    assert height / 40 == pytest.approx((points[1][1] - points[2][1]) / 20, abs=0.01)
+    texts = [node.text for node in Tree.fromstring(plot.svg).iter() if node.tag.endswith("}text")]
+    assert f"mean of {count} seeds" in texts
+
+
+def test_the_band_of_a_single_epoch_is_an_interval() -> None:
+    runs = of_seeds(*((number / 100,) for number in range(20, 40)))
+    svg = run_plots.dev_curves(runs, "curve", "one epoch", (0.0, 100.0)).svg
+    assert "opacity" not in svg
+    assert svg.count("stroke-width: 1.4") == 1
+
+
+def test_up_to_twelve_seeds_have_a_line_each() -> None:
+    runs = of_seeds(*((0.1, 0.2) for _ in range(run_plots.MAX_SEEDS)))
+    plot = run_plots.dev_curves(runs, "curve", "few", (0.0, 100.0))
+    assert len(plot.grid.headings) == 1 + run_plots.MAX_SEEDS
+    assert "opacity" not in plot.svg
