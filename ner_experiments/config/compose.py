@@ -37,6 +37,11 @@ def resolved(overrides: tuple[str, ...]) -> dict[Any, Any]:
 
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
     """The overrides of each job of a sweep. ValueError as `check`."""
+    return [list(job) for job in _jobs(tuple(overrides))]
+
+
+@cache  # commands ask whether overrides are a sweep, and then for its rows
+def _jobs(overrides: tuple[str, ...]) -> list[list[str]]:
     check(overrides, sweep=True)
     with hydra_context():
         return split(overrides)

@@ -124,7 +124,16 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 
     A damaged metrics.json is named in a warning and left out.
     """
-    any_identity = run_folder(cfg, "*").parent
+    return runs_of_any_identity(place(cfg))
+
+
+def place(cfg: DictConfig) -> Path:
+    """OUTPUT/DATA-MODEL-DECODER-*, which the runs of several rows of a table share."""
+    return run_folder(cfg, "*").parent
+
+
+def runs_of_any_identity(any_identity: Path) -> Iterator[Run]:
+    """Finished runs in the folders of a `place`, as `candidates`."""
     prefix = glob.escape(any_identity.name.removesuffix("*"))
     for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
         try:
@@ -156,14 +165,17 @@ def log_once(warning: str) -> None:
     log.warning(warning)
 
 
-def finished(cfg: DictConfig, fingerprint: Callable[[DictConfig], str]) -> dict[int, Run]:
+def finished(
+    cfg: DictConfig, fingerprint: Callable[[DictConfig], str], runs: Iterable[Run] | None = None
+) -> dict[int, Run]:
     """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
 
     fingerprint: computes the checksum of the files that a config reads, such as `build.Fingerprints()`; called
         only if there is a run, and its exceptions propagate.
+    runs: the `candidates`, if they are known.
     Raises ValueError if all runs of the experiment used other files.
     """
-    matching = of_experiment(cfg, candidates(cfg))
+    matching = of_experiment(cfg, candidates(cfg) if runs is None else runs)
     if not matching:
         return {}
     read = fingerprint(cfg)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
 from ner_experiments.runs.archived_run import ArchivedRun
-from ner_experiments.runs.run import Run, finished
+from ner_experiments.runs.run import Run, finished, place, runs_of_any_identity
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.xor.results import FILE, XorResults, read
@@ -162,7 +163,15 @@ def in_output_dir() -> Source:
 
         return Fingerprints()
 
-    return lambda experiment: finished(experiment.cfg, lambda cfg: fingerprints()(cfg))
+    @cache
+    def candidates(folders: Path) -> list[Run]:
+        return [*runs_of_any_identity(folders)]
+
+    def source(experiment: Experiment) -> Mapping[int, Run]:
+        cfg = experiment.cfg
+        return finished(cfg, lambda cfg: fingerprints()(cfg), candidates(place(cfg)))
+
+    return source
 
 
 def scored_runs(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:
