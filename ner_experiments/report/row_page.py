@@ -13,7 +13,14 @@ from ner_experiments.analysis import archive
 from ner_experiments.analysis.errors import num_errors
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.report.pair_page import to_segments, variants, with_sentences
-from ner_experiments.report.run_plots import MAX_SEEDS, Bar, bar_plot, dev_and_loss_curves, line_plot
+from ner_experiments.report.run_plots import (
+    BAND_TEXT,
+    MAX_SEEDS,
+    Bar,
+    bar_plot,
+    dev_and_loss_curves,
+    line_plot,
+)
 from ner_experiments.report.site import PageTable, Section, TaggedSentence
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import Predicted
@@ -85,7 +92,8 @@ def seed_line(seed: int, run: Run, names: Sequence[str]) -> list[str]:
 
 
 def curves_section(runs: Runs) -> Section:
-    return Section("curves", "Learning curves", plots=[dev_and_loss_curves(runs, "curves")])
+    texts = [BAND_TEXT] if len(runs) > MAX_SEEDS else []
+    return Section("curves", "Learning curves", texts, plots=[dev_and_loss_curves(runs, "curves")])
 
 
 def type_section(runs: Runs) -> Section | None:
