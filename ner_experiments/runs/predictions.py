@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from sys import intern
 
 import numpy as np
 
@@ -92,7 +93,8 @@ def mentions(tags: tuple[str, ...]) -> frozenset[Span]:
 @lru_cache(maxsize=100_000)
 def sentence(block: str) -> Predicted:
     """The sentence of a block of lines. Cached, as `mentions`: runs that tag a sentence alike share the object."""
-    words, gold, predicted = zip(*(line.rsplit(" ", 2) for line in block.split("\n")), strict=True)
+    columns = zip(*(line.rsplit(" ", 2) for line in block.split("\n")), strict=True)
+    words, gold, predicted = (tuple(map(intern, column)) for column in columns)  # half of the memory
     return Predicted(words, gold, predicted)
 
 
