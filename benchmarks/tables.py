@@ -155,6 +155,11 @@ def targets(results: dict[str, Result]) -> Iterator[list[str]]:
     yield at_most("word vectors from the cache", 0.2, " s", cached["median"])
     yield at_most("word vectors from the cache, memory", 100, " MB", cached["bytes"] / 1e6)
     yield at_most("span F1 of 50,000 sentences", 0.5, " s", results["scoring"]["scorers"]["ours"]["median"])
+    if growth := results.get("growth"):
+        runs = growth["runs"]
+        for name, most in (("table", 5), ("watch --once", 3), ("report", 10)):
+            what = f"`{name}` of a sweep of {runs['number']:,} finished runs"
+            yield at_most(what, most, " s", runs["commands"][name]["median"])
 
 
 def at_least(what: str, least: float, measured: float) -> list[str]:
