@@ -32,6 +32,11 @@ def shortened(text: str, length: int = MAX_LENGTH) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
+def first_line(error: Exception) -> str:
+    """Type and first line of an error of a library, shortened to be part of a message."""
+    return f"{type(error).__name__}: {visible(next(iter(str(error).splitlines()), ''), 160)}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error message: the closest of the known names, or all of them if they are few."""
     known = list(known)

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from zlib import decompress
+
+import numpy as np
 
 from ner_experiments.data.formats.annotated import Annotated, Characters, Options, of_text
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.tags import Span
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import first_line, truncated_repr
 
 SPANS = "sc"
 """spaCy's usual key of spans, which may be nested."""
@@ -17,51 +22,77 @@ SPANS = "sc"
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file with spaCy's tokens: those of a document's `sents` if it has them, else whole documents.
 
-    Mentions are the entities and the spans of every key. Raises ValueError for a file that spaCy cannot read, and for a
-    mention that crosses the end of a sentence.
+    Mentions are the entities and the spans of every key. Raises ValueError for a file that spaCy cannot read, for one
+    with only the types or only the extents of entities, and for a mention without a label or across a sentence's end.
     """
+    from spacy.attrs import ENT_IOB, ENT_TYPE
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
 
     try:
-        documents = list(DocBin().from_disk(path).get_docs(Vocab()))
+        packed = DocBin().from_disk(path)
+        _check_lengths(path)
+        documents = [(it, _mentions(it)) for it in packed.get_docs(Vocab())]
     except Exception as error:  # spaCy's, zlib's and msgpack's
-        raise ValueError(f"{path}: not a DocBin of spaCy ({type(error).__name__}: {error})") from None
-    for number, document in enumerate(documents, 1):
-        place = f"{path.name}: document {number}"
-        marked = {*document.ents, *(span for group in document.spans.values() for span in group)}
+        raise ValueError(f"{path}: not a DocBin of spaCy ({first_line(error)})") from None
+    if (ENT_IOB in packed.attrs) != (ENT_TYPE in packed.attrs):
+        raise ValueError(f"{path}: entities need both ENT_IOB and ENT_TYPE in the attrs of the DocBin")
+    for number, (document, mentions) in enumerate(documents, 1):
+        place = f"{path}: document {number}"
+        if "\0" in document.text:
+            raise ValueError(f"{place}: NUL in its text")
+        if unlabeled := next((document[start:end] for start, end, label in mentions if not label), None):
+            raise ValueError(f"{place}: a span without a label: {truncated_repr(unlabeled.text)}")
         parts = list(document.sents) if document.has_annotation("SENT_START") else [document[:]]
-        left = len(marked)
+        left = len(mentions)
         for part in parts:
-            start = part.start_char
-            inside = [it for it in marked if part.start <= it.start and it.end <= part.end]
+            first = part.start_char
+            inside = [it for it in mentions if part.start <= it[0] and it[1] <= part.end]
             left -= len(inside)
+            spans = [(document[start:end], label) for start, end, label in inside]
             yield from of_text(
                 part.text,
-                [Characters(it.start_char - start, it.end_char - start, it.label_) for it in inside],
+                [Characters(it.start_char - first, it.end_char - first, label) for it, label in spans],
                 options,
                 remarks,
                 place=place,
-                tokens=[(it.idx - start, it.idx - start + len(it)) for it in part],
+                tokens=[(it.idx - first, it.idx - first + len(it)) for it in part],
                 line=number,
             )
         if left:
             raise ValueError(f"{place}: {left} mentions cross the end of a sentence")
 
 
+def _check_lengths(path: Path) -> None:
+    """Raise ValueError unless the documents' lengths add up to the tokens: spaCy leaves out what is beyond them."""
+    from srsly import msgpack_loads
+
+    message = msgpack_loads(decompress(path.read_bytes()))
+    lengths = np.frombuffer(message["lengths"], "int32")
+    num_tokens = len(message["tokens"]) // (8 * len(message["attrs"]))
+    if lengths.min(initial=0) < 0 or lengths.sum() != num_tokens:
+        raise ValueError(f"the lengths of its documents do not add up to its {num_tokens:,} tokens")
+
+
+def _mentions(document: Any) -> set[Span]:
+    """The entities and spans by their tokens."""
+    spans = [*document.ents, *(span for group in document.spans.values() for span in group)]
+    return {(it.start, it.end, it.label_) for it in spans}
+
+
 def write(sentences: Iterable[Annotated], path: Path) -> None:
     """Write a document per sentence. Mentions become entities; if they are nested, spans of the key `sc`."""
-    from spacy.tokens import Doc, DocBin
+    from spacy import tokens
     from spacy.util import filter_spans
     from spacy.vocab import Vocab
 
     vocab = Vocab()
-    written = DocBin()
+    written = tokens.DocBin()
     for sentence in sentences:
         ends = [start for start, _ in sentence.offsets[1:]]
         spaces = [end < following for (_, end), following in zip(sentence.offsets, ends, strict=False)]
-        document: Any = Doc(vocab, words=list(sentence.words), spaces=[*spaces, False])
-        spans = [document.char_span(*_characters(document, it), label=it[2]) for it in sentence.mentions]
+        document: Any = tokens.Doc(vocab, words=list(sentence.words), spaces=[*spaces, False])
+        spans = [tokens.Span(document, *it) for it in sentence.mentions]
         if len(filter_spans(spans)) == len(spans):
             document.set_ents(spans)
         else:
@@ -69,8 +100,3 @@ def write(sentences: Iterable[Annotated], path: Path) -> None:
         written.add(document)
     with atomic_write(path) as part:
         part.write_bytes(written.to_bytes())
-
-
-def _characters(document: Any, span: tuple[int, int, str]) -> tuple[int, int]:
-    first, last = document[span[0]], document[span[1] - 1]
-    return first.idx, last.idx + len(last)

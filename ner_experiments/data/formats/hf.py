@@ -12,15 +12,27 @@ from ner_experiments.data.formats.annotated import Annotated, Options
 from ner_experiments.data.formats.jsonl import TAGS, from_records, with_tags
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import first_line, read_json_object, truncated_repr
 
 SUFFIXES = (".parquet", ".arrow")
 
 
 def files(path: Path) -> list[Path]:
-    """The file, or those of a folder such as `Dataset.save_to_disk` writes, in alphabetical order."""
-    if path.is_dir():
+    """The file, or those of a folder: that of `Dataset.save_to_disk` lists them, of others all are taken, by name.
+
+    Raises ValueError for a folder without one of its listed files.
+    """
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    if not (state := path / "state.json").is_file():
         return sorted(it for it in path.iterdir() if it.suffix in SUFFIXES)
-    return [path] if path.is_file() else []
+    try:
+        found = [path / it["filename"] for it in read_json_object(state)["_data_files"]]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError(f"{state}: expected the files of a data set, as save_to_disk lists them") from None
+    if missing := next((it for it in found if not it.is_file()), None):
+        raise ValueError(f"{path}: no file {truncated_repr(missing.name)}, which state.json lists")
+    return found
 
 
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
@@ -36,9 +48,9 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
         features = Features.from_arrow_schema(table.schema)
         rows = table.to_pylist()
     except Exception as error:  # those of pyarrow and datasets
-        raise ValueError(f"{path}: not {path.suffix[1:]} ({type(error).__name__})") from None
+        raise ValueError(f"{path}: not {path.suffix[1:]} ({first_line(error)})") from None
     names = options.names or next((_names(kind) for name, kind in features.items() if name in TAGS), ())
-    records = ((f"{path.name}: row {number}", number, row) for number, row in enumerate(rows, 1))
+    records = ((f"{path}: row {number}", number, row) for number, row in enumerate(rows, 1))
     yield from from_records(records, replace(options, names=names), remarks)
 
 
@@ -57,21 +69,28 @@ def hub_splits(path: str, subset: str | None, revision: str | None) -> dict[str,
     try:
         found = datasets.load_dataset(path, subset, revision=revision)
     except Exception as error:  # those of datasets, huggingface_hub, pyarrow and the network
-        rule = next(iter(str(error).splitlines()), "")
         sort = "" if Path(path).exists() else "no such folder, and as a data set on the hub: "
-        raise ValueError(f"data.path={path}: {sort}{type(error).__name__}: {rule}") from None
+        raise ValueError(f"data.path={path}: {sort}{first_line(error)}") from None
     return {split: [Path(it["filename"]) for it in part.cache_files] for split, part in found.items()}
 
 
 def _table(path: Path) -> Any:
-    """The table of pyarrow, with which `datasets` stores its data."""
+    """The table of pyarrow, with which `datasets` stores its data. Raises an error of its own for damage."""
     import pyarrow
     from pyarrow import parquet
 
     if path.suffix != ".arrow":
-        return parquet.read_table(path)
-    with pyarrow.memory_map(str(path)) as file:
-        return pyarrow.ipc.open_stream(file).read_all()
+        with parquet.ParquetFile(path) as file:
+            table = file.read()
+    else:
+        with pyarrow.memory_map(str(path)) as file:
+            opened = pyarrow.ipc.open_file if file.read(6) == b"ARROW1" else pyarrow.ipc.open_stream
+            file.seek(0)
+            table = opened(file).read_all()
+    table.validate(full=True)
+    if len(set(table.column_names)) < table.num_columns:
+        raise ValueError("two columns of one name")
+    return table
 
 
 def _names(feature: Any) -> list[str]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -41,6 +42,10 @@ def outcomes(options: argparse.Namespace) -> Iterator[tuple[str, Outcome]]:
     """Outcome of each reader in turn, with its cases spread over one process per processor."""
     with tempfile.TemporaryDirectory() as folder:
         readers = [reader for reader in all_readers(Path(folder)) if options.only in (None, reader.name)]
+    for reader in readers:
+        if reader.package and not find_spec(reader.package):
+            print(f"{reader.name}: skipped, needs the package {reader.package}", flush=True)
+    readers = [reader for reader in readers if not reader.package or find_spec(reader.package)]
     names = [reader.name for reader in readers]
     numbers = [
         range(options.case, options.case + 1)

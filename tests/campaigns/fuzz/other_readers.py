@@ -14,7 +14,9 @@ import torch
 import yaml
 
 from fuzz import oracle_lists
+from fuzz.arrow_files import arrow_files
 from fuzz.corpora import WORDS
+from fuzz.docbin_files import DocBinFile
 from fuzz.format_files import format_files
 from fuzz.predict_inputs import predict_inputs
 from fuzz.readers import Case, Reader, corpora
@@ -217,4 +219,5 @@ def plainly(state: Any) -> Any:
 
 def all_readers(folder: Path) -> list[Reader]:
     others = [Vectors(folder), GazetteerLists(folder), Tables(folder), Checkpoints(folder)]
-    return [*corpora(folder), *format_files(folder), *others, *predict_inputs(folder)]
+    annotated = [*format_files(folder), DocBinFile(folder), *arrow_files(folder)]
+    return [*corpora(folder), *annotated, *others, *predict_inputs(folder)]
