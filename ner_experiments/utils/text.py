@@ -32,9 +32,9 @@ def shortened(text: str, length: int = MAX_LENGTH) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
-def first_line(error: Exception) -> str:
-    """Type and first line of an error of a library, shortened to be part of a message."""
-    return f"{type(error).__name__}: {visible(next(iter(str(error).splitlines()), ''), 160)}"
+def on_one_line(error: Exception) -> str:
+    """Type and message of a library's error, shortened, to be part of a message of one line."""
+    return f"{type(error).__name__}: {visible(' '.join(str(error).split()), 2 * MAX_LENGTH)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -6,14 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from hashlib import sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 import torch
 import yaml
+from hub_server import Repository, hub
 from safetensors.torch import load_file
 
 import ner_experiments
@@ -21,7 +19,6 @@ from ner_experiments.main import cli
 
 TEXT = "Vera Stavsen of Brennholt lives in Vantora."
 NAMES = ["README.md", "config.json", "config.yaml", "encoder.json", "metrics.json", "model.safetensors"]
-COMMIT = "0123456789" * 4
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +55,8 @@ def test_the_card_has_what_the_hub_reads(exported: Path, toy_run: Path) -> None:
 
 
 def test_the_card_is_read_by_the_package_of_the_hub(exported: Path) -> None:
-    hub = pytest.importorskip("huggingface_hub")
-    card = hub.ModelCard.load(exported / "README.md")
+    package = pytest.importorskip("huggingface_hub")
+    card = package.ModelCard.load(exported / "README.md")
     (dev, test) = card.data.eval_results
     assert (dev.dataset_split, test.dataset_split, test.metric_type) == ("dev", "test", "f1")
 
@@ -82,58 +79,10 @@ def test_what_cannot_be_exported_is_said(
     assert capsys.readouterr().err == "--license is for --to hub-folder\n"
 
 
-class Hub(BaseHTTPRequestHandler):
-    """The answers of a hub with one repository, me/toy, whose files are in `folder`."""
-
-    folder: Path
-
-    def do_HEAD(self) -> None:
-        self.answer(body=False)
-
-    def do_GET(self) -> None:
-        self.answer(body=True)
-
-    def answer(self, *, body: bool) -> None:
-        name = self.path.partition("?")[0]
-        found, kind, more = b"{}", "application/json", {}
-        names = sorted(path.name for path in self.folder.iterdir())
-        if name.startswith("/api/models/me/toy/revision/") or name == "/api/models/me/toy":
-            content = {"id": "me/toy", "sha": COMMIT, "siblings": [{"rfilename": it} for it in names]}
-            found = json.dumps(content).encode()
-        elif name.startswith("/api/models/me/toy/tree/"):
-            tree = [
-                {"type": "file", "path": it, "oid": "0" * 40, "size": (self.folder / it).stat().st_size}
-                for it in names
-            ]
-            found = json.dumps(tree).encode()
-        elif name.startswith("/me/toy/resolve/") and name.rpartition("/")[2] in names:
-            found = (self.folder / name.rpartition("/")[2]).read_bytes()
-            kind = "application/octet-stream"
-            more = {"X-Repo-Commit": COMMIT, "ETag": f'"{sha256(found).hexdigest()}"'}
-        else:
-            self.send_error(404)
-            return
-        self.send_response(200)
-        for key, value in {"Content-Type": kind, "Content-Length": str(len(found)), **more}.items():
-            self.send_header(key, value)
-        self.end_headers()
-        if body:
-            self.wfile.write(found)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Nothing: the test is quiet."""
-
-
 @pytest.fixture
 def endpoint(exported: Path) -> Iterator[str]:
-    handler = type("HubOfToy", (Hub,), {"folder": exported})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with hub(Repository("models", "me/toy", exported)) as url:
+        yield url
 
 
 def test_a_tagger_is_loaded_by_its_name(

@@ -13,7 +13,7 @@ from ner_experiments.data.formats.annotated import Annotated, Characters, Option
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Span
 from ner_experiments.utils.files import atomic_write
-from ner_experiments.utils.text import first_line, truncated_repr
+from ner_experiments.utils.text import on_one_line, truncated_repr
 
 SPANS = "sc"
 """spaCy's usual key of spans, which may be nested."""
@@ -34,7 +34,7 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
         _check_lengths(path)
         documents = [(it, _mentions(it)) for it in packed.get_docs(Vocab())]
     except Exception as error:  # spaCy's, zlib's and msgpack's
-        raise ValueError(f"{path}: not a DocBin of spaCy ({first_line(error)})") from None
+        raise ValueError(f"{path}: not a DocBin of spaCy ({on_one_line(error)})") from None
     if (ENT_IOB in packed.attrs) != (ENT_TYPE in packed.attrs):
         raise ValueError(f"{path}: entities need both ENT_IOB and ENT_TYPE in the attrs of the DocBin")
     for number, (document, mentions) in enumerate(documents, 1):

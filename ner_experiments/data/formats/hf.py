@@ -12,7 +12,7 @@ from ner_experiments.data.formats.annotated import Annotated, Options
 from ner_experiments.data.formats.jsonl import TAGS, from_records, with_tags
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.utils.files import atomic_write
-from ner_experiments.utils.text import first_line, read_json_object, truncated_repr
+from ner_experiments.utils.text import on_one_line, read_json_object, truncated_repr
 
 SUFFIXES = (".parquet", ".arrow")
 
@@ -48,7 +48,7 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
         features = Features.from_arrow_schema(table.schema)
         rows = table.to_pylist()
     except Exception as error:  # those of pyarrow and datasets
-        raise ValueError(f"{path}: not {path.suffix[1:]} ({first_line(error)})") from None
+        raise ValueError(f"{path}: not {path.suffix[1:]} ({on_one_line(error)})") from None
     names = options.names or next((_names(kind) for name, kind in features.items() if name in TAGS), ())
     records = ((f"{path}: row {number}", number, row) for number, row in enumerate(rows, 1))
     yield from from_records(records, replace(options, names=names), remarks)
@@ -70,7 +70,7 @@ def hub_splits(path: str, subset: str | None, revision: str | None) -> dict[str,
         found = datasets.load_dataset(path, subset, revision=revision)
     except Exception as error:  # those of datasets, huggingface_hub, pyarrow and the network
         sort = "" if Path(path).exists() else "no such folder, and as a data set on the hub: "
-        raise ValueError(f"data.path={path}: {sort}{first_line(error)}") from None
+        raise ValueError(f"data.path={path}: {sort}{on_one_line(error)}") from None
     return {split: [Path(it["filename"]) for it in part.cache_files] for split, part in found.items()}
 
 
