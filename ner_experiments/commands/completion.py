@@ -12,7 +12,7 @@ from typing import Any
 
 from ner_experiments.launch.shell_scripts import QUERY, SHELLS, script
 
-TABLES = ("table", "report", "dashboard")
+TABLES = ("table", "rescore", "report", "dashboard")
 RUNS = ("predict", "export", "errors", "cases", "attention")
 OUTPUTS = (Path("outputs"), Path("results"))
 

@@ -92,7 +92,7 @@ def state_of_published(
         archived, key=lambda it: (not it["settings"], bool(it["best_row"]), it["runs"]), default=None
     )
     if read:
-        from ner_experiments.report.entries import corpora  # slow to import: Matplotlib
+        from ner_experiments.report.entries import collected, corpora  # slow to import: SciPy
 
         if not table.command and read & corpora(table, ()):
             page = collected(table, [f"output_dir={as_value(str(output))}"], Path("results"))
@@ -165,7 +165,8 @@ def print_search(search: Search, arguments: argparse.Namespace) -> None:
 
 def rendered(arguments: argparse.Namespace) -> str:
     """The table in the requested format; Markdown ends with the folders of its runs."""
-    from ner_experiments.tables import render  # slow to import: SciPy
+    from ner_experiments.report.entries import collected  # slow to import: SciPy
+    from ner_experiments.tables import render
 
     table, overrides = requested(arguments)
     page = collected(table, overrides, Path("results"))
@@ -175,30 +176,6 @@ def rendered(arguments: argparse.Namespace) -> str:
         return {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}[arguments.format](page)
     text = render.markdown(page)
     return f"{text}\n{places(page)}\n" if page.runs else text
-
-
-def collected(table: Table, overrides: list[str], results: Path) -> Page:
-    """The table with its runs in outputs and, if it is a published one, those archived in `results`.
-
-    If no run has exactly the requested settings, those that deviate least in other settings are taken.
-    """
-    from ner_experiments.tables.scores import collect  # slow to import: SciPy
-
-    if table.is_sweep or not results.is_dir():
-        return collect(table, overrides)
-    from ner_experiments.report.entries import entries, is_measured  # slow to import: Matplotlib
-
-    output = experiments.output_dir(overrides)
-    own = [item for item in overrides if experiments.root(item) != "output_dir"]
-    candidates = entries(results, output if output.is_dir() else None, [table], own)
-    asked = sorted(experiments.deviations(table, own)) if not table.command else []
-    exact = [it.page for it in candidates if sorted(it.page.deviations) == asked]
-    if exact and (exact[0].runs or exact[0].trials):
-        return exact[0]
-    others = [it.page for it in candidates if is_measured(it) and set(asked) <= {*it.page.deviations}]
-    if others:
-        return min(others, key=lambda page: len(page.deviations))
-    return exact[0] if exact else collect(table, overrides)
 
 
 def places(page: Page) -> str:

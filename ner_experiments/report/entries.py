@@ -164,6 +164,26 @@ def entries(
     return entries
 
 
+def collected(table: Table, overrides: Sequence[str], results: Path) -> Page:
+    """The table with its runs in `output_dir` and, if it is a published one, those archived in `results`.
+
+    If no run has exactly the requested settings, those that deviate least in other settings are taken.
+    """
+    if table.is_sweep or not results.is_dir():
+        return collect(table, overrides)
+    output = experiments.output_dir(overrides)
+    own = [item for item in overrides if experiments.root(item) != "output_dir"]
+    candidates = entries(results, output if output.is_dir() else None, [table], own)
+    asked = sorted(experiments.deviations(table, own)) if not table.command else []
+    exact = [it.page for it in candidates if sorted(it.page.deviations) == asked]
+    if exact and (exact[0].runs or exact[0].trials):
+        return exact[0]
+    others = [it.page for it in candidates if is_measured(it) and set(asked) <= {*it.page.deviations}]
+    if others:
+        return min(others, key=lambda page: len(page.deviations))
+    return exact[0] if exact else collect(table, overrides)
+
+
 def from_results(table: Table, folder: Path, results: Path) -> Entry:
     """The table made of the archived runs of a folder."""
     place = (results.name / folder.relative_to(results)).as_posix()

@@ -42,8 +42,13 @@ class ArchivedRun(Run):
         rows = [row.split(",") for row in self.content["counts"].split(" ")]
         return np.array(rows, dtype=np.int64)
 
+    @property
+    def has_tags(self) -> bool:
+        """Whether its predicted tags are archived."""
+        return TAGS in self.content
+
     def predicted_tags(self) -> list[tuple[str, ...]]:
-        if TAGS not in self.content:
+        if not self.has_tags:
             raise ValueError(
                 f"{self.folder}: archived without predicted tags, so it has to be trained again for them"
             )

@@ -61,15 +61,19 @@ def add(page: Page, results: Path) -> Path:
 
 
 def find_folder(results: Path, name: str, overrides: Sequence[str]) -> Path | None:
-    """The folder of a table's runs with these overrides, by table.json; None if there is none.
+    """The folder of a table's runs with these overrides, by table.json; None if there is none."""
+    for folder in archive_folders(results / name):
+        if same_overrides(stored(folder)["overrides"], overrides):
+            return folder
+    return None
+
+
+def same_overrides(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of overrides are the same in any order.
 
     Paths are compared by their last component, as a file may lie elsewhere on another machine.
     """
-    expected = sorted(map(without_folders, overrides))
-    for folder in archive_folders(results / name):
-        if sorted(map(without_folders, stored(folder)["overrides"])) == expected:
-            return folder
-    return None
+    return sorted(map(without_folders, one)) == sorted(map(without_folders, other))
 
 
 def without_folders(override: str) -> str:

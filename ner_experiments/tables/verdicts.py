@@ -143,7 +143,11 @@ def decide(claims: Sequence[Claim], results: Path) -> list[Decided]:
 
     Raises ValueError if the runs of a claim are of another corpus than it says.
     """
-    archived = reader(results)
+    return decide_by(claims, reader(results))
+
+
+def decide_by(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
+    """As `decide`, with the runs that a reader returns."""
     by_id: dict[str, Decided] = {}
     for _, family in groupby(sorted(claims, key=family_of), key=family_of):
         by_id |= {it.claim.id: it for it in decide_family(list(family), archived)}

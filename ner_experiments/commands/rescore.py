@@ -1,0 +1,73 @@
+"""`ner-experiments rescore`: the runs of a table scored against another gold file of their test set."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ner_experiments.config.identity import NOT_THE_EXPERIMENT
+from ner_experiments.config.row_settings import as_value
+from ner_experiments.data.columns import parse_columns
+from ner_experiments.tables import sweeps
+from ner_experiments.tables.experiments import root
+
+RESULTS = Path("results")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the description and the arguments of the command."""
+    parser.description = (
+        "Score the finished runs of a table against another gold file of the same text, such as a corrected one, by "
+        "the tags that they predicted on test: F1 by either gold, the two rankings of the rows, and the claims whose "
+        "verdict changes. Tokens and sentences may be cut otherwise: mentions are compared by characters."
+    )
+    text = (
+        "a table of sweeps/ or a recorded sweep, then overrides with which its runs were made, such as data=weibo; or "
+        "the overrides of a sweep, such as model=residual layers=2,3"
+    )
+    parser.add_argument("items", nargs="+", metavar="NAME|OVERRIDE", help=text)
+    text = "a file of columns, with tags in any scheme"
+    parser.add_argument("--gold", type=Path, required=True, metavar="FILE", help=text)
+    parser.add_argument(
+        "--columns",
+        type=columns,
+        default={"word": 0, "tag": -1},
+        metavar="word=0,tag=-1",
+        help="columns of FILE by number, from 0, or from -1 at the end, or by their names in the first line",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of Markdown")
+    parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
+
+
+def columns(text: str) -> dict[str, int | str]:
+    try:
+        return {"word": 0, "tag": -1, **parse_columns(text)}
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
+    from ner_experiments.report.entries import collected  # slow to import: SciPy
+    from ner_experiments.tables import claims, rescored_page
+    from ner_experiments.tables.rescore import Gold, decide_again, rescore
+
+    output = [] if arguments.output is None else [f"output_dir={as_value(arguments.output)}"]
+    table, overrides = sweeps.requested(arguments.items, output)
+    if table.analysis:
+        raise ValueError(f"{table.name} is made from the runs of {table.analysis}; rescore those")
+    if table.command:
+        raise ValueError(f"{table.name}: its rows are no training runs; `{table.command}` measures them")
+    gold = Gold.read(arguments.gold, arguments.columns)
+    page = collected(table, overrides, RESULTS)
+    places = [item for item in overrides if root(item) in NOT_THE_EXPERIMENT]
+    rescored = rescore(page, gold, places)
+    if not rescored.other.runs:
+        reasons = rescored_page.not_rescored(rescored)
+        raise ValueError("\n".join([f"{table.name}: no finished run of it can be rescored", *reasons]))
+    path = RESULTS / claims.FILE
+    ledger = claims.read(path) if path.is_file() else ()
+    changes, unchecked = decide_again(ledger, rescored, gold, RESULTS, places)
+    show = rescored_page.as_json if arguments.json else rescored_page.markdown
+    print(show(rescored, gold, changes, unchecked), end="")
+    return 0

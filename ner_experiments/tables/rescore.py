@@ -1,0 +1,301 @@
+"""The runs of a table scored against another gold file of the same text, by the tags that they predicted.
+
+A run's tags are those of predictions/test.conll, or those archived in results/.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from ner_experiments.analysis import statistics
+from ner_experiments.analysis.bootstrap import interval, ratio, resampled
+from ner_experiments.analysis.randomization import numerator_and_denominator
+from ner_experiments.analysis.randomization import ratio as f1_of
+from ner_experiments.data.columns import Columns
+from ner_experiments.data.corpus import count_mentions
+from ner_experiments.data.files import ColumnFiles
+from ner_experiments.data.projection import OtherTextError, Projection, project
+from ner_experiments.data.sentence import Sentence
+from ner_experiments.runs import predictions
+from ner_experiments.runs.predictions import Predicted, as_field
+from ner_experiments.runs.run import Run
+from ner_experiments.tables import results_folder, spec, verdicts
+from ner_experiments.tables.claims import Claim, Source
+from ner_experiments.tables.experiments import experiments, joined
+from ner_experiments.tables.reproducibility import FEWEST_RANKED
+from ner_experiments.tables.scores import Page, Result, groups
+from ner_experiments.tables.verdicts import Decided
+from ner_experiments.utils.f1 import f1_score
+
+
+@dataclass(frozen=True)
+class Gold:
+    """A file of gold mentions."""
+
+    path: Path
+    sentences: Sequence[Sentence]
+
+    @classmethod
+    def read(cls, path: Path, columns: Columns) -> Gold:
+        """The mentions of a column file with tags in any scheme. Raises ValueError as `ColumnFiles.read`."""
+        file = ColumnFiles(name=path.name, folder=".", files={"test": str(path)}, columns=columns)
+        sentences = file.read()["test"]
+        return cls(path, [replace(it, words=tuple(map(as_field, it.words))) for it in sentences])
+
+    @property
+    def types(self) -> Counter[str]:
+        """Number of mentions of each type."""
+        return count_mentions(self.sentences)
+
+
+@dataclass(frozen=True)
+class RescoredRun(Run):
+    """A run with its test score against another gold file. left_out: its predicted mentions that are not compared."""
+
+    sentences: Sequence[Predicted]
+    left_out: int
+
+    @classmethod
+    def of(cls, run: Run, words: Sequence[tuple[str, ...]], projection: Projection) -> RescoredRun:
+        """The run against the gold mentions of a projection. Raises ValueError if its tags are not on these words."""
+        tags = run.predicted_tags()
+        if [*map(len, tags)] != [*map(len, words)]:
+            raise ValueError(f"{run.folder}: its predicted tags are not those of the test set's sentences")
+        predicted, left_out = projection.clear(tags)
+        sentences = [*map(Predicted, words, projection.tags, predicted)]
+        correct, found, gold = predictions.count(sentences, "mentions").sum(axis=0).tolist()
+        test = {**f1_score(correct, found, gold), "correct": correct, "predicted": found, "gold": gold}
+        return cls(run.folder, {**run.metrics, "test": test}, sentences, left_out)
+
+    def predicted(self) -> list[Predicted]:
+        return [*self.sentences]
+
+    @property
+    def types(self) -> set[str]:
+        """Types of its predicted mentions."""
+        return {tag.partition("-")[2] for it in self.sentences for tag in it.predicted} - {""}
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """A table before and after its runs are scored against another gold file.
+
+    page: the table with all its runs.
+    own, other: the table with the runs that could be rescored and no others, by their own gold and by the other.
+    projections: the gold mentions on the text of these runs, by the checksum of their data.
+    not_rescored: the runs on that text that could not be rescored, with the reason.
+    other_rows: the labels of rows on another text, or on one that cannot be read, with the reason.
+    """
+
+    page: Page
+    own: Page
+    other: Page
+    projections: Mapping[str, Projection]
+    not_rescored: Mapping[Path, str]
+    other_rows: Mapping[str, str]
+
+    @property
+    def mixed(self) -> Page:
+        """The table by the other gold; rows of which not all runs could be rescored, by their own."""
+        rows = zip(self.page.results, self.other.results, strict=True)
+        return replace(
+            self.page, results=tuple(new if old.runs.keys() == new.runs.keys() else old for old, new in rows)
+        )
+
+
+def rescore(page: Page, gold: Gold, overrides: Sequence[str] = ()) -> Rescored:
+    """Score the runs of a page against `gold`. overrides: those that say where its corpus is.
+
+    Raises ValueError if `gold` has none of the types that the runs predict.
+    """
+    scored: dict[str, dict[int, RescoredRun]] = {}
+    projections: dict[str, Projection] = {}
+    not_rescored: dict[Path, str] = {}
+    other_rows: dict[str, str] = {}
+    for group in groups(page.results):
+        try:
+            words = text_of(group, page, overrides)
+            projection = project(words, gold.sentences)
+        except OtherTextError as error:
+            reason = f"{gold.path} has another text than the test set of {group[0].data['name']}: {error}"
+            other_rows |= {result.row.label: reason for result in group}
+            continue
+        except (ValueError, OSError) as error:
+            other_rows |= {result.row.label: f"{error}" for result in group}
+            continue
+        projections[group[0].data["checksum"]] = projection
+        for result in group:
+            runs = scored[result.row.label] = {}
+            for seed, run in result.runs.items():
+                try:
+                    runs[seed] = RescoredRun.of(run, words, projection)
+                except (ValueError, OSError) as error:
+                    not_rescored[run.folder] = f"{error}"
+    predicted = {type_ for runs in scored.values() for run in runs.values() for type_ in run.types}
+    if predicted and predicted.isdisjoint(gold.types):
+        raise ValueError(
+            f"{gold.path}: expected types such as {min(predicted)}, got {', '.join(sorted(gold.types)) or 'none'}"
+        )
+    labels = {result.row.label: scored.get(result.row.label, {}) for result in page.results}
+    own = [with_runs(it, {seed: it.runs[seed] for seed in labels[it.row.label]}) for it in page.results]
+    other = [with_runs(it, labels[it.row.label]) for it in page.results]
+    return Rescored(
+        page,
+        replace(page, results=tuple(own)),
+        replace(page, results=tuple(other)),
+        projections,
+        not_rescored,
+        other_rows,
+    )
+
+
+def with_runs(result: Result, runs: Mapping[int, Run]) -> Result:
+    return replace(result, runs=runs, scores={seed: run.score for seed, run in runs.items()})
+
+
+def text_of(group: Sequence[Result], page: Page, overrides: Sequence[str]) -> list[tuple[str, ...]]:
+    """The words of the test sentences of rows on the same data, with spaces as in files of predictions.
+
+    They are read from a run's folder, or from the corpus if all runs are archived ones, which have no text. Raises
+    ValueError or OSError if they cannot be read, and for rows that tag single tokens.
+    """
+    runs = [run for result in group for run in result.runs.values()]
+    if runs[0].metrics["task"] != "mentions":
+        raise ValueError(
+            f"{runs[0].metrics['data']['name']} has one tag per token, and only mentions are rescored"
+        )
+    if folders := [run for run in runs if not run.archived]:
+        return [sentence.words for sentence in folders[0].predicted()]
+    from ner_experiments.build import (
+        read_corpus,
+    )  # imports Lightning, which runs in their own folders do not need
+
+    row = group[0].row.label
+    found = experiments(page.table, joined(page.deviations, overrides))
+    corpus = read_corpus(next(it.cfg.data for it in found if it.row.label == row))
+    if corpus.checksum != (checksum := group[0].data["checksum"]):
+        raise ValueError(
+            f"{corpus.name} has changed since the runs: its checksum is {corpus.checksum}, theirs was {checksum}"
+        )
+    return [tuple(map(as_field, sentence.words)) for sentence in corpus.splits["test"]]
+
+
+# Ranking
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """How alike two gold files rank the rows on one text.
+
+    data: name of the corpus. labels: of the rows. own, other: their ranks by each gold, 1 for the highest mean.
+    tau: Kendall's tau-b of the means. low, high: its 95 % interval over test sentences, by the bootstrap; it says
+        nothing about other seeds. None for fewer than three rows, and if a gold ranks all alike.
+    """
+
+    data: str
+    labels: tuple[str, ...]
+    own: tuple[int, ...]
+    other: tuple[int, ...]
+    tau: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def rankings(rescored: Rescored) -> list[Ranking]:
+    """The ranking of the rows on each text."""
+    pairs = zip(groups(rescored.own.results), groups(rescored.other.results), strict=True)
+    return [ranking(own, other) for own, other in pairs]
+
+
+def ranking(own: Sequence[Result], other: Sequence[Result]) -> Ranking:
+    means = np.array([[statistics.summarize(it.scores).mean for it in rows] for rows in (own, other)])
+    ranks, other_ranks = (tuple(1 + sum(it > mean for it in of) for mean in of) for of in means.tolist())
+    found = Ranking(own[0].data["name"], tuple(it.row.label for it in own), ranks, other_ranks)
+    tau = float(kendall(means[:1], means[1:])[0])
+    if len(own) < FEWEST_RANKED or np.isnan(tau):
+        return found
+    drawn = (np.stack([*map(resampled_means, rows)], axis=-1) for rows in (own, other))
+    low, high = interval(kendall(*drawn))
+    return replace(found, tau=tau, low=low, high=high)
+
+
+def resampled_means(result: Result) -> Float[np.ndarray, " draws"]:
+    """Mean F1 of a row's runs, for each draw of test sentences."""
+    parts = numerator_and_denominator(result.counts)
+    return f1_of(resampled(parts.transpose(1, 0, 2))).mean(axis=1)
+
+
+def kendall(
+    a: Float[np.ndarray, "draws rows"], b: Float[np.ndarray, "draws rows"]
+) -> Float[np.ndarray, " draws"]:
+    """Kendall's tau-b; NaN if all values of one side are equal. scipy.stats.kendalltau takes a second for all draws."""
+    first, second = np.triu_indices(a.shape[-1], 1)
+    x, y = (np.sign(it[..., first] - it[..., second]) for it in (a, b))
+    return ratio((x * y).sum(axis=-1), np.sqrt((x * x).sum(axis=-1) * (y * y).sum(axis=-1)))
+
+
+# Claims
+
+
+@dataclass(frozen=True)
+class Change:
+    """A claim with its verdict by the runs' own gold and by another."""
+
+    own: Decided
+    other: Decided
+
+    @property
+    def changed(self) -> bool:
+        return self.own.verdict != self.other.verdict
+
+
+def decide_again(
+    ledger: Sequence[Claim], rescored: Rescored, gold: Gold, results: Path, overrides: Sequence[str] = ()
+) -> tuple[list[Change], list[Claim]]:
+    """The claims about rescored rows whose runs could all be rescored, and those of which some could not.
+
+    Rows of other tables that a claim needs are read from `results`. In the correction for the number of claims, rows
+    with runs that could not be rescored count with their scores by their own gold.
+    """
+    archived = verdicts.reader(results)
+
+    @cache
+    def rescored_table(source: Source) -> Rescored | None:
+        if is_of(source, rescored.page):
+            return rescored
+        page = archived(source)
+        return rescore(page, gold, overrides) if page else None
+
+    def old(source: Source) -> Page | None:
+        return found.page if (found := rescored_table(source)) else None
+
+    def new(source: Source) -> Page | None:
+        return found.mixed if (found := rescored_table(source)) else None
+
+    about = [claim for claim in ledger if any(is_of(it.source, rescored.page) for it in claim.references)]
+    concerned, complete = [], set()
+    for claim in about:
+        runs = [*verdicts.runs(claim, old)]
+        if any(run.metrics["data"]["checksum"] in rescored.projections for run in runs):
+            concerned.append(claim)
+            if all(isinstance(run, RescoredRun) for run in verdicts.runs(claim, new)):
+                complete.add(claim.id)
+    families = {verdicts.family_of(claim) for claim in concerned}
+    tested = [claim for claim in ledger if verdicts.family_of(claim) in families]
+    pairs = zip(verdicts.decide_by(tested, old), verdicts.decide_by(tested, new), strict=True)
+    changes = [Change(own, other) for own, other in pairs if own.claim.id in complete]
+    return changes, [claim for claim in concerned if claim.id not in complete]
+
+
+def is_of(source: Source, page: Page) -> bool:
+    """Whether a source of the ledger has the runs of this page."""
+    return spec.load(source.table).runs_of == page.table.name and results_folder.same_overrides(
+        source.overrides, page.deviations
+    )
