@@ -57,7 +57,7 @@ class Gold:
 
 @dataclass(frozen=True)
 class RescoredRun(Run):
-    """A run with its test score against another gold file. left_out: its predicted mentions that are not compared."""
+    """A run with its test score by another gold. left_out: number of its predicted mentions that are not compared."""
 
     sentences: Sequence[Predicted]
     left_out: int
@@ -85,7 +85,7 @@ class RescoredRun(Run):
 
 @dataclass(frozen=True)
 class Rescored:
-    """A table before and after its runs are scored against another gold file.
+    """A table by its runs' own gold and by another.
 
     page: the table with all its runs.
     own, other: the table with the runs that could be rescored and no others, by their own gold and by the other.
@@ -115,7 +115,7 @@ def rescore(page: Page, gold: Gold, overrides: Sequence[str] = ()) -> Rescored:
 
     Raises ValueError if `gold` has none of the types that the runs predict.
     """
-    scored: dict[str, dict[int, RescoredRun]] = {}
+    scored: dict[str, Mapping[int, RescoredRun]] = {}
     projections: dict[str, Projection] = {}
     not_rescored: dict[Path, str] = {}
     other_rows: dict[str, str] = {}
@@ -124,36 +124,44 @@ def rescore(page: Page, gold: Gold, overrides: Sequence[str] = ()) -> Rescored:
             words = text_of(group, page, overrides)
             projection = project(words, gold.sentences)
         except OtherTextError as error:
-            reason = f"{gold.path} has another text than the test set of {group[0].data['name']}: {error}"
-            other_rows |= {result.row.label: reason for result in group}
+            text = f"{gold.path} has another text than the test set of {group[0].data['name']}"
+            other_rows |= {result.row.label: f"{text}: {error}" for result in group}
             continue
         except (ValueError, OSError) as error:
             other_rows |= {result.row.label: f"{error}" for result in group}
             continue
         projections[group[0].data["checksum"]] = projection
         for result in group:
-            runs = scored[result.row.label] = {}
-            for seed, run in result.runs.items():
-                try:
-                    runs[seed] = RescoredRun.of(run, words, projection)
-                except (ValueError, OSError) as error:
-                    not_rescored[run.folder] = f"{error}"
-    predicted = {type_ for runs in scored.values() for run in runs.values() for type_ in run.types}
-    if predicted and predicted.isdisjoint(gold.types):
-        raise ValueError(
-            f"{gold.path}: expected types such as {min(predicted)}, got {', '.join(sorted(gold.types)) or 'none'}"
-        )
-    labels = {result.row.label: scored.get(result.row.label, {}) for result in page.results}
-    own = [with_runs(it, {seed: it.runs[seed] for seed in labels[it.row.label]}) for it in page.results]
-    other = [with_runs(it, labels[it.row.label]) for it in page.results]
+            scored[result.row.label], failed = rescored_runs(result, words, projection)
+            not_rescored |= failed
+    check_types(gold, [run for runs in scored.values() for run in runs.values()])
+    pairs = [(result, scored.get(result.row.label, {})) for result in page.results]
+    own = tuple(with_runs(result, {seed: result.runs[seed] for seed in runs}) for result, runs in pairs)
+    other = tuple(with_runs(result, runs) for result, runs in pairs)
     return Rescored(
-        page,
-        replace(page, results=tuple(own)),
-        replace(page, results=tuple(other)),
-        projections,
-        not_rescored,
-        other_rows,
+        page, replace(page, results=own), replace(page, results=other), projections, not_rescored, other_rows
     )
+
+
+def rescored_runs(
+    result: Result, words: Sequence[tuple[str, ...]], projection: Projection
+) -> tuple[dict[int, RescoredRun], dict[Path, str]]:
+    """The runs of a row that can be rescored, by seed, and the reason for each of the others."""
+    runs, failed = {}, {}
+    for seed, run in result.runs.items():
+        try:
+            runs[seed] = RescoredRun.of(run, words, projection)
+        except (ValueError, OSError) as error:
+            failed[run.folder] = f"{error}"
+    return runs, failed
+
+
+def check_types(gold: Gold, runs: Sequence[RescoredRun]) -> None:
+    """Raise ValueError if no type of the gold mentions is one that the runs predict."""
+    predicted = {type_ for run in runs for type_ in run.types}
+    if predicted and predicted.isdisjoint(gold.types):
+        found = ", ".join(sorted(gold.types)) or "none"
+        raise ValueError(f"{gold.path}: expected types such as {min(predicted)}, got {found}")
 
 
 def with_runs(result: Result, runs: Mapping[int, Run]) -> Result:
@@ -173,9 +181,7 @@ def text_of(group: Sequence[Result], page: Page, overrides: Sequence[str]) -> li
         )
     if folders := [run for run in runs if not run.archived]:
         return [sentence.words for sentence in folders[0].predicted()]
-    from ner_experiments.build import (
-        read_corpus,
-    )  # imports Lightning, which runs in their own folders do not need
+    from ner_experiments.build import read_corpus  # imports torch
 
     row = group[0].row.label
     found = experiments(page.table, joined(page.deviations, overrides))

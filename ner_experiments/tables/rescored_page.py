@@ -36,6 +36,10 @@ def markdown(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecke
     parts.append(compared(rescored, gold))
     if changes:
         parts += [claims_in_short(changes), as_markdown(Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]))]
+    command = " ".join(
+        ["ner-experiments rescore", page.table.name, *page.deviations, "--gold", gold.path.name]
+    )
+    parts.append(f"Made by `{command}`.")
     if lines := not_rescored(rescored, unchecked):
         parts.append("\n".join(["Not rescored:", "", *(f"- {line}" for line in lines)]))
     return "\n\n".join(parts) + "\n"
@@ -127,9 +131,9 @@ def compared(rescored: Rescored, gold: Gold) -> str:
     """What the gold file has, and how much of it could not be compared."""
     text = f"{gold.path.name} has {gold.types.total():,} gold mentions (SHA-256 `{sha256(gold.path)}`)."
     missing = sorted({it.left_out for it in rescored.projections.values()})
-    if missing == [0]:
-        return f"{text} All have a place on the runs' tokens."
     predicted = sorted({number for _, row in rows(rescored) for number in left_out(row).values()})
+    if missing == predicted == [0]:
+        return f"{text} All have a place on the runs' tokens."
     return (
         f"{text} {numbers(missing)} of them are left out, as they start or end inside a token of the runs' text, cross "
         f"the end of a sentence, or have characters that it lacks; with them, {numbers(predicted)} predicted mentions "

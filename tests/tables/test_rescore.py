@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean, stdev
@@ -52,9 +53,18 @@ def outputs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 def name_corpus(path: Path) -> None:
     """Record the corpus's own checksum, as runs do: an archived run's text is looked for by it."""
+
+    def own_checksum(content: dict[str, Any]) -> None:
+        content["data"]["checksum"] = content["checksum"].partition(":")[0]
+
+    edit(path, own_checksum)
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the content of a JSON file that records its own checksum."""
     content = json.loads(path.read_text(encoding="utf-8"))
     del content["sha256"]
-    content["data"]["checksum"] = content["checksum"].partition(":")[0]
+    change(content)
     path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
 
 
@@ -214,7 +224,7 @@ def test_runs_archived_without_tags_are_named(
     labels = {path: json.loads(path.read_text(encoding="utf-8"))["label"] for path in paths}
     without = [path for path in paths if labels[path] == DEEP][:2]
     for path in without:
-        change(path)
+        remove_tags(path)
     found = rescored(gold, capsys)
     assert [*found["runs_not_rescored"]] == [str(path) for path in without]
     assert {row["label"]: row["other"]["n"] for row in found["rows"]} == {STACKED: 3, RESIDUAL: 3, DEEP: 1}
@@ -225,18 +235,37 @@ def test_runs_archived_without_tags_are_named(
     )
     assert expected in capsys.readouterr().out
     for path in set(paths) - set(without):
-        change(path)
+        remove_tags(path)
     assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"{TABLE}: no finished run of it can be rescored\n{STACKED}: archived without")
     assert all(path.name in error for path in paths)
 
 
-def change(path: Path) -> None:
+def remove_tags(path: Path) -> None:
     """Take the predicted tags of an archived run away."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    del content["sha256"], content[TAGS]
-    path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
+    edit(path, lambda content: content.pop(TAGS))
+
+
+def test_archived_runs_on_another_version_of_the_corpus_are_refused(
+    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = write(tmp_path / "other.txt", corrected())
+    for path in archive(outputs, capsys):
+        edit(path, lambda content: content["metrics"]["data"].update(checksum="abc"))
+    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 1
+    expected = f"{STACKED}; {RESIDUAL}; {DEEP}: toy_zh has changed since the runs: its checksum is "
+    assert expected in capsys.readouterr().err
+
+
+def test_runs_that_tag_single_tokens_are_refused(
+    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gold = write(tmp_path / "other.txt", corrected())
+    for path in outputs.rglob("metrics.json"):
+        edit(path, lambda it: it.update(task="tags", dev={"accuracy": 0.5}, test={"accuracy": 0.5}))
+    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 1
+    assert "toy_zh has one tag per token, and only mentions are rescored\n" in capsys.readouterr().err
 
 
 def write_ledger() -> None:
@@ -300,7 +329,9 @@ def test_a_claim_with_a_run_without_tags_is_not_decided(
     paths = archive(outputs, capsys)
     write_ledger()
     complete = {it["id"]: it["own"] for it in rescored(gold, capsys)["claims"]}
-    change(next(path for path in paths if json.loads(path.read_text(encoding="utf-8"))["label"] == STACKED))
+    remove_tags(
+        next(path for path in paths if json.loads(path.read_text(encoding="utf-8"))["label"] == STACKED)
+    )
     found = rescored(gold, capsys)
     assert [it["id"] for it in found["claims"]] == ["deep"]
     assert found["claims"][0]["own"] == complete["deep"]  # the other claim still counts in the correction
