@@ -8,6 +8,7 @@ from read_files import WORD_TAG
 
 from ner_experiments.data.columns import read_columns
 from ner_experiments.data.conllu import read_conllu
+from ner_experiments.data.projection import project
 from ner_experiments.data.tags import convert, illegal_positions, spans, strict_spans
 
 DATA = os.environ.get("NER_DATA_DIR")
@@ -95,3 +96,16 @@ def test_counts_of_ud_ewt(split, sentences, words):
     assert (len(read), sum(map(len, read))) == (sentences, words)
     if split == "train":
         assert len({tag for sentence in read for tag in sentence.tags}) == 49
+
+
+@needs_data
+def test_conllpp_has_the_text_of_conll2003():
+    """Wang et al. (2019) corrected tags of 186 sentences, and no token."""
+    if not (Path(DATA or "") / "conllpp").is_dir():
+        pytest.skip("conllpp is not here")
+    own = read_real("conll2003/eng.testb", CONLL2003)
+    other = read_real("conllpp/conllpp_test.txt", {"word": 0, "tag": -1})
+    found = project([it.words for it in own], other)
+    assert sum(len(spans(tags)) for tags in found.tags) == 5702
+    assert (found.left_out, found.unclear) == (0, frozenset())
+    assert sum(convert(it.tags, "iob2") != tags for it, tags in zip(own, found.tags, strict=True)) == 186
