@@ -1,4 +1,6 @@
-"""The example of docs/statistics.md is that of the archived table."""
+"""The figures of docs/statistics.md are those of the pages of results/."""
+
+import re
 
 from page_commands import ROOT
 
@@ -9,3 +11,13 @@ def test_the_example_stands_in_the_table() -> None:
     rows = [line.removesuffix("|") for line in page.splitlines() if line.startswith("| random")]
     assert len(rows) == 5
     assert all(row in table for row in rows)
+
+
+def test_the_scores_by_another_gold_are_those_of_its_pages() -> None:
+    section = (ROOT / "docs/statistics.md").read_text(encoding="utf-8").split("\n## Another gold file\n")[1]
+    links = re.findall(r"\]\(\.\./(results/\S+/(?:conllpp|cleanconll)\.md)\)", section)
+    pages = " ".join((ROOT / link).read_text(encoding="utf-8") for link in links)
+    assert len(links) == 4
+    figures = re.findall(r"[+-]?\d\d?\.\d\d(?= )", section.split("\n| :-- ")[1].split("\n\n")[0])
+    assert len(figures) == 15
+    assert [it for it in figures if f" {it} " not in pages] == []
