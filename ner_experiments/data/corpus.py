@@ -260,9 +260,10 @@ def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
         raise ValueError(f"{source.name}: there is no development set; {rule}")
     count = round(len(train) * source.held_out)
     if not 0 < count < len(train):
+        empty, change = ("train", "less") if count else ("dev", "more")
         raise ValueError(
             f"{source.name}: there is no development set, and held_out={source.held_out} of train's "
-            f"{len(train):,} sentences leaves it empty"
+            f"{len(train):,} sentences leaves {empty} empty; name a dev file, or hold out {change}"
         )
     others = {split: sentences for split, sentences in splits.items() if split != "train"}
     note = (

@@ -59,7 +59,8 @@ def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
         (
             {"train": numbered(1)},
             {"held_out": 0.9},
-            "mine: there is no development set, and held_out=0.9 of train's 1 sentences leaves it empty",
+            "mine: there is no development set, and held_out=0.9 of train's 1 sentences leaves train empty; "
+            "name a dev file, or hold out less",
         ),
         ({"train": TRAIN}, {"held_out": 1.0}, "mine: held_out must be at least 0 and less than 1, got 1.0"),
         ({"train": TRAIN}, {"held_out": -0.1}, "mine: held_out must be at least 0 and less than 1, got -0.1"),

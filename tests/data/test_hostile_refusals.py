@@ -107,7 +107,8 @@ def test_one_sentence_cannot_be_held_out_of(tmp_path: Path) -> None:
         held_out=0.1,
     )
     assert refusal(source) == (
-        "mine: there is no development set, and held_out=0.1 of train's 1 sentences leaves it empty"
+        "mine: there is no development set, and held_out=0.1 of train's 1 sentences leaves dev empty; "
+        "name a dev file, or hold out more"
     )
 
 
