@@ -1,11 +1,14 @@
 """README and the other pages are correct: their commands run, and their links resolve."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import page_commands
 import pytest
+
+from ner_experiments.config import overrides
 
 ROOT = page_commands.ROOT
 README = ROOT / "README.md"
@@ -49,6 +52,14 @@ def grouped(line: str) -> Any:
 def test_a_command_runs(line: str, checkout: Path, toy_run: Path) -> None:
     page_commands.skip_without_corpus(line)
     page_commands.try_line(line, checkout, toy_run)
+
+
+@pytest.mark.parametrize("page", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
+def test_a_command_within_a_sentence_has_valid_settings(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for command in re.findall(r"`python\s+run\.py\s+(?:-m\s+)?(\w[^`]*)`", text):
+        if "model=highway" not in command:  # the guide adds it
+            overrides.check(shlex.split(command), sweep=True)
 
 
 def test_the_lines_of_python_print_mentions(toy_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
