@@ -4,17 +4,24 @@ import re
 
 from page_commands import ROOT
 
+PAGE = (ROOT / "docs/statistics.md").read_text(encoding="utf-8")
+
 
 def test_the_example_stands_in_the_table() -> None:
-    page = (ROOT / "docs/statistics.md").read_text(encoding="utf-8").split("\n## ")[1]
+    page = PAGE.split("\n## ")[1]
     table = (ROOT / "results/huang2015_table2/README.md").read_text(encoding="utf-8")
     rows = [line.removesuffix("|") for line in page.splitlines() if line.startswith("| random")]
     assert len(rows) == 5
     assert all(row in table for row in rows)
 
 
+def test_a_later_section_quotes_the_interval_of_the_example() -> None:
+    (quoted,) = re.findall(r"may\s+still\s+be: (\S+ to\s+\S+) in the example", PAGE)
+    assert f"| {' '.join(quoted.split())} |" in PAGE
+
+
 def test_the_scores_by_another_gold_are_those_of_its_pages() -> None:
-    section = (ROOT / "docs/statistics.md").read_text(encoding="utf-8").split("\n## Another gold file\n")[1]
+    section = PAGE.split("\n## Another gold file\n")[1]
     links = re.findall(r"\]\(\.\./(results/\S+/(?:conllpp|cleanconll)\.md)\)", section)
     pages = " ".join((ROOT / link).read_text(encoding="utf-8") for link in links)
     assert len(links) == 4
