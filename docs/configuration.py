@@ -29,9 +29,9 @@ from ner_experiments.launch.slurm import SlurmLauncherConfig
 
 PAGE = Path(__file__).with_name("configuration.md")
 GROUPS = {
-    "data": "The corpus. `conll` and `conllu` read files of your own, the toys are generated, and the others are "
-    "corpora from the literature, whose files you bring or download ([corpora.md](corpora.md)). The defaults below are "
-    "those of `conll`, `conllu` and the toy corpora; the file of each corpus has its own.",
+    "data": "The corpus. `conll` and `conllu` read files of your own, the toy corpora are generated, and the others "
+    "are corpora from the literature, whose files you bring or download ([corpora.md](corpora.md)). The defaults below "
+    "are those of `conll`, `conllu` and the toy corpora; the file of each corpus has its own.",
     "words": "The word vectors.",
     "chars": "The character vector of a word, concatenated with its word vector.",
     "features": "Further features, concatenated with the vector.",
@@ -43,8 +43,8 @@ GROUPS = {
     "optimizer": "The optimizer.",
     "trainer": "Epochs, early stopping, clipping, precision and devices.",
     "logger": "Where scores and curves are logged besides the run's folder ([dashboards.md](dashboards.md)).",
-    "data_trainer": "Settings that a trainer has on one corpus only. The choice is made by Hydra, from those of "
-    "`data` and `trainer`: on the toy corpora, `trainer=default` ends after 20 epochs at most.",
+    "data_trainer": "Settings of a trainer for one corpus only. Hydra makes this choice from those of `data` and "
+    "`trainer`: on the toy corpora, `trainer=default` ends after at most 20 epochs.",
     "paper": "The complete setting of a paper: a choice for each group above. Overrides on the same line win.",
     "search": "The ranges of a hyperparameter search ([search.md](search.md#ranges)). A choice selects the "
     "model and `hydra/sweeper=optuna`; a value or range on the command line replaces the one in the file.",
@@ -354,7 +354,7 @@ def sweepers() -> str:
     text += (
         "\n### `hydra/sweeper/sampler`\n\nA part of `hydra/sweeper=optuna`.\n\n"
         "| choice | |\n|---|---|\n"
-        "| `tpe` (default) | Tree-structured Parzen estimator: after random trials, points like the best so far. |\n"
+        "| `tpe` (default) | Tree-structured Parzen estimator: after random trials, points near the best so far. |\n"
         "| `random` | Independent random points. |\n"
     )
     samplers = {"tpe": TPESamplerConfig, "random": RandomSamplerConfig}
