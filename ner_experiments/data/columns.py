@@ -134,7 +134,7 @@ def _layers(
         if width is None:
             width = _width_for(columns, split_fields(first[1]), path, first)
         if comments == AUTO:
-            block = _after_comments(block, width, path, remarks)
+            block = _after_comments(block, split_fields(first[1]), columns, path, remarks)
         if not block:
             continue
         rows = [split_fields(line) for _, line in block]
@@ -196,10 +196,22 @@ def _with_first_token(blocks: Iterable[list[Line]]) -> Iterator[tuple[Line, list
     yield from ((first or lines[0], block) for block in before)
 
 
-def _after_comments(block: list[Line], width: int, path: PathOrFile, remarks: Remarks) -> list[Line]:
-    """The block without the lines at its start that can only be comments."""
+def _after_comments(
+    block: list[Line],
+    first: Sequence[str],
+    columns: Mapping[str, int],
+    path: PathOrFile,
+    remarks: Remarks,
+) -> list[Line]:
+    """The block without the lines at its start that can only be comments, which is judged by the first token's fields.
+
+    They are of another width; or, if something else than the word is in the first column, they end in a tab, as those
+    of GermEval do, and tokens do not.
+    """
     for place, (number, text) in enumerate(block):
-        if not text.startswith(_COMMENT) or len(split_fields(text)) == width:
+        fields = split_fields(text)
+        ends_in_a_tab = columns["word"] % len(first) > 0 and first[-1] and not fields[-1]
+        if not text.startswith(_COMMENT) or (len(fields) == len(first) and not ends_in_a_tab):
             return block[place:]
         remarks.add("lines skipped as comments", place_of(name_of(path), number), text)
     return []

@@ -56,6 +56,26 @@ def test_comment_lines_are_found_where_they_can_be_nothing_else(tmp_path: Path) 
     assert [sentence.words for sentence in untagged] == [("Aufgrund", "Deutschen", "Bank"), ("#", "Bonn")]
 
 
+def test_comment_lines_with_a_trailing_tab_are_found_too(tmp_path: Path) -> None:
+    """As GermEval was published: the tab makes them as wide as the tokens."""
+    path = written(tmp_path, GERMEVAL.replace("]\n", "]\t\n"))
+    sentences, remarks = read(path, columns=OUTER)
+    assert [len(sentence) for sentence in sentences] == [3, 2]
+    assert remarks[0].startswith("lines skipped as comments: 2 (first: corpus.txt:1: ")
+    assert [len(it.words) for it in read_untagged(path, columns={"word": 1})] == [3, 2]
+
+
+@pytest.mark.parametrize(
+    "text", ["a\tO\tx\n\n#\tO\t\n", "1\ta\tO\tx\n\n#\tb\tO\ty\n", "1\ta\tO\t\n\n#\tb\tO\t\n"]
+)
+def test_a_line_that_may_be_a_token_is_no_comment(text: str, tmp_path: Path) -> None:
+    """The word's own column starts with #, the last column is filled, or it is empty elsewhere, too."""
+    word = int(text.startswith("1"))
+    sentences, remarks = read(written(tmp_path, text), columns={"word": word, "tag": word + 1})
+    assert len(sentences) == 2
+    assert not remarks
+
+
 def test_a_comment_before_the_first_sentence_does_not_set_the_width(tmp_path: Path) -> None:
     path = written(tmp_path, "# made by hand\n\n# id 1\na O\nb B-X\n\n# only this\n")
     sentences, remarks = read(path)

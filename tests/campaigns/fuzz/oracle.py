@@ -75,8 +75,11 @@ def blocks(lines: Lines, ends: object) -> list[list[int]]:
     return [block for block in found if block]
 
 
-def tokens_only(found: list[list[int]], lines: Lines) -> tuple[int, list[list[int]]]:
-    """The line that sets the width of a column file, and the blocks without lines that can only be comments."""
+def tokens_only(found: list[list[int]], lines: Lines, word: int) -> tuple[int, list[list[int]]]:
+    """The line that sets the width of a column file, and the blocks without lines that can only be comments.
+
+    word: the column of the words, by which a line with an empty last field may be told from a token.
+    """
     numbers = [number for block in found for number in block]
     plain = [number for number in numbers if lines[number][:1] != "#"]
     others = [number for number in numbers if lines[number][:2] not in ("# ", "#\t")]
@@ -84,12 +87,19 @@ def tokens_only(found: list[list[int]], lines: Lines) -> tuple[int, list[list[in
     kept = []
     for block in found:
         is_comment = [
-            lines[number][:2] in ("# ", "#\t") and len(cut(lines[number])) != len(cut(lines[first]))
+            lines[number][:2] in ("# ", "#\t") and not as_wide(cut(lines[number]), cut(lines[first]), word)
             for number in block
         ]
         start = is_comment.index(False) if False in is_comment else len(block)
         kept.append(block[start:])
     return first, [block for block in kept if block]
+
+
+def as_wide(row: list[str], first: list[str], word: int) -> bool:
+    """Whether a row has the fields of a token. Where words are not in column 0, none may be missing at the end."""
+    if word not in (0, -len(first)) and first[-1] != "" and row[-1] == "":
+        return False
+    return len(row) == len(first)
 
 
 def mentions(tags: list[str]) -> list[Mention]:

@@ -32,7 +32,7 @@ def columns(
     rows = {number: cut(line) for number, line in lines.items()}
     width, empty, read = 0, 0, []
     found = blocks(lines, lambda line: ends_a_sentence(line, columns))
-    first, found = tokens_only(found, lines)
+    first, found = tokens_only(found, lines, columns["word"])
     if first:
         width = len(rows[first])
         if any(not -width <= index < width for index in columns.values()):

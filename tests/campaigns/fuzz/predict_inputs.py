@@ -169,7 +169,7 @@ class PredictColumns(PredictInput):
         blocks = oracle.blocks(
             lines, lambda line: oracle.is_blank(line) or oracle.cut(line)[0] == oracle.DOCSTART
         )
-        first, blocks = oracle.tokens_only(blocks, lines)
+        first, blocks = oracle.tokens_only(blocks, lines, 0)
         for block in blocks:
             width = len(rows[first])
             faults |= {number for number in block if len(rows[number]) != width or not rows[number][0]}
