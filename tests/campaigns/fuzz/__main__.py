@@ -21,7 +21,7 @@ SHOWN = 3
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
-    parser.add_argument("--share", type=float, default=1.0, help="of the campaign's inputs (1,160,000)")
+    parser.add_argument("--share", type=float, default=1.0, help="of the campaign's inputs (1,230,000)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", metavar="READER", help="such as weibo, vectors, tables")
     parser.add_argument("--case", type=int, help="of that reader: this input alone")
