@@ -7,10 +7,12 @@ import shutil
 import struct
 import zlib
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
+from corpus_files import data_command, refuse
 
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.remarks import Remarks
@@ -182,6 +184,18 @@ def test_a_wrong_row_is_named_with_the_path_of_its_file(table: Any, tmp_path: Pa
     path = tmp_path / "a.parquet"
     parquet.write_table(table.set_column(1, "ner_tags", table["ner_tags"].take([0, 1, 0])), path)
     assert refusal(path, "hf") == f"{path}: row 3: expected one tag per token (1), got 2"
+
+
+def test_dates_beside_the_tokens_are_written_as_text_in_json_lines(table: Any, tmp_path: Path) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    dates = pyarrow.array([date(2026, 1, day) for day in (1, 2, 3)])
+    parquet.write_table(table.append_column("day", dates), path)
+    assert data_command(["convert", str(path), str(tmp_path / "b.jsonl")], refuse) == 0
+    lines = (tmp_path / "b.jsonl").read_text().splitlines()
+    assert [json.loads(line)["day"] for line in lines] == ["2026-01-01", "2026-01-02", "2026-01-03"]
 
 
 @pytest.fixture

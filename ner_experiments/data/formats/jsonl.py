@@ -224,11 +224,14 @@ def _mention(item: Any) -> Characters:
 
 
 def write_lines(make: Any, sentences: Iterable[Annotated], path: Path) -> None:
-    """Write a JSON object per sentence: the keys that came with it, then those that `make` returns for it."""
+    """Write a JSON object per sentence: the keys that came with it, then those that `make` returns for it.
+
+    Values of keys that JSON does not have, such as dates of Parquet files, are written as text.
+    """
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
         for sentence in sentences:
             record = {**sentence.keys, **make(sentence)}
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
 
 
 def with_tags(sentence: Annotated) -> dict[str, Any]:
