@@ -34,7 +34,7 @@ from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
-from ner_experiments.runs.run import open_run
+from ner_experiments.runs.run import Run, open_run
 from ner_experiments.tagger import Architecture, Tagger
 from ner_experiments.utils.text import read_json_object, visible
 
@@ -250,24 +250,24 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
     ValueError or OSError if the run is not finished, or if its corpus cannot be read or has changed.
     """
-    cfg = read_config(folder)
-    corpus = corpus_with_config(folder, cfg)
+    run, cfg = open_run(folder), read_config(folder)
+    corpus = corpus_with_config(run, cfg)
     return *load_with_config(folder, cfg), corpus
 
 
 def corpus_of(folder: Path) -> Corpus:
     """Corpus of a run. ValueError or OSError if it cannot be read or has changed since the run."""
-    return corpus_with_config(folder, read_config(folder))
+    run = open_run(folder)
+    return corpus_with_config(run, read_config(folder))
 
 
-def corpus_with_config(folder: Path, cfg: DictConfig) -> Corpus:
+def corpus_with_config(run: Run, cfg: DictConfig) -> Corpus:
     """As `corpus_of`, given the content of its config.yaml."""
-    checksum = open_run(folder).metrics["data"]["checksum"]
     source = OmegaConf.to_yaml(cfg.data)
     try:
-        return read_unchanged_corpus(source, checksum)
+        return read_unchanged_corpus(source, run.metrics["data"]["checksum"])
     except ValueError as error:
-        raise ValueError(f"{folder}: {error}") from error
+        raise ValueError(f"{run.folder}: {error}") from error
 
 
 def corpus_if_unchanged(folder: Path) -> Corpus | None:
