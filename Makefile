@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # --use-pep517: before 23.1 pip builds seqeval in a way that no longer works
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 -c constraints.txt
+EXTRAS := dev
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ setup: .venv/installed    ## create .venv, with the versions in constraints.txt
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(PIP) -e ".[dev]"
+	$(PIP) -e ".[$(EXTRAS)]"
 	@touch $@
 
 .PHONY: say-demo
