@@ -128,7 +128,7 @@ def correlation(ranked: Ranking) -> str:
 
 
 def compared(rescored: Rescored, gold: Gold) -> str:
-    """What the gold file has, and how much of it could not be compared."""
+    """Paragraph on the gold file: its mentions, and the number of those that could not be compared."""
     text = f"{gold.path.name} has {gold.types.total():,} gold mentions (SHA-256 `{sha256(gold.path)}`)."
     missing = sorted({it.left_out for it in rescored.projections.values()})
     predicted = sorted({number for _, row in rows(rescored) for number in left_out(row).values()})
@@ -173,7 +173,7 @@ def difference(it: Decided) -> str:
 
 
 def not_rescored(rescored: Rescored, unchecked: Sequence[Claim] = ()) -> list[str]:
-    """What was not rescored: runs, rows and claims, with reasons."""
+    """Runs, rows and claims that were not rescored, with the reasons."""
     untagged: set[Path] = set()
     lines = []
     for result in rescored.page.results:

@@ -56,7 +56,7 @@ def test_looser_matches_are_those_of_nervaluate(seed: int) -> None:
 
 
 def test_a_mention_that_overlaps_two_matches_one_of_them() -> None:
-    """Of six tokens, gold has 0 to 2 and 2 to 5 and the prediction 1 to 5: one match, which overlaps."""
+    """Gold mentions are tokens 0 to 2 and 2 to 5, the predicted one 1 to 5: one match, which overlaps."""
     gold, predicted = [(0, 2, "PER"), (2, 5, "LOC")], [(1, 5, "LOC")]
     words = tuple("abcdef")
     found = scores([Predicted(words, encode(gold, 6, "iob2"), encode(predicted, 6, "iob2"))])

@@ -34,7 +34,7 @@ class Repository:
         return f"{'/datasets' if self.kind == 'datasets' else ''}/{self.name}/resolve/"
 
     def about(self, path: Path) -> dict[str, Any]:
-        """What the hub says of a file or folder."""
+        """Description of a file or folder, as the hub returns it."""
         content = path.read_bytes() if path.is_file() else b""
         return {
             "type": "file" if path.is_file() else "directory",

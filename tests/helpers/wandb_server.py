@@ -365,7 +365,7 @@ class Handler(Quiet):
 
 @contextmanager
 def served(seconds: float = math.inf) -> Iterator[Store]:
-    """What the server has. It stops answering `seconds` after its first run began; with 0 it never answers."""
+    """Serve until the end of the block. The server never answers if `seconds` is 0, else until `seconds` into a run."""
     with Server(("127.0.0.1", 0), Handler) as server:
         store = Store(f"http://127.0.0.1:{server.server_port}")
         server.store, server.seconds, server.over = store, seconds, threading.Event()  # type: ignore[attr-defined]

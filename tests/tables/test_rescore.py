@@ -124,7 +124,7 @@ def test_f1_by_another_gold_is_seqeval_s(
 def test_the_ranks_and_kendall_s_tau_follow_from_the_means(
     outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of the first ten sentences the other gold has no mention, so that two rows change places."""
+    """The other gold has no mention in the first ten sentences, so that two rows change places."""
     found = rescored(write(tmp_path / "other.txt", corrected()), capsys)
     means = [[row[gold]["mean"] for row in found["rows"]] for gold in ("own", "other")]
     (ranking,) = found["rankings"]
