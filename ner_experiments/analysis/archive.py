@@ -151,9 +151,8 @@ def run_errors(run: Run) -> Errors:
 
 def known_dimensions(folder: Path, task: Task) -> dict[str, Dimension]:
     """Dimensions of the mentions of a run; those that need train only if its corpus can be read and is unchanged."""
-    from ner_experiments.build import (
-        corpus_if_unchanged,
-    )  # imports Lightning, which archived runs do not need
+    # imports Lightning, which archived runs do not need
+    from ner_experiments.build import corpus_if_unchanged
 
     corpus = corpus_if_unchanged(folder)
     return dimensions(None, task) if corpus is None else dimensions_of(corpus, task)

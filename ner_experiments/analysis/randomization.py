@@ -206,9 +206,8 @@ def swap_sentences(
     sentences = a.shape[-2]
     step = max(1, COINS_PER_CHUNK // sentences)
     gaps = b - a
-    differing = np.flatnonzero(
-        gaps.any(axis=(*range(a.ndim - 2), -1))
-    )  # swapping equal counts changes nothing
+    # swapping equal counts changes nothing
+    differing = np.flatnonzero(gaps.any(axis=(*range(a.ndim - 2), -1)))
     gaps = gaps[..., differing, :]
     for start in range(0, draws, step):
         coins = toss((min(step, draws - start), sentences), rng)

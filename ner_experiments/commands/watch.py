@@ -103,9 +103,8 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
     if (table := recorded_sweep(settings)) is not None:
         return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)
-    name = cache(
-        lambda row: experiment(compose.compose(row, "watch"))
-    )  # jobs of a row differ only in the seed
+    # jobs of a row differ only in the seed
+    name = cache(lambda row: experiment(compose.compose(row, "watch")))
     runs = [
         PlannedRun(label, sweeps.seed_of(job), name(sweeps.without_seed(job)))
         for label, job in zip(labels(jobs), jobs, strict=True)

@@ -74,11 +74,11 @@ def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
     """Counts, [sentences, counts]: correct, predicted and gold mentions; or correct tags and all tags."""
     if task == "tags":
         return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
-    return np.array([count_mentions(it.gold, it.predicted) for it in sentences])
+    return np.array([sentence_counts(it.gold, it.predicted) for it in sentences])
 
 
 @lru_cache(maxsize=100_000)
-def count_mentions(gold: tuple[str, ...], predicted: tuple[str, ...]) -> tuple[int, int, int]:
+def sentence_counts(gold: tuple[str, ...], predicted: tuple[str, ...]) -> tuple[int, int, int]:
     """Numbers of correct, predicted and gold mentions of a sentence."""
     found, there = mentions(predicted), mentions(gold)
     return len(there & found), len(found), len(there)

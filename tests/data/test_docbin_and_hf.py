@@ -220,7 +220,10 @@ def test_a_data_set_without_one_of_its_files_is_refused(folder: Path) -> None:
     assert refusal(folder, "hf") == f"{folder}: {rule}"
 
 
-@pytest.mark.parametrize("content", ["no", "{}", json.dumps({"_data_files": [1]})])
+OUTSIDE = json.dumps({"_data_files": [{"filename": "../folder/data-00000-of-00002.arrow"}]})
+
+
+@pytest.mark.parametrize("content", ["no", "{}", json.dumps({"_data_files": [1]}), OUTSIDE])
 def test_a_data_set_with_a_damaged_list_is_refused(content: str, folder: Path) -> None:
     (folder / "state.json").write_text(content)
     rule = "expected the files of a data set, as save_to_disk lists them"

@@ -28,6 +28,8 @@ def files(path: Path) -> list[Path]:
         return sorted(it for it in path.iterdir() if it.suffix in SUFFIXES)
     try:
         found = [path / it["filename"] for it in read_json_object(state)["_data_files"]]
+        if any(it.parent != path or it.name == ".." for it in found):
+            raise ValueError("a file of another folder")
     except (ValueError, KeyError, TypeError):
         raise ValueError(f"{state}: expected the files of a data set, as save_to_disk lists them") from None
     if missing := next((it for it in found if not it.is_file()), None):
