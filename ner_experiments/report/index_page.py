@@ -85,6 +85,7 @@ def index_line(entry: Entry) -> dict[str, Any]:
         "title": page.table.title,
         "link": f"{entry.name}.html",
         "source": page.table.source,
+        "sweep": page.table.name if page.table.is_sweep else "",
         "verdict": entry.verdict,
         "settings": " ".join(page.deviations),
         "stand_ins": page.stand_ins,

@@ -165,7 +165,7 @@ def differences_section(grid: Grid, caption: str, subject: str) -> Section:
     """Differences with the verdict behind the label, where a phone shows it."""
     shown = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
     table = PageTable(shown, f"{caption}, with intervals over seeds", text=1)
-    notes = [render.legend_of(grid, subject)]
+    notes = [subject, *render.explained(grid)]
     return Section("differences", "Differences between rows", grids=[table], notes=notes)
 
 

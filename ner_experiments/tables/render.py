@@ -134,7 +134,7 @@ def markdown(page: Page) -> str:
         grid = comparisons(compared)
         parts += [as_markdown(grid), legend_of(grid, COMPARED)]
     if lines := notes(page):
-        parts.append("\n".join(f"- {line}" for line in lines))
+        parts += ["Notes:", "\n".join(f"- {line}" for line in lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -179,10 +179,10 @@ def latex(page: Page) -> str:
     if page.table.is_sweep:
         if tested := pairs(page):
             grid = pair_grid(tested)
-            parts += [escaped(verdict(tested)), as_latex(grid), escaped(legend_of(grid, PAIRS))]
+            parts += [escaped(verdict(tested)), as_latex(grid), escaped(" ".join([PAIRS, *explained(grid)]))]
     elif compared := compare_rows(page):
         grid = comparisons(compared)
-        parts += [as_latex(grid), escaped(legend_of(grid, COMPARED))]
+        parts += [as_latex(grid), escaped(" ".join([COMPARED, *explained(grid)]))]
     parts += map(escaped, notes(page))
     return "\n\n".join(parts) + "\n"
 
@@ -404,9 +404,14 @@ def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
     return Grid([grid.headings[it] for it in keep], [[line[it] for it in keep] for line in grid.lines])
 
 
+def explained(grid: Grid) -> list[str]:
+    """A sentence about each column of a grid of differences."""
+    return [text for heading, text in EXPLAINED.items() if heading in grid.headings]
+
+
 def legend_of(grid: Grid, subject: str) -> str:
-    """The subject of a grid of differences, and an explanation of each of its columns."""
-    return " ".join([subject, *(text for heading, text in EXPLAINED.items() if heading in grid.headings)])
+    """Markdown: the subject of a grid of differences, and a list that explains its columns."""
+    return "\n\n".join([subject, "\n".join(f"- {text}" for text in explained(grid))])
 
 
 def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:
