@@ -183,7 +183,13 @@ def at_best(model: Result, task: str, rate: float) -> float:
 
 def at_least(what: str, least: float, measured: float, limit: float | None = None) -> list[str]:
     verdict = "yes" if measured >= least else "**no**"
-    return [what, f"at least {least} times", f"{measured:.2f}", "" if limit is None else f"{limit:.1f}", verdict]
+    return [
+        what,
+        f"at least {least} times",
+        f"{measured:.2f}",
+        "" if limit is None else f"{limit:.1f}",
+        verdict,
+    ]
 
 
 def at_most(what: str, most: float, unit: str, measured: float) -> list[str]:

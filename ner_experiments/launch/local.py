@@ -1,7 +1,7 @@
 """`hydra/launcher=local`, the default: the jobs of a sweep side by side on this machine, in worker processes.
 
 A worker takes one job after another, so what is imported and compiled serves all of its jobs. Where only one job could
-run at a time there are no workers: the jobs run in this process, as with `hydra/launcher=basic`.
+run at a time there are no workers: the jobs run in this process.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra.core.utils import JobReturn
 from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, TaskFunction
@@ -123,12 +122,10 @@ class LocalLauncher(Launcher):
         self.jobs, self.minutes, self.gpus = jobs, minutes, gpus
         self.slots = slots(gpus, gpus_per_job) if gpus is not None or not lack_of_gpu() else []
         self.hydra_overrides: list[str] = []
-        self.in_turn = BasicLauncher()
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Store only the overrides of Hydra itself: each job composes its own config."""
         self.hydra_overrides = worker.hydra_overrides(config)
-        self.in_turn.setup(hydra_context=hydra_context, task_function=task_function, config=config)
 
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         configs = [compose(overrides) for overrides in job_overrides]
@@ -137,11 +134,20 @@ class LocalLauncher(Launcher):
         at_a_time = min(self.jobs or spare(devices, cores), len(configs))
         several = [num_processes(cfg) > 1 for cfg in configs]
         if at_a_time == 1 and not (self.jobs or self.minutes or self.gpus or any(several)):
-            return self.in_turn.launch(job_overrides, initial_job_idx)
+            return self.work_here(job_overrides)
         jobs = [Job(n, list(job_overrides[n]), several[n]) for n in range(len(configs))]
         if at_a_time > 1:
             print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
         return self.work(jobs, at_a_time, devices)
+
+    def work_here(self, job_overrides: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
+        """Run the jobs one after another in this process."""
+        results: dict[int, JobReturn] = {}
+        for number, overrides in enumerate(job_overrides):
+            content = worker.outcome([*self.hydra_overrides, *overrides])
+            results[number] = worker.returned(overrides, content)
+            self.report(results, len(job_overrides), 0)
+        return list(results.values())
 
     def work(self, jobs: Sequence[Job], at_a_time: int, devices: Sequence[str]) -> Sequence[JobReturn]:
         waiting = list(jobs)[::-1]

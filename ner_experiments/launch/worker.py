@@ -15,6 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from queue import Queue
 from textwrap import shorten
@@ -24,9 +25,12 @@ from typing import Any
 import hydra
 from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.errors import CompactHydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
+from ner_experiments.config.choices import parse_one
+from ner_experiments.config.compose import compose_unchecked
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.overrides import is_for_hydra
 from ner_experiments.utils.files import atomic_write
 
 
@@ -45,11 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     Thread(target=receive, args=[jobs], daemon=True).start()
     if "--job" in arguments:
         where = [*arguments].index("--job")
-        outcome, *overrides = arguments[where + 1 :]
-        return work(outcome, [*arguments[:where], *overrides])
+        path, *overrides = arguments[where + 1 :]
+        return work(path, [*arguments[:where], *overrides])
     while True:
-        outcome, *overrides = jobs.get()
-        work(outcome, [*arguments, *overrides])
+        path, *overrides = jobs.get()
+        work(path, [*arguments, *overrides])
 
 
 def receive(jobs: Queue[list[str]]) -> None:
@@ -64,19 +68,23 @@ def receive(jobs: Queue[list[str]]) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def work(outcome: str, overrides: Sequence[str]) -> int:
+def work(path: str, overrides: Sequence[str]) -> int:
     """Run a job, write its outcome, and return the exit status of a process that has no other job."""
-    content: dict[str, Any]
+    content = outcome(overrides)
+    if os.environ.get("LOCAL_RANK", "0") == "0":
+        with atomic_write(Path(path)) as part:
+            part.write_text(json.dumps(content), encoding="utf-8")
+    return int("failed" in content)
+
+
+def outcome(overrides: Sequence[str]) -> dict[str, Any]:
+    """Run a job. Returns its `result`, or why it `failed`."""
     try:
-        content, status = {"result": run(overrides)}, 0
+        return {"result": run(overrides)}
     except Exception as error:
         if not isinstance(error, RefusedError | ValueError | OSError):  # these are user errors
             traceback.print_exc()
-        content, status = {"failed": reason(error)}, 1
-    if os.environ.get("LOCAL_RANK", "0") == "0":
-        with atomic_write(Path(outcome)) as part:
-            part.write_text(json.dumps(content), encoding="utf-8")
-    return status
+        return {"failed": reason(error)}
 
 
 def run(overrides: Sequence[str]) -> dict[str, Any]:
@@ -101,23 +109,38 @@ def compose_job(overrides: Sequence[str]) -> DictConfig:
     """The job's config. Configures logging as Hydra does; overrides of Hydra itself are allowed."""
     hide_statistics_of_torch()
     with hydra_context():
-        cfg = hydra.compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
-    configure_log(cfg.hydra.job_logging, cfg.hydra.verbose)
-    return OmegaConf.masked_copy(cfg, [str(name) for name in cfg if name != "hydra"])
+        of_hydra = [item for item in overrides if is_for_hydra(parse_one(item))]
+    settings = hydra_settings(tuple(of_hydra))
+    configure_log(settings.job_logging, settings.verbose)
+    return compose_unchecked([item for item in overrides if item not in of_hydra])
 
 
-def job_return(outcome: Path, overrides: Sequence[str], status: int) -> JobReturn:
+@cache  # the jobs of a sweep have the same
+def hydra_settings(overrides: tuple[str, ...]) -> DictConfig:
+    """Hydra's own config. It is composed with everything else, which takes twenty times as long as without it."""
+    with hydra_context():
+        settings: DictConfig = hydra.compose(
+            CONFIG_NAME, overrides=list(overrides), return_hydra_config=True
+        ).hydra
+    return settings
+
+
+def job_return(path: Path, overrides: Sequence[str], status: int) -> JobReturn:
     """The outcome of a process that ended with `status`, which is -N after signal N."""
-    if outcome.exists():
-        content = json.loads(outcome.read_text(encoding="utf-8"))
-        if "result" in content:
-            return completed(overrides, content["result"])
-        return failed(overrides, content["failed"])
+    if path.exists():
+        return returned(overrides, json.loads(path.read_text(encoding="utf-8")))
     if status in (130, 143):
         return failed(overrides, "stopped; rerun the command to resume")
     ended = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
     memory = ", possibly out of memory" if status == -signal.SIGKILL else ""
     return failed(overrides, f"its process {ended}{memory}")
+
+
+def returned(overrides: Sequence[str], content: dict[str, Any]) -> JobReturn:
+    """What a launcher returns for the `outcome` of a job."""
+    if "result" in content:
+        return completed(overrides, content["result"])
+    return failed(overrides, content["failed"])
 
 
 def completed(overrides: Sequence[str], result: dict[str, Any]) -> JobReturn:

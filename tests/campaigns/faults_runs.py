@@ -267,8 +267,7 @@ def process_groups(chance: random.Random, folder: Path) -> Iterator[str]:
     ways = [(signal.SIGINT, True), (SIGTERM, True), (SIGKILL, True), (SIGKILL, False)]
     for number in range(10**6):
         output, (how, group) = folder / "broken", ways[number % len(ways)]
-        sweep = [*SWEEP[1:], "hydra/launcher=local", "hydra.launcher.jobs=2", f"output_dir={output}"]
-        sweep.remove("hydra/launcher=basic")
+        sweep = [*SWEEP[1:], "hydra.launcher.jobs=2", f"output_dir={output}"]
         command = [sys.executable, ROOT / "run.py", *sweep]
         with log.open("w") as file:
             process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from signal import Signals
@@ -21,11 +22,14 @@ CONTEXT.set_forkserver_preload(PRELOADED)
 
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
     """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
+    from ner_experiments import train
+    from ner_experiments.launch import local
     from ner_experiments.main import cli
+    from ner_experiments.tables import sweeps
 
-    os.environ.pop(
-        "WANDB_SERVICE", None
-    )  # the service of the tests' own process, which would outlive this one
+    local.usable_cores = lambda: 1  # the jobs of a sweep run in this process
+    # the service of the tests' own process would outlive this one
+    os.environ.pop("WANDB_SERVICE", None)
     os.environ.update(environment)
     with open(log, "a") as file:
         os.dup2(file.fileno(), 1)
@@ -40,9 +44,20 @@ def command(arguments: list[str], lines: int, how: int, log: str, environment: d
             os.kill(os.getpid(), how)
         return trace
 
-    sys.settrace(trace)
+    def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            sys.settrace(trace)
+            try:
+                return function(*arguments, **options)
+            finally:
+                sys.settrace(None)
+
+        return call
+
+    # not the whole command: tracing makes it several times as slow, and elsewhere it writes nothing
+    train.train = traced(train.train)
+    sweeps.record = traced(sweeps.record)
     status = cli(arguments)
-    sys.settrace(None)
     print(f"{lines - left[0]} lines", flush=True)
     sys.exit(status)
 

@@ -20,7 +20,7 @@ TINY = [
     "runtime.checkpoint_seconds=0",
 ]
 RUN = ["train", "model=residual", "layers=1", *TINY]
-SWEEP = ["train", "-m", "hydra/launcher=basic", "model=residual", "layers=1,2", "seed=1,2", *TINY]
+SWEEP = ["train", "-m", "model=residual", "layers=1,2", "seed=1,2", *TINY]
 OF_THE_MACHINE = {"seconds", "tokens_per_second", "peak_memory_bytes", "files", "sha256"}
 
 

@@ -45,13 +45,6 @@ def test_jobs_share_gpus_or_cores_and_fit_into_memory(
     assert spare(devices, cores_per_job) == expected
 
 
-class InTurn:
-    """Stands in for Hydra's own launcher."""
-
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
-        return [completed(overrides, {"here": os.getpid()}) for overrides in job_overrides]
-
-
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("number", [1, 2])
 def test_jobs_that_cannot_run_side_by_side_run_in_this_process(
@@ -66,13 +59,14 @@ def test_jobs_that_cannot_run_side_by_side_run_in_this_process(
     monkeypatch.setattr(local, "usable_cores", lambda: cores)
     monkeypatch.setattr(LocalLauncher, "work", work)
     launcher = LocalLauncher(jobs=0, gpus=None, gpus_per_job=1, minutes=0.0)
-    launcher.in_turn = InTurn()  # type: ignore[assignment]
+    monkeypatch.setattr(local.worker, "run", lambda overrides: {"here": os.getpid()})
     results = launcher.launch([[*TINY, f"seed={seed}"] for seed in range(number)], 0)
     side_by_side = cores == number == 2
     assert started == ([2] if side_by_side else [])
     assert all(("here" in job.return_value) is not side_by_side for job in results)
-    expected = "2 jobs, 2 at a time (2 cores); hydra/launcher=basic runs them one after another\n"
-    assert capsys.readouterr().err == (expected if side_by_side else "")
+    side_by_side_said = "2 jobs, 2 at a time (2 cores); hydra/launcher=basic runs them one after another\n"
+    in_turn_said = "".join(f"{done + 1} of {number} jobs done, 0 running\n" for done in range(number))
+    assert capsys.readouterr().err == (side_by_side_said if side_by_side else in_turn_said)
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":
