@@ -34,17 +34,16 @@ TINY = [
 ]
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(*arguments: str) -> forked.Command:
     flags = [item for item in arguments if item.startswith("-")]
     own = {item.partition("=")[0]: item for item in (*TINY, *arguments) if item not in flags}
-    command = [sys.executable, str(ROOT / "run.py"), *flags, *own.values()]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return forked.Command(*flags, *own.values())
 
 
-def finish(process: subprocess.Popen[str]) -> str:
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, printed
-    return printed
+def finish(command: forked.Command, status: int = 0) -> str:
+    ended = command.finish()
+    assert ended.returncode == status, ended.stdout + ended.stderr
+    return ended.stdout + ended.stderr
 
 
 def run(*arguments: str) -> str:
@@ -103,8 +102,7 @@ def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_pat
     until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill([process.pid, *map(int, children)][told], signal.SIGTERM)
-    printed, _ = process.communicate(timeout=120)
-    assert process.returncode == 143, printed
+    finish(process, status=143)
     until(lambda: not any(map(is_running, children)))
     assert any(tmp_path.glob("*/seed-1/last.ckpt"))
     assert "resuming from last.ckpt" in run(*arguments)
@@ -131,10 +129,11 @@ def test_the_local_launcher_runs_jobs_of_several_processes(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_jobs_compose_what_the_command_says_to_hydra_itself(tmp_path: Path) -> None:
-    """As in a sweep in turn; here: what a line of a job's log looks like."""
+@pytest.mark.parametrize("where", ["hydra/launcher=local", "hydra.launcher.jobs=1"])
+def test_jobs_compose_what_the_command_says_to_hydra_itself(where: str, tmp_path: Path) -> None:
+    """In the sweep's own process and in a worker; here: what a line of a job's log looks like."""
     look = "hydra.job_logging.formatters.simple.format='JOB: %(message)s'"
-    printed = run("-m", "hydra/launcher=local", look, "seed=1,2", f"output_dir={tmp_path}")
+    printed = run("-m", where, look, "seed=1,2", f"output_dir={tmp_path}")
     assert "2 of 2 jobs done, 0 running" in printed
     assert len(re.findall("^JOB: .* parameters", printed, re.MULTILINE)) == 2
     assert "hydra.job_logging" not in printed
@@ -153,8 +152,7 @@ def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
         "trainer.max_epochs=1",
         f"output_dir={tmp_path}",
     )
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 1
+    printed = finish(process, status=1)
     assert "1 of 2 jobs failed" in printed
     assert only_metrics(tmp_path)["processes"] == 1
 
@@ -163,9 +161,7 @@ def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
 def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=12", "seed=1"]
     sweep += ["trainer.patience=12", "batches.tokens=40", f"output_dir={tmp_path}"]
-    process = start(*sweep, "hydra.launcher.minutes=0.2")
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == 1, printed
+    printed = finish(start(*sweep, "hydra.launcher.minutes=0.2"), status=1)
     assert "stopped after 0.2 minutes; rerun the command to resume" in printed
     begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
     assert ("resuming from last.ckpt" in run(*sweep)) == begun

@@ -2,12 +2,10 @@
 
 import errno
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
-from places import ROOT
 from toy_rows import TOY, finish
 
 from ner_experiments.analysis.search_trials import Search, Trial
@@ -322,8 +320,7 @@ def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
     ]
 
     def run(*arguments: str) -> str:
-        command = [sys.executable, str(ROOT / "run.py"), "-m", *arguments]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        result = forked.run("-m", *arguments, cwd=Path.cwd())
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 

@@ -1,12 +1,10 @@
 """`python run.py -m table=...` and `ner-experiments smoke`, as users meet them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
-from places import ROOT
 
 from ner_experiments.commands.smoke import write_corpus
 from ner_experiments.config import values
@@ -25,28 +23,23 @@ TINY = [
 ]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "run.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300)
-
-
 @pytest.mark.slow
 @pytest.mark.start_early
 def test_a_sweep_does_what_is_left_and_prints_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first seed is run by hand; with the second the table's sweep is complete; then nothing is left."""
-    by_hand = run("paper=yang2020", *TINY, "seed=1", f"output_dir={tmp_path}")
+    by_hand = forked.run("paper=yang2020", *TINY, "seed=1", f"output_dir={tmp_path}")
     assert by_hand.returncode == 0, by_hand.stderr
     sweep = ["-m", f"table={TABLE}", *TINY, "seeds=[1,2]", f"output_dir={tmp_path}", "hydra.job.chdir=false"]
-    first = run(*sweep)
+    first = forked.run(*sweep)
     assert first.returncode == 0, first.stderr
     assert f"{TABLE}: 1 runs to do, 1 finished" in first.stdout
     assert f"`{' '.join(TINY)}`" in first.stdout
     assert "(2)" in next(line for line in first.stdout.splitlines() if line.startswith("| residual, 4"))
     files = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/seed-*/metrics.json")}
     assert len(files) == 2
-    again = run(*sweep)
+    again = forked.run(*sweep)
     assert f"{TABLE}: 0 runs to do, 2 finished" in again.stdout
     assert {path: path.stat().st_mtime_ns for path in files} == files
     assert cli(["table", TABLE, "--json", *TINY, "--output", str(tmp_path)]) == 0

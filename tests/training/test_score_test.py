@@ -1,13 +1,11 @@
 """Runs with audit.test=false, which are started again for their test score alone."""
 
 import logging
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
-from places import ROOT
 from tiny_runs import TINY, TOY
 
 from ner_experiments.config.compose import compose
@@ -57,14 +55,8 @@ def test_several_processes_score_test_later_as_at_once(tmp_path: Path) -> None:
     several = ["trainer=ddp", "trainer.devices=2", *SMALL]
 
     def start(place: str, *overrides: str) -> dict[str, Any]:
-        command = [
-            sys.executable,
-            str(ROOT / "run.py"),
-            *several,
-            *overrides,
-            f"output_dir={tmp_path / place}",
-        ]
-        subprocess.run(command, check=True, capture_output=True, timeout=300)
+        ended = forked.run(*several, *overrides, f"output_dir={tmp_path / place}")
+        assert ended.returncode == 0, ended.stdout + ended.stderr
         (path,) = (tmp_path / place).glob("*/seed-1/metrics.json")
         return artifacts.read(path)
 
