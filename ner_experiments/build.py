@@ -106,11 +106,12 @@ def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
     """Whether direct features may have sparse gradients.
 
-    The result is the same only for SGD in one process, without weight decay and gradient clipping. The cost of a step
-    then depends on the features in its batch, not on the number of all features.
+    The result is the same only for SGD and Adagrad in one process, without weight decay and gradient clipping. The
+    cost of a step then depends on the features in its batch, not on the number of all features.
     """
-    plain_sgd = cfg.optimizer._target_ == "torch.optim.SGD" and not cfg.optimizer.weight_decay
-    return plain_sgd and not cfg.trainer.gradient_clip and num_processes(cfg) == 1
+    takes_them = cfg.optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")
+    changes_all_weights = cfg.optimizer.weight_decay or cfg.trainer.gradient_clip
+    return takes_them and not changes_all_weights and num_processes(cfg) == 1
 
 
 def read_data(cfg: DictConfig) -> tuple[Corpus, Encoder]:

@@ -12,7 +12,9 @@ from types import ModuleType
 import pytest
 from places import BENCHMARKS
 
-SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - {"tables", "taggers", "timing"})
+SCRIPTS = sorted(
+    {path.stem for path in BENCHMARKS.glob("*.py")} - {"speedrun", "tables", "taggers", "timing"}
+)
 
 
 def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:

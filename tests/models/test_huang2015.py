@@ -1,5 +1,6 @@
 """Huang, Xu & Yu (2015): the peepholes of eq. 3, direct connections, batches, and the paper's setting."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -137,11 +138,14 @@ def test_direct_scores_are_a_product_with_counts_of_features(sparse: bool):
     torch.testing.assert_close(gradient.to_dense(), weight.grad, rtol=0, atol=1e-12)
 
 
-def test_sgd_takes_the_same_steps_with_sparse_gradients_and_touches_active_features_only():
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adagrad])
+def test_an_optimizer_takes_the_same_steps_with_sparse_gradients_and_touches_active_features_only(
+    kind: Callable[..., torch.optim.Optimizer],
+):
     modules = [SparseScores(num_features=9, num_tags=4, sparse=sparse) for sparse in (True, False)]
     targets = torch.randint(4, (5,))
     for module in modules:
-        optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+        optimizer = kind(module.parameters(), lr=0.5)
         for _ in range(3):
             optimizer.zero_grad()
             nn.functional.cross_entropy(module(rows_of_features()), targets).backward()
