@@ -183,9 +183,8 @@ class ArrayTask:
         from submitit import JobEnvironment
 
         environment = JobEnvironment()
-        signal.signal(
-            signal.SIGTERM, signal.SIG_DFL
-        )  # submitit's handler only logs; training installs its own
+        # submitit's handler only logs; training installs its own
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         limit = getattr(signal, f"SIG{environment.USR_SIG}")
         requeue = signal.getsignal(limit)
         assert callable(requeue)

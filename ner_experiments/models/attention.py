@@ -99,9 +99,8 @@ class AttBiLSTM(nn.Module):
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
         h = self.bilstm(x, lengths)
-        at_once = (
-            torch.is_grad_enabled() or torch.compiler.is_exporting()
-        )  # exports have one graph for any length
+        # exports have one graph for any length
+        at_once = torch.is_grad_enabled() or torch.compiler.is_exporting()
         if not at_once and h.shape[1] > LONG:
             contexts = self.attention.contexts(h, lengths)
         else:

@@ -27,11 +27,10 @@ SHORT: dict[Trials, int] = {
     faults_runs.no_numbers: 1,
     faults_runs.changed_data: 1,
 }
-TRAINING = (faults_files.killed_downloads, faults_files.damaged_results, faults_disks.full_disks)
-TRAINING += (faults_disks.read_only,)
-TRAINING += (faults_runs.no_numbers, faults_runs.changed_data)
+LONG = (faults_files.killed_downloads, faults_files.killed_vector_caches, faults_files.damaged_results)
+LONG += (faults_disks.full_disks, faults_disks.read_only, faults_runs.no_numbers, faults_runs.changed_data)
 TRIALS = [
-    pytest.param(trials, number, id=trials.__name__, marks=[pytest.mark.slow] * (trials in TRAINING))
+    pytest.param(trials, number, id=trials.__name__, marks=[pytest.mark.slow] * (trials in LONG))
     for trials, number in SHORT.items()
 ]
 

@@ -24,9 +24,8 @@ OTHERS = (
 
 def choices() -> list[list[str]]:
     with hydra_context():
-        groups = [
-            group for group in conf.groups() if group != "search"
-        ]  # ranges, which no experiment composes
+        # a search is made of ranges, which no experiment composes
+        groups = [group for group in conf.groups() if group != "search"]
         return [[f"{group}={name}"] for group in groups for name in conf.options(group)]
 
 

@@ -110,7 +110,6 @@ def test_as_few_settings_as_distinguish_the_choices_are_taken() -> None:
     halves = {"one": "xyyx", "other": "xxyx", "neither": "xxxx"}
     assert distinguishing(halves, choices) == ["one", "other"]
     assert distinguishing(halves | {"all": "xyzx"}, choices) == ["all"]
-    assert distinguishing({"one": "xyyx", "free": "xxyy"}, choices) == [
-        "one"
-    ]  # `free` does not follow from a
+    # `free` does not follow from a
+    assert distinguishing({"one": "xyyx", "free": "xxyy"}, choices) == ["one"]
     assert distinguishing({"neither": "xxxx"}, choices) == []

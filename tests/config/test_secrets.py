@@ -47,9 +47,8 @@ def recorded_events(place: Path) -> dict[str, Events]:
     offline = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "WANDB_MODE")
     environment = {name: value for name, value in os.environ.items() if name not in offline}
     environment |= {**SECRETS, "HOME": str(place), "WANDB_BASE_URL": "http://127.0.0.1:9"}
-    environment["MPLCONFIGDIR"] = (
-        matplotlib.get_cachedir()
-    )  # with its list of fonts, which takes seconds to make
+    # the folder has a list of fonts, which takes seconds to make
+    environment["MPLCONFIGDIR"] = matplotlib.get_cachedir()
     command = [
         sys.executable,
         str(ROOT / "tests" / "helpers" / "watched.py"),

@@ -33,9 +33,8 @@ def test_a_checkpoint_with_code_in_it_is_no_checkpoint(
     (folder / "metrics.json").unlink()
     state = {"callbacks": {"LastCheckpoint": {"made_by": checkpoints.made_by()}}}
     content = {**state, "loops": Attack(mark)}
-    checkpoints.AtomicCheckpointIO().save_checkpoint(
-        content, folder / progress.CHECKPOINT
-    )  # with its checksum
+    # writes its checksum, too
+    checkpoints.AtomicCheckpointIO().save_checkpoint(content, folder / progress.CHECKPOINT)
     assert checkpoints.resumable_checkpoint(folder) is None
     assert f"{folder}/last.ckpt is damaged (UnpicklingError); the run starts over" in caplog.text
     assert train.train(cfg)["epochs"] == 1

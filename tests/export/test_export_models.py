@@ -89,6 +89,7 @@ def test_every_architecture(name: str, tmp_path: Path) -> None:
     check([f"model={name}", "words.module.dim=5"], tmp_path)
 
 
+@pytest.mark.slow
 def test_a_gru(tmp_path: Path) -> None:
     check(["model=bilstm", "model/cell=gru", "words.module.dim=5"], tmp_path)
 
@@ -111,7 +112,7 @@ INPUTS = [
     ["words=vectors", "words.module.trainable=false", "words.input.path=DATA/glove/glove.6B.100d.txt"],
     ["words=li2020", "chars=li2020", "features=case"],
     ["words=none", "chars=cnn", "direct=tagging"],
-    ["words=none", "chars=lstm_max", "direct=gazetteer"],
+    pytest.param(["words=none", "chars=lstm_max", "direct=gazetteer"], marks=pytest.mark.slow),
 ]
 
 

@@ -178,6 +178,7 @@ def test_two_commands_share_a_sweep_and_no_run_is_made_twice(tmp_path: Path) -> 
     assert all(text.count("dev F1") for text in printed)
 
 
+@pytest.mark.slow
 def test_jobs_end_with_the_command_that_started_them(tmp_path: Path) -> None:
     many = {"data.max_sentences": 600, "batches.tokens": 40, "trainer.max_epochs": 500}
     own = [item for item in TINY if item.partition("=")[0] not in many]

@@ -48,7 +48,8 @@ def test_a_page_says_how_close_the_scores_are_and_other_data_do_not_count(tmp_pa
         / ((it.row.published + it.measured.mean) / 2)
         for it in same.results
         if it.measured and isinstance(it.row.published, float)
-    ]  # 1 / (sqrt(2) c4(2)) is sqrt(pi) / 2
+    ]
+    # 1 / (sqrt(2) c4(2)) is sqrt(pi) / 2
     assert found.cv == pytest.approx(100 * 1.125 * np.mean(expected))
     assert f"toy_zh (2 rows) CV* {found.cv:.2f} %." in render.markdown(same)
     assert f"toy\\_zh (2 rows) CV* {found.cv:.2f} \\%." in render.latex(same)

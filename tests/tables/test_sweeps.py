@@ -312,7 +312,6 @@ def test_a_report_of_a_sweep_is_one_page_with_the_answer_first(capsys: pytest.Ca
 
 
 @pytest.mark.slow
-@pytest.mark.start_early
 def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
     tiny = [
         *("model=residual", "model.hidden_size=4", "model.dense_size=4", "words.module.dim=4"),

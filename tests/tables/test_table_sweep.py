@@ -24,7 +24,6 @@ TINY = [
 
 
 @pytest.mark.slow
-@pytest.mark.start_early
 def test_a_sweep_does_what_is_left_and_prints_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

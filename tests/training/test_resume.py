@@ -70,6 +70,7 @@ def test_a_signal_ends_a_run_with_its_status_and_it_resumes(
     assert outcome(broken) == whole
 
 
+@pytest.mark.slow
 def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path) -> None:
     """The run stops early, and then its weights cannot be written."""
     whole, broken, log = tmp_path / "whole", tmp_path / "broken", tmp_path / "log"

@@ -40,9 +40,8 @@ def test_tables_of_past_and_future_learn_three_phrases_and_a_joint_table_four():
 
 
 def test_training_ends_when_all_phrases_are_right_and_the_step_is_the_first():
-    joint = nn.Parameter(
-        5 * torch.tensor([[[0.0, 1]], [[1, 0]], [[0, 1]], [[0, 1]]])
-    )  # the first one is wrong
+    # the first one is wrong
+    joint = nn.Parameter(5 * torch.tensor([[[0.0, 1]], [[1, 0]], [[0, 1]], [[0, 1]]]))
     seen: list[int] = []
 
     def scores() -> Tensor:
