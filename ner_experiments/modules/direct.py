@@ -19,8 +19,8 @@ class SparseScores(nn.Module):
         super().__init__()
         check_sizes(num_features=num_features, num_tags=num_tags)
         self.sparse = sparse
-        if sparse:  # Adagrad warns if it was not said
-            torch.sparse.check_sparse_tensor_invariants.disable()
+        if sparse:  # Adagrad warns as long as this is left open
+            torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
         self.weight = nn.Parameter(torch.zeros(1 + num_features, num_tags))
 
     def forward(self, ids: Int[Tensor, "rows features"]) -> Float[Tensor, "rows tags"]:
