@@ -215,7 +215,7 @@ def refuse_intervals(overrides: Sequence[str]) -> None:
 
 def check_settings(overrides: Sequence[str]) -> None:
     """Raise ValueError if an override for Hydra names no setting, or has a value that a search cannot have."""
-    settings = composed(overrides).sweeper
+    settings = composed(tuple(overrides)).sweeper
     for name in ("n_trials", "n_jobs"):
         if settings[name] < 1:
             raise ValueError(f"hydra.sweeper.{name} must be at least 1, got {settings[name]}")

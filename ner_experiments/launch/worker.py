@@ -15,21 +15,20 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from queue import Queue
 from textwrap import shorten
 from threading import Thread
 from typing import Any
 
-import hydra
 from hydra.core.utils import JobReturn, JobStatus, configure_log
 from hydra.errors import CompactHydraException
 from omegaconf import DictConfig
 
 from ner_experiments.config.choices import parse_one
 from ner_experiments.config.compose import compose_unchecked
-from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.conf import hydra_context
+from ner_experiments.config.launch_settings import composed
 from ner_experiments.config.overrides import is_for_hydra
 from ner_experiments.utils.files import atomic_write
 
@@ -110,19 +109,9 @@ def compose_job(overrides: Sequence[str]) -> DictConfig:
     hide_statistics_of_torch()
     with hydra_context():
         of_hydra = [item for item in overrides if is_for_hydra(parse_one(item))]
-    settings = hydra_settings(tuple(of_hydra))
+    settings = composed(tuple(of_hydra))
     configure_log(settings.job_logging, settings.verbose)
     return compose_unchecked([item for item in overrides if item not in of_hydra])
-
-
-@cache  # the jobs of a sweep have the same
-def hydra_settings(overrides: tuple[str, ...]) -> DictConfig:
-    """Hydra's own config. It is composed with everything else, which takes twenty times as long as without it."""
-    with hydra_context():
-        settings: DictConfig = hydra.compose(
-            CONFIG_NAME, overrides=list(overrides), return_hydra_config=True
-        ).hydra
-    return settings
 
 
 def job_return(path: Path, overrides: Sequence[str], status: int) -> JobReturn:
