@@ -76,6 +76,8 @@ def test_what_logs_nothing_draws_nothing(tmp_path: Path) -> None:
 def import_after_wandb_died(folder: Path) -> None:
     """Run in a process that has not imported scikit-learn yet, whose import W&B would report to its own process."""
     os.environ["WANDB_MODE"] = "offline"
+    # that of an earlier test; this process starts its own
+    os.environ.pop("WANDB_SERVICE", None)
     with wandb(RunInfo(folder, "group", "name"), project="project", sentences=0) as logger:
         logger.scalars({"loss": 1.0}, 0)
         (service,) = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
