@@ -3,8 +3,8 @@
     python benchmarks/speedrun.py NAME [--seeds N] [--note TEXT] OVERRIDE ...
 
 `python run.py data=conll2003 OVERRIDE ... seed=S` is run for seeds 1 to N, one after another, each in a new process and
-a new folder. Nothing else should run on the machine meanwhile. The seconds, the scores and whether they are a record
-are written to speedrun/NAME.json, what the runs print to speedrun/NAME.log, and the table of the page anew.
+a new folder. Nothing else should run on the machine meanwhile. The seconds and scores are
+written to speedrun/NAME.json, what the runs print to speedrun/NAME.log, and the table of the page anew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
 
+import tables
 import timing
 from scipy.stats import ttest_1samp
 
@@ -32,6 +32,7 @@ from ner_experiments.data.needed_files import INPUTS
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables.experiments import root
+from ner_experiments.tables.render import probability
 from ner_experiments.utils.files import write_json
 
 RECORDS = timing.FOLDER / "speedrun"
@@ -89,7 +90,6 @@ def run(overrides: list[str], seed: int, log: Any) -> dict[str, Any]:
 
 
 def record(arguments: argparse.Namespace, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    scores = [it["test"] for it in runs]
     return {
         "name": arguments.name,
         "note": arguments.note,
@@ -100,9 +100,6 @@ def record(arguments: argparse.Namespace, runs: list[dict[str, Any]]) -> dict[st
         "python": platform.python_version(),
         "torch": version("torch"),
         "load": os.getloadavg()[2],
-        "seconds": median(it["seconds"] for it in runs),
-        "f1": fmean(scores),
-        "p": float(ttest_1samp(scores, TARGET, alternative="greater").pvalue),
         "runs": runs,
     }
 
@@ -113,22 +110,25 @@ def write_page() -> None:
         (json.loads(path.read_text(encoding="utf-8")) for path in RECORDS.glob("*.json")),
         key=lambda it: it["date"],
     )
-    lines = [
-        "| date | seconds | test F1 | p | what is new | machine |",
-        "| :-- | --: | --: | --: | :-- | :-- |",
-    ]
-    for it in found:
-        scores = [run["test"] for run in it["runs"]]
-        seconds = [run["seconds"] for run in it["runs"]]
-        p = "< 0.001" if it["p"] < 0.001 else f"{it['p']:.3f}"
-        lines.append(
-            f"| {it['date'][:10]} | [{it['seconds']:.0f}]({it['name']}.log) "
-            f"({min(seconds):.0f} to {max(seconds):.0f}) | {it['f1']:.2f} ± {stdev(scores):.2f} ({len(scores)}) "
-            f"| {p}{'' if it['p'] < LEVEL else ', **no record**'} | {it['note']} | {it['cpu']} |"
-        )
+    rows = tables.table(
+        *("date", "seconds", "test F1", "p", "what is new", "machine"), rows=map(cells, found)
+    )
     text = PAGE.read_text(encoding="utf-8")
-    marked = re.compile(r"(?<=<!-- records -->\n).*?(?=<!-- end -->)", re.DOTALL)
-    PAGE.write_text(marked.sub("\n" + "\n".join(lines) + "\n\n", text), encoding="utf-8")
+    PAGE.write_text(tables.MARKED.sub(lambda it: f"{it[1]}{it[2]}\n{rows}\n\n", text), encoding="utf-8")
+
+
+def cells(record: dict[str, Any]) -> list[str]:
+    """Line of a record in the table. p is that of a one-sided t-test."""
+    scores, seconds = ([run[key] for run in record["runs"]] for key in ("test", "seconds"))
+    p = ttest_1samp(scores, TARGET, alternative="greater").pvalue
+    return [
+        record["date"][:10],
+        f"[{median(seconds):.0f}]({record['name']}.log) ({min(seconds):.0f} to {max(seconds):.0f})",
+        f"{fmean(scores):.2f} ± {stdev(scores):.2f} ({len(scores)})",
+        probability(p) + ("" if p < LEVEL else ", **no record**"),
+        record["note"],
+        record["cpu"],
+    ]
 
 
 if __name__ == "__main__":

@@ -77,7 +77,7 @@ def work(path: str, overrides: Sequence[str]) -> int:
 
 
 def outcome(overrides: Sequence[str]) -> dict[str, Any]:
-    """Run a job. Returns its `result`, or why it `failed`."""
+    """Run a job. Returns {"result": ...}, or {"failed": the reason}."""
     try:
         return {"result": run(overrides)}
     except Exception as error:
@@ -126,7 +126,7 @@ def job_return(path: Path, overrides: Sequence[str], status: int) -> JobReturn:
 
 
 def returned(overrides: Sequence[str], content: dict[str, Any]) -> JobReturn:
-    """What a launcher returns for the `outcome` of a job."""
+    """The return value of a launcher for the `outcome` of a job."""
     if "result" in content:
         return completed(overrides, content["result"])
     return failed(overrides, content["failed"])
