@@ -33,6 +33,7 @@ from ner_experiments.data.corpus import (
     count_illegal,
     count_mentions,
     count_shared,
+    hold_out,
     printed,
     schemes_of,
 )
@@ -290,7 +291,8 @@ def new(arguments: argparse.Namespace) -> None:
     data = {str(key): value for key, value in composed.items()}
     source = _instantiated(data)
     report = corpus_report(source)
-    if character_tokens(word for it in next(iter(source.read().values())) for word in it.words):
+    splits = source.read()
+    if character_tokens(word for it in next(iter(splits.values())) for word in it.words):
         data["tokens"] = "characters"
         print("tokens are single characters; predict splits text into these (tokens)")
     print_report(report, Console(markup=False, emoji=False, highlight=False))
@@ -300,7 +302,13 @@ def new(arguments: argparse.Namespace) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(as_yaml(template, title, changed), encoding="utf-8")
     option = "" if folder.absolute() == CONF else f" --config-dir {folder}"
-    print(f"written: {path}\nnext: ner-experiments train data={name}{option}")
+    print(f"written: {path}")
+    if "dev" not in splits:
+        try:
+            hold_out(source, splits)
+        except ValueError as error:
+            print(f"before training: {error}")
+    print(f"next: ner-experiments train data={name}{option}")
 
 
 def _quoted(value: Any) -> str:

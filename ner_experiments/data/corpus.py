@@ -177,7 +177,7 @@ def _read(source: Source) -> Corpus:
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
     corpus = splits
     if "dev" not in splits:
-        corpus, note = _hold_out(source, splits)
+        corpus, note = hold_out(source, splits)
         notes.append(note)
     if schemes:
         broken = {split: count_illegal(sentences, schemes[split]) for split, sentences in splits.items()}
@@ -249,7 +249,7 @@ def count_mentions(sentences: Iterable[Sentence]) -> Counter[str]:
     return Counter(type_ for sentence in sentences for _, _, type_ in spans(sentence.tags))
 
 
-def _hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
+def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     """The splits with the end of train as dev, and a note of it. One piece, so that few documents are divided.
 
     Raises ValueError if `held_out` is 0, or leaves train or dev empty.
