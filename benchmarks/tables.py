@@ -368,6 +368,21 @@ def threads(result: Result) -> list[str]:
     return [table("a step, ms", *(f"threads: {kind}" for kind in kinds), rows=rows)]
 
 
+def many_seeds(result: Result) -> list[str]:
+    rows = [
+        [
+            *(str(case[key]) for key in ("size", "sentences", "seeds")),
+            *(ms(case["train"][name]) for name in ("in turns", "stacked")),
+            ratio(case["train"]["in turns"], case["train"]["stacked"]),
+            "yes" if case["equal_bits"] else "no",
+            f"{case['own_batches']:.2f}",
+        ]
+        for case in result["cases"]
+    ]
+    head = ("units", "sentences", "seeds", "in turns, ms", "stacked, ms", "gain", "equal bits", "own batches")
+    return [table(*head, rows=rows)]
+
+
 def bf16(result: Result) -> list[str]:
     rows = [
         [

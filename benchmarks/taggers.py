@@ -31,8 +31,8 @@ class Trial:
     With `trainer.precision=bf16-mixed`, forward passes run under autocast, as in Lightning.
     """
 
-    def __init__(self, corpus: Corpus, overrides: Sequence[str]) -> None:
-        torch.manual_seed(0)
+    def __init__(self, corpus: Corpus, overrides: Sequence[str], *, seed: int = 0) -> None:
+        torch.manual_seed(seed)
         self.cfg = compose(overrides)
         encoder = make_encoder(self.cfg)
         encoder.fit(corpus)

@@ -32,6 +32,7 @@ from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
+from ner_experiments.modules.decoding import Decoder
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import Run, open_run
@@ -54,22 +55,22 @@ def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
 
 def assemble(cfg: DictConfig, encoder: Encoder, kind: Callable[..., Kind]) -> Kind:
     """A tagger as `build` returns, as an object of another class."""
-    num_tags = len(encoder.labels)
     inputs = {
         name: instantiate(cfg[name].module)(**encoder.inputs[name].sizes()) for name in DENSE if cfg[name]
     }
-    sparse = takes_sparse_gradients(cfg)
+    model = build_encoder(cfg, sum(module.output_size for module in inputs.values()))
+    allowed = allowed_transitions(encoder.labels) if encoder.task == "mentions" else None
+    decoder: Decoder = instantiate(cfg.decoder)(num_tags=len(encoder.labels), allowed=allowed)
+    sizes = {"num_tags": decoder.num_tags, "sparse": takes_sparse_gradients(cfg)}
     direct = {
-        name: instantiate(part.module)(num_tags=num_tags, sparse=sparse, **encoder.inputs[name].sizes())
+        name: instantiate(part.module)(**sizes, **encoder.inputs[name].sizes())
         for name, part in cfg.direct.items()
     }
-    allowed = allowed_transitions(encoder.labels) if encoder.task == "mentions" else None
     return kind(
         inputs=inputs,
         direct=direct,
-        model=build_encoder(cfg, sum(module.output_size for module in inputs.values())),
-        decoder=instantiate(cfg.decoder)(num_tags=num_tags, allowed=allowed),
-        num_tags=num_tags,
+        model=model,
+        decoder=decoder,
         penalty=instantiate(cfg.penalty) if cfg.penalty else None,
         optimizer=build_part(cfg.optimizer),
     )

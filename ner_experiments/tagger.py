@@ -46,7 +46,6 @@ class Tagger(nn.Module):
         direct: dict[str, nn.Module],
         model: Architecture,
         decoder: Decoder,
-        num_tags: int,
         penalty: Callable[[Architecture], Tensor] | None,
         optimizer: MakeOptimizer,
     ) -> None:
@@ -56,7 +55,7 @@ class Tagger(nn.Module):
         self.model = model
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Initializing zero-element tensors")  # a CRF on features alone
-            self.output = nn.Linear(model.output_size, num_tags)
+            self.output = nn.Linear(model.output_size, decoder.num_tags)
         self.decoder = decoder
         self.penalty = penalty
         self.make_optimizer = optimizer

@@ -22,10 +22,13 @@ FORBIDDEN = -1e30
 
 @runtime_checkable
 class Decoder(Protocol):
-    """A decoder: `crf.CRF` or `softmax.Softmax`.
+    """A decoder: `crf.CRF`, `softmax.Softmax`, or `iob2.IOB2` over one of them.
 
     Scores and tags may have any value at padding. Decoders compute in float32 or float64, under autocast too.
     """
+
+    num_tags: int
+    """Number of scores of a token, which need not be that of the corpus's tags."""
 
     def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
         """Negative log-likelihood of the tags. Each decoder defines its own reduction over the batch."""
@@ -33,10 +36,6 @@ class Decoder(Protocol):
 
     def decode(self, scores: Scores, mask: Mask) -> Tags:
         """Most probable tags, 0 at padding."""
-        ...
-
-    def marginals(self, scores: Scores, mask: Mask) -> Scores:
-        """p(y_i = tag | scores), 0 at padding; differentiable."""
         ...
 
     def span_probabilities(
