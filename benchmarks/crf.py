@@ -11,7 +11,7 @@ import contextlib
 import io
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -46,6 +46,9 @@ class Contestant(NamedTuple):
     decode: Callable[[Problem], list[list[int]] | Tensor] | None
 
 
+Maker = Callable[[CRF], Contestant]
+
+
 def main() -> None:
     parser = timing.options(__doc__, rounds=15)
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
@@ -54,7 +57,7 @@ def main() -> None:
     names = timing.present({name: partial(PEERS[name], CRF(num_tags=2)) for name in arguments.peers})
     shapes = []
     for batch, length, tags in shapes_of(arguments.tiny):
-        times = measure_shape(batch, length, tags, names, arguments.rounds)
+        times = measure_shape(batch, length, tags, {name: PEERS[name] for name in names}, arguments.rounds)
         shapes.append({"batch": batch, "time": length, "tags": tags, **times})
         for task, title in TASKS.items():
             timing.say(f"{batch:3} x {length:3} x {tags:2} {title}", times[task])
@@ -72,15 +75,18 @@ def shapes_of(tiny: bool) -> list[tuple[int, int, int]]:
     return shapes[:1] if tiny else shapes
 
 
-def measure_shape(batch: int, length: int, tags: int, names: list[str], rounds: int) -> dict[str, Any]:
+def measure_shape(
+    batch: int, length: int, tags: int, peers: Mapping[str, Maker], rounds: int, device: str = "cpu"
+) -> dict[str, Any]:
     """Seconds of each contestant: {"loss": {name: {"median": ..., "quartiles": [...]}}, "decode": ...}."""
     torch.manual_seed(0)
-    crf = CRF(num_tags=tags)
-    problem = make_problem(batch, length, tags)
     if batch * length * tags**2 > LARGEST:
-        names = [name for name in names if name != "torch-struct"]
-    contestants = [ours(crf), *(PEERS[name](crf) for name in names)]
-    wrong = different(crf, problem, contestants)
+        peers = {name: make for name, make in peers.items() if name != "torch-struct"}
+    with torch.device(device):
+        crf = CRF(num_tags=tags)
+        problem = make_problem(batch, length, tags)
+        contestants = [ours(crf), *(make(crf) for make in peers.values())]
+        wrong = different(crf, problem, contestants)
     contestants = [contestant for contestant in contestants if contestant.name not in wrong]
     losses = {c.name: derived(c, problem) for c in contestants}
     decoders = {c.name: decoded(c, problem) for c in contestants if c.decode}
@@ -168,7 +174,7 @@ def torch_struct(crf: CRF) -> Contestant:
 
     def chain(scores: Tensor, mask: Tensor) -> LinearChainCRF:
         lengths = mask.sum(1)
-        sentences = torch.arange(len(lengths))
+        sentences = torch.arange(len(lengths), device=lengths.device)
         closed = scores.index_put((sentences, lengths - 1), end.expand(len(lengths), -1), accumulate=True)
         edges = closed[:, 1:, :, None] + pairs.t()
         opened = edges[:, :1] + (start + closed[:, 0])[:, None, None, :]
@@ -176,7 +182,8 @@ def torch_struct(crf: CRF) -> Contestant:
 
     def loss(problem: Problem) -> Tensor:
         found = chain(problem.scores, problem.mask)
-        edges = found.struct.to_parts(problem.tags, crf.num_tags, lengths=problem.mask.sum(1))
+        tags, lengths = problem.tags.cpu(), problem.mask.sum(1).cpu()  # `to_parts` works on a CPU
+        edges = found.struct.to_parts(tags, crf.num_tags, lengths=lengths)
         return -found.log_prob(edges.type_as(problem.scores)).mean()
 
     return Contestant("torch-struct", [start, pairs, end], loss, None)

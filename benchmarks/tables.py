@@ -20,7 +20,8 @@ TASKS = {
     "forward": "forward",
     "decode": "decoding",
 }
-PACKAGES = ("torch", "numba", "pytorch-crf", "torch-struct", "flair", "seqeval", "gensim")
+PACKAGES = ("torch", "triton", "numba", "pytorch-crf", "torch-struct", "flair", "seqeval", "gensim")
+GPU_LOAD = {"utilization.gpu": "utilization, %", "clocks.sm": "clock, MHz", "power.draw": "power, W"}
 Result = dict[str, Any]
 Cells = Iterable[Sequence[str]]
 
@@ -38,7 +39,10 @@ def marked(name: str) -> str:
             *("", "target", "measured", "limit", "met"),
             rows=targets({path.stem: read(path) for path in RESULTS.glob("*.json")}),
         )
-    return of(RESULTS / f"{name}.json")
+    path = RESULTS / f"{name}.json"
+    if name == "gpu" and not path.exists():
+        return "Not measured yet: no GPU was at hand."
+    return of(path)
 
 
 def of(path: Path) -> str:
@@ -57,9 +61,10 @@ def circumstances(result: Result) -> str:
     left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
     versions = [f"{name} {result['versions'][name]}" for name in PACKAGES if name in result["versions"]]
     commit = result["commit"] or "unknown"
+    machine = "; ".join([*([result["gpu"]] if "gpu" in result else []), result["cpu"]])
     return (
         f"`python benchmarks/{result['benchmark']}.py {options}`, "
-        f"{result['date'][:10]}, commit {commit[:12]}{'+' * commit.endswith('+')}; {result['cpu']}; "
+        f"{result['date'][:10]}, commit {commit[:12]}{'+' * commit.endswith('+')}; {machine}; "
         f"Python {result['python']}, {', '.join(versions)}.{left_out}"
     )
 
@@ -518,6 +523,93 @@ def looks(result: Result) -> list[str]:
         f"with {last} seeds",
     )
     return [table(f"{result['sweeps']:,} sweeps each", *head, "runs saved", rows=rows)]
+
+
+def gpu(result: Result) -> list[str]:
+    """Tables of the parts that were measured; each maps the name of a measurement to what its processes returned."""
+    makers = (gpu_epochs, gpu_crf, gpu_units, gpu_seeds, gpu_determinism)
+    return [text for make in makers if (text := make(result))]
+
+
+def gpu_epochs(result: Result) -> str:
+    rows = []
+    for name, (one,) in result.get("epochs", {}).items():
+        whole = figure(one["seconds"] * one["of"] / one["tokens"])
+        cut_off = (
+            "" if one["tokens"] == one["of"] else f" (from {one['tokens'] / one['of']:.0%} of its tokens)"
+        )
+        memory = figure(one["bytes"] / 1e6) if one["bytes"] else ""
+        rows.append([name, whole + cut_off, figure(one["tokens"] / one["seconds"]), memory, *gpu_load([one])])
+    head = ("an epoch", "seconds", "tokens/s", "GPU memory, MB", *GPU_LOAD.values())
+    return table(*head, rows=rows) if rows else ""
+
+
+def gpu_load(processes: list[Result]) -> list[str]:
+    """Cells of the GPU's utilization, clock and power while these processes ran at once: means of what they saw."""
+    means = [[one["load"][query] for one in processes if query in one["load"]] for query in GPU_LOAD]
+    return [figure(mean(values)) if values else "" for values in means]
+
+
+def gpu_crf(result: Result) -> str:
+    shapes = {name: shape for name, (shape,) in result.get("crf", {}).items()}
+    others = ("PyTorch", "pytorch-crf", "torch-struct")
+    rows = []
+    for name, shape in shapes.items():
+        for task in ("loss", "decode"):
+            times = shape[task]
+            gains = [ratio(times[other], times["ours"]) if other in times else "" for other in others]
+            rows.append([f"{name}, {TASKS[task]}", ms(times["ours"]), *gains])
+    return table("CRF", "ours, ms", *(f"{other}, times ours" for other in others), rows=rows) if rows else ""
+
+
+def gpu_units(result: Result) -> str:
+    shapes = [shape for (both,) in result.get("units", {}).values() for shape in both]
+    return units({"shapes": shapes})[0] if shapes else ""
+
+
+def gpu_seeds(result: Result) -> str:
+    rates = {
+        name: sum(one["tokens"] / one["seconds"] for one in processes)
+        for name, processes in result.get("seeds", {}).items()
+    }
+    rows = [
+        [
+            name,
+            figure(rate),
+            f"{rate / rates['1']:.2f}" if "1" in rates else "",
+            *gpu_load(result["seeds"][name]),
+        ]
+        for name, rate in rates.items()
+    ]
+    head = ("processes at once", "tokens/s, in all", "times one", *GPU_LOAD.values())
+    return table(*head, rows=rows) if rows else ""
+
+
+def gpu_determinism(result: Result) -> str:
+    ways = ("as trained", "deterministic")
+    rows = []
+    for name in {name: None for way in ways for name in result.get(way, {})}:
+        found = [result.get(way, {}).get(name) for way in ways]
+        same = ["" if each is None else "equal" if is_equal(each) else "**differ**" for each in found]
+        cost, without = "", ""
+        if None not in found:
+            seconds = [mean(one["seconds"] for one in each) for each in found]
+            cost = f"{seconds[1] / seconds[0] - 1:+.0%}"
+        if found[1]:
+            without = ", ".join(found[1][0]["not deterministic"])
+        rows.append([name, *same, cost, without])
+    head = (
+        "weights of two processes",
+        "as trained",
+        "with deterministic algorithms",
+        "their time",
+        "not available for",
+    )
+    return table(*head, rows=rows) if rows else ""
+
+
+def is_equal(processes: list[Result]) -> bool:
+    return len({one["weights"] for one in processes}) == 1
 
 
 def scoring(result: Result) -> list[str]:

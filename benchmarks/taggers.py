@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import timing
 import torch
 from hydra.utils import instantiate
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from ner_experiments.modules.peephole import PeepholeLSTM
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.modules.variational_lstm import VariationalLSTMs
 from ner_experiments.tagger import Tagger
+from ner_experiments.training.callbacks import EpochLog
 
 CPU = torch.device("cpu")
 WORDS = 5000
@@ -65,6 +67,17 @@ class Trial:
 
     def autocast(self) -> torch.autocast:
         return torch.autocast("cpu", torch.bfloat16, enabled=self.cfg.trainer.precision == "bf16-mixed")
+
+
+class Clocked(EpochLog):
+    """Callback that measures the seconds of the last epoch's steps by the benchmark's clock, as `spent`."""
+
+    def on_train_epoch_start(self, *about: Any) -> None:
+        super().on_train_epoch_start(*about)
+        self.begun = timing.now()
+
+    def on_validation_start(self, *about: Any) -> None:
+        self.spent = timing.now() - self.begun
 
 
 def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:

@@ -19,7 +19,7 @@ import torch
 from crf import make_problem, shapes_of
 from end_to_end import MODEL
 from hydra.utils import instantiate
-from taggers import Trial, made_up, outermost
+from taggers import Clocked, Trial, made_up, outermost
 from torch import Tensor, nn
 
 from ner_experiments.build import make_encoder
@@ -30,7 +30,6 @@ from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.train import build_for_training, fit
-from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.preemption import Sigterm
 
 SHARED = [
@@ -51,18 +50,6 @@ SENTENCES, LENGTHS = 320, range(2, 29)
 UNITS = ((128, 8), (64, 16), (16, 64))
 SQUARE = 1024
 Runs = dict[str, Callable[[], object]]
-
-
-class Clocked(EpochLog):
-    """Callback that measures the seconds of the last epoch's steps by the benchmark's clock, as `spent`."""
-
-    def on_train_epoch_start(self, *about: Any) -> None:
-        super().on_train_epoch_start(*about)
-        self.begun = timing.now()
-
-    def on_train_batch_end(self, *about: Any) -> None:
-        super().on_train_batch_end(*about)
-        self.spent = timing.now() - self.begun
 
 
 class Call(NamedTuple):

@@ -11,6 +11,9 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ Times = dict[str, Any]
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
-PACKAGES = ("torch", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
+PACKAGES = ("torch", "triton", "numba", "llvmlite", "numpy", "lightning", "torchmetrics")
 SOURCES = (":/ner_experiments", ":/conf", ":/run.py", ":/benchmarks/*.py")
 CPU = torch.device("cpu")
 CLOCK = "BENCHMARK_CLOCK"
@@ -63,7 +66,12 @@ def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
 
 
 def now() -> float:
-    """Seconds of the wall clock, or of processor time used by this process and its children, by `--clock`."""
+    """Seconds of the wall clock, or of processor time used by this process and its children, by `--clock`.
+
+    Waits until a GPU that this process uses has done its work.
+    """
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
     if os.environ.get(CLOCK) != "processor":
         return time.perf_counter()
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -122,10 +130,62 @@ def alone(prepare: Callable[..., Callable[[], Any]], *arguments: Any, threads: i
     Returns its seconds, its result, and the bytes by which memory grew. Imports and all else that `prepare` does are
     not counted. The process is a fork of one that has imported PyTorch and the suite, and has computed nothing.
     """
+    with forkserver().Pool(1) as pool:
+        return pool.apply(measured, (prepare, arguments, threads))
+
+
+def forkserver() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["ner_experiments.train"])
-    with context.Pool(1) as pool:
-        return pool.apply(measured, (prepare, arguments, threads))
+    return context
+
+
+def in_processes(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], limit: float) -> list[Any]:
+    """Results of the calls, which run at once, each in a process of its own.
+
+    RuntimeError as soon as one of them fails, and TimeoutError after `limit` seconds; the others are then killed.
+    """
+    if limit <= 0:
+        raise TimeoutError("no time is left")
+    end = time.perf_counter() + limit
+    running = [start_process(function, call) for call in calls]
+    results: dict[Connection, Any] = {}
+    try:
+        while waiting := [each for _, each in running if each not in results]:
+            ready = wait(waiting, max(0, end - time.perf_counter()))
+            if not ready:
+                raise TimeoutError(f"it takes more than {limit:.0f} s")
+            results |= {each: received(each) for each in ready}
+    finally:
+        for process, _ in running:
+            process.kill()
+            process.join()
+    return [results[each] for _, each in running]
+
+
+def start_process(function: Callable[..., Any], call: tuple[Any, ...]) -> tuple[BaseProcess, Connection]:
+    receiver, sender = forkserver().Pipe(duplex=False)
+    process = forkserver().Process(target=send_result, args=(sender, function, call), daemon=True)
+    process.start()
+    sender.close()  # so that the receiver notices when the process closes its own
+    return process, receiver
+
+
+def send_result(sender: Connection, function: Callable[..., Any], call: tuple[Any, ...]) -> None:
+    try:
+        sender.send((function(*call), ""))
+    except Exception as error:
+        sender.send((None, f"{type(error).__name__}: {error}"))
+
+
+def received(connection: Any) -> Any:
+    try:
+        result, error = connection.recv()
+    except EOFError:
+        raise RuntimeError("its process ended without a result") from None
+    if error:
+        raise RuntimeError(error)
+    return result
 
 
 def measured(prepare: Callable[..., Callable[[], Any]], arguments: Any, threads: int) -> dict[str, Any]:
@@ -182,10 +242,16 @@ def say(case: str, measured: Mapping[str, Times]) -> None:
 
 def write(name: str, result: Mapping[str, Any], output: Path | None = None) -> None:
     """Write the result with its circumstances to benchmarks/results/NAME.json or to `output`, and print its tables."""
+    path = save(name, result, output)
+    print(tables.of(path), f"{name}: {path}", sep="\n\n", flush=True)
+
+
+def save(name: str, result: Mapping[str, Any], output: Path | None = None) -> Path:
+    """`write` without printing anything; returns the path."""
     path = output or RESULTS / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, {"benchmark": name, **circumstances(), **result})
-    print(tables.of(path), f"{name}: {path}", sep="\n\n", flush=True)
+    return path
 
 
 def circumstances() -> dict[str, Any]:

@@ -53,15 +53,18 @@ def names(shapes: list[dict[str, Any]], task: str) -> list[str]:
     return sorted({name for shape in shapes for name in shape[task]} - {"ours"})
 
 
-def measure_shape(units: int, size: int, ragged: bool, rounds: int) -> dict[str, Any]:
+def measure_shape(units: int, size: int, ragged: bool, rounds: int, device: str = "cpu") -> dict[str, Any]:
     torch.manual_seed(0)
-    lengths = torch.full((BATCH,), TIME)
-    if ragged:
-        lengths[1:] = torch.randint(1, TIME + 1, (BATCH - 1,))
-    x = torch.randn(BATCH, TIME, INPUT, requires_grad=True)
-    runs = contestants(BiLSTMUnits(input_size=INPUT, num_units=units, unit_size=size, dropout=0.0), ragged)
-    up = torch.randn(BATCH, TIME, units, 2 * size) * (torch.arange(TIME) < lengths[:, None])[..., None, None]
-    check_equal(runs, x, lengths, up)
+    with torch.device(device):
+        lengths = torch.full((BATCH,), TIME)
+        if ragged:
+            lengths[1:] = torch.randint(1, TIME + 1, (BATCH - 1,))
+        x = torch.randn(BATCH, TIME, INPUT, requires_grad=True)
+        ours = BiLSTMUnits(input_size=INPUT, num_units=units, unit_size=size, dropout=0.0)
+        runs = contestants(ours, lengths, ragged)
+        is_token = (torch.arange(TIME) < lengths[:, None])[..., None, None]
+        up = torch.randn(BATCH, TIME, units, 2 * size) * is_token
+    check_equal(runs, x, lengths, up, is_token)
     train = {name: derived(run, x, lengths, up) for name, run in runs.items()}
     only_forward = {name: torch.no_grad()(partial(run.states, x, lengths)) for name, run in runs.items()}
     return {
@@ -70,14 +73,15 @@ def measure_shape(units: int, size: int, ragged: bool, rounds: int) -> dict[str,
     }
 
 
-def contestants(ours: BiLSTMUnits, ragged: bool) -> dict[str, Contestant]:
+def contestants(ours: BiLSTMUnits, lengths: Tensor, ragged: bool) -> dict[str, Contestant]:
     lstms = nn.ModuleList(stock(weights) for weights in unit_weights(ours))
+    on_cpu = lengths.cpu()  # where packing needs them
 
     def padded(x: Tensor, lengths: Tensor) -> Tensor:
         return torch.stack([lstm(x)[0] for lstm in lstms], dim=2)
 
     def packed(x: Tensor, lengths: Tensor) -> Tensor:
-        together = pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
+        together = pack_padded_sequence(x, on_cpu, batch_first=True, enforce_sorted=False)
         states = [pad_packed_sequence(lstm(together)[0], batch_first=True)[0] for lstm in lstms]
         return torch.stack(states, dim=2)
 
@@ -133,9 +137,10 @@ def derived(run: Contestant, x: Tensor, lengths: Tensor, up: Tensor) -> Callable
     return timing.derived(partial(run.states, x, lengths), [x, *run.weights], up)
 
 
-def check_equal(runs: dict[str, Contestant], x: Tensor, lengths: Tensor, up: Tensor) -> None:
+def check_equal(
+    runs: dict[str, Contestant], x: Tensor, lengths: Tensor, up: Tensor, is_token: Tensor
+) -> None:
     """Check that states of tokens and the gradient with respect to the input are equal within float32's rounding."""
-    is_token = (torch.arange(TIME) < lengths[:, None])[..., None, None]
     by_name = {
         name: (derived(run, x, lengths, up)().detach() * is_token, x.grad) for name, run in runs.items()
     }

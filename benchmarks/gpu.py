@@ -1,0 +1,277 @@
+"""What a GPU does: an epoch of each paper's setting, kernels, seeds side by side, and determinism.
+
+    python benchmarks/gpu.py [--device cuda|cpu] [--rounds N] [--output FILE]
+
+Each measurement has processes of its own. One that fails, or for which no time is left, is named and left out. All take
+at most `LIMIT` seconds together, and the result is written after each.
+
+- epochs: each paper's setting, trained by the suite's own `fit` on generated sentences, as many as CoNLL-2003 has.
+  Random word vectors, which are trained, replace the papers' files. An epoch is cut off after some 20 s.
+- crf, units: the contestants of crf.py and units.py, and the suite's CRF in PyTorch without kernels. cuDNN computes
+  in float32 as the others do; in the other parts it may use TF32, as by default.
+- seeds: 1, 2, 4 and 8 processes that train a small tagger each, on the one GPU at once.
+- determinism: two processes train a setting with the same seed at once, and do so again with PyTorch's deterministic
+  algorithms; all bits of their weights are compared.
+
+The result holds, by part and name of a measurement, a list of what each of its processes returned.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+import crf
+import numpy as np
+import timing
+import torch
+import units
+from drivers import corpus as text
+from safetensors.torch import save
+from taggers import Clocked
+
+from ner_experiments.build import make_encoder
+from ner_experiments.config.compose import compose
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.modules.crf import CRF
+from ner_experiments.modules.decoding import Transitions, plain_viterbi
+from ner_experiments.modules.forward_backward import plain_likelihood
+from ner_experiments.runs.provenance import peak_memory, reset_peak_memory
+from ner_experiments.train import corpus_module, fit, seeded_tagger
+from ner_experiments.training.preemption import Sigterm
+
+LIMIT, LONGEST = 480, 100
+"""Seconds of all measurements, and of one of them."""
+SETTINGS = {
+    "Huang et al. (2015), BI-LSTM-CRF": ["paper=huang2015", "direct=ner"],
+    "Zukov-Gregoric et al. (2018), 16 x 64": ["paper=zukov2018", "words=random", "words.module.dim=100"],
+    "Yang & Xu (2020), residual, 4 layers": ["paper=yang2020_en", "words=random", "words.module.dim=300"],
+    "Li et al. (2020), Att": ["paper=li2020", "model=attention", "words=random", "words.module.dim=300"],
+}
+SMALL = ["model=bilstm", "model.hidden_size=100"]
+CRF_PEERS = ("pytorch-crf", "torch-struct")
+CRF_SHAPES = ((16, 16, 9), (16, 50, 17), (64, 50, 17), (64, 128, 73))
+UNIT_SHAPES = ((128, 8), (16, 64), (4, 256), (1, 1024))
+PROCESSES = (1, 2, 4, 8)
+SENTENCES, FORMS = 14_041, 31_000
+"""As many sentences as CoNLL-2003 has for training, and so many words that about as many occur."""
+COLUMNS = {"pos": 45, "chunk": 18}
+"""Values of the further columns that Huang et al.'s features read."""
+QUERIES = ("utilization.gpu", "clocks.sm", "power.draw")
+
+
+class Sizes(NamedTuple):
+    seconds: float
+    """Duration after which an epoch is cut off."""
+    warm_up: int
+    """Batches before an epoch that is measured."""
+    steps: int
+    """Training steps after which weights are compared."""
+
+
+FULL, TINY = Sizes(20, 10, 50), Sizes(0.1, 1, 2)
+
+
+class Measurement(NamedTuple):
+    part: str
+    name: str
+    function: Callable[..., Any]
+    calls: list[tuple[Any, ...]]
+    """Arguments of the function in each of the processes, which start at once."""
+
+
+def main() -> None:
+    parser = timing.options(__doc__, rounds=5)
+    parser.set_defaults(threads=1)
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    arguments = timing.begin(parser)
+    if arguments.clock == "processor":
+        parser.error("a GPU is measured by the wall clock")
+    end = timing.now() + LIMIT
+    device = "cpu" if arguments.tiny else arguments.device
+    result: dict[str, Any] = {"rounds": arguments.rounds, "gpu": gpu(device), "left_out": []}
+    for part, name, function, calls in measurements(device, arguments.tiny, arguments.rounds):
+        try:
+            outcomes = timing.in_processes(function, calls, min(LONGEST, end - timing.now()))
+            result.setdefault(part, {})[name] = outcomes
+            print(f"{part}: {name}: measured; {end - timing.now():.0f} s are left", flush=True)
+        except (RuntimeError, TimeoutError) as error:
+            result["left_out"].append(f"{part}: {name}")
+            print(f"{part}: {name} is left out: {error}", flush=True)
+        timing.save("gpu", result, arguments.output)
+    timing.write("gpu", result, arguments.output)
+
+
+def gpu(device: str) -> str:
+    """Name of the GPU, and the versions that its speed depends on. SystemExit if PyTorch cannot use it."""
+    if device == "cpu":
+        return "no GPU"
+    try:
+        return timing.in_processes(describe_gpu, [()], LONGEST)[0]
+    except (RuntimeError, TimeoutError) as error:
+        raise SystemExit(f"benchmarks/gpu.py measures a GPU, which PyTorch cannot use: {error}") from None
+
+
+def describe_gpu() -> str:
+    cudnn = torch.backends.cudnn.version()
+    return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, cuDNN {cudnn}"
+
+
+def measurements(device: str, tiny: bool, rounds: int) -> Iterator[Measurement]:
+    sizes = TINY if tiny else FULL
+    corpus = generated(40 if tiny else SENTENCES)
+    first = slice(1 if tiny else None)
+    for name, setting in SETTINGS.items():
+        yield Measurement("epochs", name, measure_epoch, [(setting, corpus, device, sizes)])
+    peers = timing.present({name: partial(crf.PEERS[name], CRF(num_tags=2)) for name in CRF_PEERS})
+    for shape in CRF_SHAPES[first]:
+        name = "{} x {} tokens, {} tags".format(*shape)
+        yield Measurement("crf", name, measure_crf, [(*shape, peers, rounds, device)])
+    for shape in ((4, 8),) if tiny else UNIT_SHAPES:
+        yield Measurement("units", "{} x {}".format(*shape), measure_units, [(*shape, rounds, device)])
+    for number in PROCESSES[: 2 if tiny else None]:
+        barrier = timing.forkserver().Barrier(number)
+        calls = [([*SMALL, f"seed={seed}"], corpus, device, sizes, barrier) for seed in range(1, number + 1)]
+        yield Measurement("seeds", str(number), measure_epoch, calls)
+    for name, setting in [*SETTINGS.items()][first]:
+        for part, deterministic in (("as trained", False), ("deterministic", True)):
+            yield Measurement(part, name, train_steps, 2 * [(setting, corpus, device, sizes, deterministic)])
+
+
+class Training:
+    """A setting, to be trained by the suite's own `fit` for a part of an epoch."""
+
+    def __init__(self, setting: Sequence[str], corpus: Corpus, device: str) -> None:
+        fixed = ("data=conll2003", "trainer.max_epochs=1", f"runtime.accelerator={device}")
+        self.cfg = compose([*setting, *fixed])
+        self.encoder = make_encoder(self.cfg)
+        self.encoder.fit(corpus)
+        self.data = corpus_module(self.cfg, corpus, self.encoder)
+
+    def train(self, batches: int) -> Clocked:
+        """Train a new tagger, `self.tagger`, on the first batches of an epoch."""
+        self.data.train_batches = batches
+        self.tagger = seeded_tagger(self.cfg, self.encoder)
+        with tempfile.TemporaryDirectory() as folder:
+            clock = Clocked(Path(folder))
+            fit(self.cfg, Path(folder), self.tagger, self.data, [clock], Sigterm(), None)
+        return clock
+
+
+def measure_epoch(
+    setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes, barrier: Barrier | None = None
+) -> dict[str, Any]:
+    """Seconds and tokens of an epoch, or of its first `sizes.seconds`, and memory and load of the GPU."""
+    training = Training(setting, corpus, device)
+    training.train(sizes.warm_up)  # compiles kernels
+    a_batch = training.train(sizes.warm_up).spent / sizes.warm_up
+    if barrier:
+        barrier.wait()
+    reset_peak_memory()
+    with sampled(device) as load:
+        clock = training.train(max(sizes.warm_up, int(sizes.seconds / a_batch)))
+    tokens, memory = clock.rows[0]["tokens"], peak_memory(torch.device(device)).get("device")
+    of = sum(map(len, corpus.splits["train"]))
+    return {"tokens": tokens, "of": of, "seconds": clock.spent, "bytes": memory, "load": load}
+
+
+def generated(sentences: int) -> Corpus:
+    """Words and lengths as in end_to_end.py, with random tags and `COLUMNS`. Dev is the first eight sentences."""
+    rng = np.random.default_rng(0)
+    lengths = text.lengths(rng, sentences)
+    tags = ["O", *(f"{prefix}-{kind}" for kind in text.TYPES for prefix in "BIES")]
+
+    def draw(values: Sequence[object], p: np.ndarray | None = None) -> list[tuple[str, ...]]:
+        drawn = rng.choice(np.array(values, dtype=str), lengths.sum(), p=p)
+        return [tuple(part.tolist()) for part in np.split(drawn, lengths.cumsum()[:-1])]
+
+    words = draw(text.vocabulary(rng, FORMS), text.shares(np.arange(FORMS)))
+    columns = [draw(range(size)) for size in COLUMNS.values()]
+    train = [
+        Sentence(own, its_tags, dict(zip(COLUMNS, others, strict=True)))
+        for own, its_tags, *others in zip(words, draw(tags), *columns, strict=True)
+    ]
+    return Corpus("generated", "mentions", {"train": train, "dev": train[:8]}, "")
+
+
+@contextmanager
+def sampled(device: str) -> Iterator[dict[str, float]]:
+    """Medians of `QUERIES` during the block, in the dict that is yielded at its start. Empty without nvidia-smi."""
+    medians: dict[str, float] = {}
+    if device == "cpu" or not shutil.which("nvidia-smi"):
+        yield medians
+        return
+    own = f"--id=GPU-{torch.cuda.get_device_properties(0).uuid}"
+    what = (f"--query-gpu={','.join(QUERIES)}", "--format=csv,noheader,nounits", "--loop-ms=500")
+    process = subprocess.Popen(["nvidia-smi", own, *what], stdout=subprocess.PIPE, text=True)
+    try:
+        yield medians
+    finally:
+        process.terminate()
+        lines = process.communicate()[0].split("\n")[:-1]  # what follows the last newline may be cut off
+        for number, query in enumerate(QUERIES):
+            with suppress(ValueError, IndexError):  # [N/A], or a message instead of the figures
+                medians[query] = median(float(line.split(",")[number]) for line in lines)
+
+
+def measure_crf(
+    batch: int, length: int, tags: int, peers: list[str], rounds: int, device: str
+) -> dict[str, Any]:
+    makers = {"PyTorch": without_kernels, **{name: crf.PEERS[name] for name in peers}}
+    return crf.measure_shape(batch, length, tags, makers, rounds, device)
+
+
+def without_kernels(ours: CRF) -> crf.Contestant:
+    """The suite's CRF in PyTorch."""
+    transitions = Transitions(ours.start, ours.transitions, ours.end)
+    return crf.Contestant(
+        "PyTorch",
+        list(ours.parameters()),
+        lambda problem: plain_likelihood(*problem, transitions),
+        lambda problem: plain_viterbi(problem.scores, problem.mask, transitions),
+    )
+
+
+def measure_units(number: int, size: int, rounds: int, device: str) -> list[dict[str, Any]]:
+    torch.backends.cudnn.allow_tf32 = False
+    about = {"units": number, "size": size}
+    return [
+        {**about, "ragged": ragged, **units.measure_shape(number, size, ragged, rounds, device)}
+        for ragged in (False, True)
+    ]
+
+
+def train_steps(
+    setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes, deterministic: bool
+) -> dict[str, Any]:
+    """Checksum of the weights after `sizes.steps` steps, the seconds of these, and warned operations."""
+    if deterministic:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # read when CUDA starts, which it has not yet
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    with warnings.catch_warnings(record=True) as caught:
+        training = Training(setting, corpus, device)
+        training.train(sizes.warm_up)  # compiles kernels
+        clock = training.train(sizes.steps)
+    weights = hashlib.sha256(save(training.tagger.state_dict())).hexdigest()
+    return {"weights": weights, "seconds": clock.spent, "not deterministic": not_deterministic(caught)}
+
+
+def not_deterministic(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """The operations of which PyTorch warned that they have no deterministic implementation."""
+    parts = [
+        str(warning.message).partition(" does not have a deterministic implementation") for warning in caught
+    ]
+    return sorted({operation for operation, found, _ in parts if found})
+
+
+if __name__ == "__main__":
+    main()
