@@ -58,7 +58,7 @@ def read(path: Path) -> Result:
 def circumstances(result: Result) -> str:
     options = f"--threads {result['threads']} --rounds {result['rounds']}"
     options += " --clock processor" if result.get("clock") == "processor" else ""
-    left_out = f" Left out: {', '.join(result['left_out'])}." if result.get("left_out") else ""
+    left_out = f" Left out: {'; '.join(result['left_out'])}." if result.get("left_out") else ""
     versions = [f"{name} {result['versions'][name]}" for name in PACKAGES if name in result["versions"]]
     commit = result["commit"] or "unknown"
     machine = "; ".join([*([result["gpu"]] if "gpu" in result else []), result["cpu"]])
