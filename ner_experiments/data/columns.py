@@ -139,7 +139,8 @@ def _layers(
             continue
         rows = [split_fields(line) for _, line in block]
         check_width(rows, width, path, block)
-        layers = {name: [row[index] for row in rows] for name, index in columns.items()}
+        values = list(zip(*rows, strict=True))
+        layers = {name: list(values[index]) for name, index in columns.items()}
         if "" in layers["word"]:
             layers["word"] = _fill(layers["word"], empty_word, "word", path, block, remarks)
         if first_character:
@@ -402,6 +403,8 @@ def split_fields(line: str) -> list[str]:
 
 def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, block: Sequence[Line]) -> None:
     """Raise ValueError at the first row without exactly `width` fields. Rows and lines correspond."""
+    if {*map(len, rows)} == {width}:
+        return
     for row, line in zip(rows, block, strict=True):
         if len(row) != width:
             comment = f" ({IF_COMMENT})" if line[1].startswith("#") else ""

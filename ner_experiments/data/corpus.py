@@ -207,7 +207,8 @@ def schemes_of(source: Source, splits: Splits) -> Schemes:
     for group in _detected_together(source, splits):
         if schemes[group[0]] == "iob2":
             sentences = list(chain.from_iterable(splits[split] for split in group))
-            if count_illegal(sentences, "iob1") < count_illegal(sentences, "iob2"):
+            illegal = count_illegal(sentences, "iob2")
+            if illegal and count_illegal(sentences, "iob1") < illegal:
                 schemes |= dict.fromkeys(group, "iob1")
     return schemes
 

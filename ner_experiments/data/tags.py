@@ -131,9 +131,11 @@ def illegal_positions(tags: Sequence[str], scheme: Scheme) -> list[int]:
     does not continue. iob1: B that does not separate two mentions of one type (CoNLL-2003's train has two); I may
     start a mention anywhere. Raises ValueError for a letter outside the scheme, or a tag without type.
     """
-    for tag in tags:
+    for tag in dict.fromkeys(tags):
         _split(tag, _LETTERS[scheme])
     legal = encode(spans(tags), len(tags), scheme)
+    if legal == tuple(tags):
+        return []
     return [position for position, tag in enumerate(tags) if tag != legal[position]]
 
 
