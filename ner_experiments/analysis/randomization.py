@@ -24,11 +24,14 @@ class Randomization:
 
     `run_share` is the share of the variance between a row's runs that sentences do not explain: some runs are better
     or worse everywhere. It is None if a row has one run, whose luck cannot be told apart from the quality of the row.
+    `sentence_variance` is the variance of the difference over the choice of its `sentences` (see `sentence_variance`).
     """
 
     difference: float
     p: float
     run_share: float | None
+    sentence_variance: float
+    sentences: int
 
     @property
     def p_over_seeds_and_sentences(self) -> float | None:
@@ -94,22 +97,24 @@ def randomization_tests(
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The score of each run, the mean counts of each sentence, and sums of squares over the runs.
+    """The score of each run, means over runs by sentence, and sums of squares over the runs.
 
+    means: of the counts. contributions: of the sentences to the score of a run.
     between: of the scores. explained: of the contributions of the sentences to them.
     """
 
     scores: Float[np.ndarray, " runs"]
     means: Float[np.ndarray, "sentences 2"]
+    contributions: Float[np.ndarray, " sentences"]
     between: float
     explained: float
 
     @classmethod
     def of(cls, counts: Int[np.ndarray, "runs sentences counts"]) -> Row:
         parts = numerator_and_denominator(counts)
-        scores = ratio(parts.sum(axis=1))
-        between, explained = (float(squared_deviations(it).sum()) for it in (scores, influence(parts)))
-        return cls(scores, parts.mean(axis=0), between, explained)
+        scores, own = ratio(parts.sum(axis=1)), influence(parts)
+        between, explained = (float(squared_deviations(it).sum()) for it in (scores, own))
+        return cls(scores, parts.mean(axis=0), own.mean(axis=0), between, explained)
 
 
 def compare_block(
@@ -130,7 +135,8 @@ def compare_block(
                 deals[sizes] = deal_runs(*sizes, draws, rng)
             swapped = swapped + math.sqrt(share) * (deals[sizes] @ np.concatenate([a.scores, b.scores]))
         as_far = np.abs(swapped) >= abs(gap) - 1e-12  # ties count, despite rounding errors
-        tests.append(Randomization(gap, (1 + int(as_far.sum())) / (1 + draws), share))
+        p, variance = (1 + int(as_far.sum())) / (1 + draws), sentence_variance(a, b)
+        tests.append(Randomization(gap, p, share, variance, len(a.means)))
     return tests
 
 
@@ -182,6 +188,19 @@ def run_share(a: Row, b: Row) -> float | None:
         return None
     between, explained = a.between + b.between, a.explained + b.explained
     return max(0.0, 1 - explained / between) if between else 0.0
+
+
+def sentence_variance(a: Row, b: Row) -> float:
+    """Variance of the difference of two rows' mean scores over the choice of sentences alone; at least 0.
+
+    That of the sentences' mean contributions, less the part that differs from run to run, which the variance over
+    seeds has already.
+    """
+    gaps, count = a.contributions - b.contributions, len(a.contributions)
+    if count < 2:
+        return 0.0
+    of_runs = sum(row.explained / ((runs - 1) * runs) for row in (a, b) if (runs := len(row.scores)) > 1)
+    return max(0.0, count / (count - 1) * float(squared_deviations(gaps).sum()) - of_runs)
 
 
 def squared_deviations(values: Float[np.ndarray, " runs *rest"]) -> Float[np.ndarray, " runs *rest"]:

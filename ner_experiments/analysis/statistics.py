@@ -15,7 +15,7 @@ from typing import Literal
 
 import scipy  # imports scipy.stats when it is first used
 
-Test = Literal["Welch t", "moderated t", "pooled t"]
+Test = Literal["Welch t", "pooled t"]
 
 Scores = Iterable[float] | Mapping[int, float]
 """The score of each seed, or scores by seed."""

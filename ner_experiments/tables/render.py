@@ -16,7 +16,7 @@ from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text
 from ner_experiments.tables.pairs import answer as verdict
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.tables.significance import Comparison, compare_rows
+from ner_experiments.tables.significance import Comparison, compare_rows, interval_record
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Published
 from ner_experiments.utils.text import markdown_table
 
@@ -265,6 +265,7 @@ def comparison_record(comparison: Comparison) -> dict[str, Any]:
         "difference": comparison.over_seeds.mean,
         "low": comparison.over_seeds.low,
         "high": comparison.over_seeds.high,
+        **interval_record(comparison.test, comparison.over_sentences),
         "test_over_seeds": comparison.over_seeds.test,
         "p_over_seeds": comparison.over_seeds.p,
         "p_over_seeds_and_sentences": comparison.over_sentences.p_over_seeds_and_sentences,

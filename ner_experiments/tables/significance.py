@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -150,6 +151,28 @@ def over_sentences(pairs: Sequence[tuple[Result, Result]]) -> list[Randomization
     number = {key: place for place, key in enumerate(rows)}
     indices = [(number[id(a)], number[id(b)]) for a, b in pairs]
     return randomization_tests([row.counts for row in rows.values()], indices)
+
+
+def over_seeds_and_sentences(test: Tested, sentences: Randomization) -> Difference | None:
+    """The difference in points, with its interval for new seeds and new sentences; None if a row has one seed.
+
+    Welch's variance over seeds is the first source of variance, and the choice of sentences, which both rows share, the
+    second. Degrees of freedom are Satterthwaite's (1946).
+    """
+    ours = test.over_seeds
+    if ours.error is None or ours.freedom is None or sentences.sentences < 2:
+        return None
+    seeds, of_sentences = ours.error**2, 100**2 * sentences.sentence_variance
+    shares = seeds**2 / ours.freedom + of_sentences**2 / (sentences.sentences - 1)
+    total = seeds + of_sentences
+    freedom = total**2 / shares if shares else ours.freedom
+    return statistics.t_test(ours.mean, math.sqrt(total), freedom, "Welch t")
+
+
+def interval_record(test: Tested, sentences: Randomization) -> dict[str, float | None]:
+    """`over_seeds_and_sentences` by the names of the JSON."""
+    found = over_seeds_and_sentences(test, sentences) or Difference(test.over_seeds.mean)
+    return {"low_over_seeds_and_sentences": found.low, "high_over_seeds_and_sentences": found.high}
 
 
 def seeds_to_detect(

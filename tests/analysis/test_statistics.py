@@ -14,6 +14,7 @@ from ner_experiments.analysis.statistics import (
     of_tested,
     pooled_difference,
     power_of_t,
+    power_of_welch,
     seeds_needed,
     summarize,
 )
@@ -211,3 +212,23 @@ def test_a_difference_knows_its_error() -> None:
     assert found.freedom == pytest.approx(result.df)
     assert difference([80.0], [81.0]).error is None
     assert difference({7: 80.0, 8: 80.5, 9: 80.2}, {1: 84.0, 2: 84.4, 3: 84.1}) == found
+
+
+def test_the_detectable_effect_is_found_where_scipy_gives_no_value() -> None:
+    """SciPy's nct.cdf is NaN at some points of the far tail that this search visits."""
+    error, freedom, alpha = 0.2276, 2.203379888951391, 0.05 / 12
+    effect = minimum_detectable_effect(error, freedom, alpha=alpha)
+    critical = stats.t.isf(alpha / 2, freedom)
+    assert stats.nct.sf(critical, freedom, effect / error) == pytest.approx(0.8)
+
+
+def test_the_minimum_detectable_effect_has_the_power() -> None:
+    sd, n = 0.7, 5
+    error = sd * math.sqrt(2 / n)
+    effect = minimum_detectable_effect(error, 2 * n - 2)
+    assert power_of_welch(sd, sd, effect, n, 0.05) == pytest.approx(0.8)
+    assert (
+        effect
+        > minimum_detectable_effect(error, 1e6)
+        == pytest.approx(error * (1.959964 + 0.841621), rel=1e-4)
+    )

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -10,8 +11,7 @@ import numpy as np
 import pytest
 from places import BENCHMARKS
 
-from ner_experiments.analysis.moderated import moderated_difference, prior_of
-from ner_experiments.analysis.statistics import Difference, difference
+from ner_experiments.analysis.statistics import difference
 
 CELLS = ("crf", "softmax", "stacked", "residual")
 
@@ -33,24 +33,45 @@ def bank(folder: Path, spread: float, corpus: str = "weibo") -> Path:
     return folder
 
 
-def test_the_methods_are_those_of_the_analysis(calibrate: ModuleType) -> None:
+def test_welchs_t_is_that_of_the_tables(calibrate: ModuleType) -> None:
     table = np.random.default_rng(1).normal(80, [[[0.3]], [[0.5]], [[0.4]], [[0.9]]], (4, 20, 3))
     samples = calibrate.Samples(table, 1, 3)
+    error, freedom = calibrate.METHODS["Welch t"](samples)
     for draw in range(20):
-        rows = [dict(enumerate(row)) for row in table[:, draw]]
-        a, b = rows[1], rows[3]
-        prior = prior_of([row.values() for row in rows])
-        assert prior is not None
-        expected: dict[str, Difference] = {
-            "Welch t": difference(a.values(), b.values()),
-            "moderated t, prior capped at 10": moderated_difference(a.values(), b.values(), prior),
-        }
-        for name, found in expected.items():
-            error, freedom = calibrate.METHODS[name](samples)
-            assert (error[draw], freedom[draw]) == pytest.approx((found.error, found.freedom)), name
-            assert samples.gap[draw] == pytest.approx(found.mean)
-        freedoms, variances = calibrate.priors(samples.variances, 2.0)
-        assert (freedoms[draw], variances[draw]) == pytest.approx((prior.freedom, prior.variance))
+        found = difference(table[1, draw], table[3, draw])
+        assert (error[draw], freedom[draw]) == pytest.approx((found.error, found.freedom))
+        assert samples.gap[draw] == pytest.approx(found.mean)
+
+
+OF_LIMMA = [
+    ([0.36, 1.9, 0.12, 5.2], 1, math.inf, 1.895),
+    ([0.36, 1.9, 0.12, 5.2], 2, 2.51961642452, 0.920933264186),
+    ([0.36, 1.9, 0.12, 5.2], 4, 1.65439091386, 0.518489691476),
+    ([2.43, 2.31, 4.62, 4.24], 2, math.inf, 3.4),
+    ([0.03, 0.02, 0.9], 4, 1.18242901743, 0.0374407241038),
+    ([0.5, 0, 0.02], 2, 0.264978430612, 6.11866762273e-06),
+    ([0.01, 4, 0.3, 0.02, 9, 0.7, 0.05], 1, 1.82090170593, 0.483573663788),
+]
+"""Variances, their degrees of freedom, and what `fitFDist` of limma 3.54.1 returns: `df2` and `scale`."""
+
+
+@pytest.mark.parametrize(("variances", "freedom", "of_prior", "scale"), OF_LIMMA)
+def test_the_prior_is_limmas(
+    calibrate: ModuleType, variances: list[float], freedom: int, of_prior: float, scale: float
+) -> None:
+    found = [it.item() for it in calibrate.priors(np.array(variances)[:, None], float(freedom))]
+    assert found == pytest.approx([of_prior, scale], rel=1e-9)
+
+
+def test_a_moderated_variance_is_the_mean_weighted_by_degrees_of_freedom(calibrate: ModuleType) -> None:
+    scores = np.array([[80.0, 80.5, 81.9], [79.0, 80.2, 80.1], [70.0, 75.0, 81.0]])
+    (error,), (freedom,) = calibrate.moderated(4.0)(calibrate.Samples(scores[:, None], 0, 1))
+    own = scores.var(axis=1, ddof=1)
+    of_prior, scale = (it.item() for it in calibrate.priors(own[:, None], 2.0))
+    weight = min(of_prior, 4.0)
+    first, second = (weight * scale + 2 * own[:2]) / (weight + 2) / 3
+    assert error == pytest.approx(math.sqrt(first + second))
+    assert freedom == pytest.approx((first + second) ** 2 / ((first**2 + second**2) / (weight + 2)))
 
 
 def test_equal_deviations_are_covered_in_95_percent_and_normal_quantiles_too_rarely(

@@ -128,7 +128,7 @@ def of_scores(**rows: dict[int, float]) -> list[Pair]:
             a,
             b,
             test,
-            Randomization(0.0, 0.001, None),
+            Randomization(0.0, 0.001, None, 0.0, 2),
             pairs.seeds_to_detect(
                 a.measured, b.measured, test.over_seeds.mean, alpha=0.05 / len(found), most=pairs.MAX_SEEDS
             ),
