@@ -1,9 +1,9 @@
-"""What a GPU does: an epoch of each paper's setting, kernels, seeds side by side, and determinism.
+"""GPU benchmarks: an epoch of each paper's setting, kernels, concurrent seeds, and determinism.
 
     python benchmarks/gpu.py [--device cuda|cpu] [--rounds N] [--output FILE]
 
-Each measurement has processes of its own. One that fails, or for which no time is left, is named and left out. All take
-at most `LIMIT` seconds together, and the result is written after each.
+Each measurement runs in its own processes. One that fails, or for which there is no time left, is skipped and named.
+Together they take at most `LIMIT` seconds; the result is saved after each.
 
 - epochs: each paper's setting, trained by the suite's own `fit` on generated sentences, as many as CoNLL-2003 has.
   Random word vectors, which are trained, replace the papers' files. An epoch is cut off after some 20 s.
@@ -63,7 +63,7 @@ CRF_SHAPES = ((16, 16, 9), (16, 50, 17), (64, 50, 17), (64, 128, 73))
 UNIT_SHAPES = ((128, 8), (16, 64), (4, 256), (1, 1024))
 PROCESSES = (1, 2, 4, 8)
 SENTENCES, FORMS = 14_041, 31_000
-"""As many sentences as CoNLL-2003 has for training, and so many words that about as many occur."""
+"""As many training sentences as CoNLL-2003, and a vocabulary from which about as many distinct words are drawn."""
 COLUMNS = {"pos": 45, "chunk": 18}
 """Values of the further columns that Huang et al.'s features read."""
 QUERIES = ("utilization.gpu", "clocks.sm", "power.draw")
@@ -95,17 +95,21 @@ def main() -> None:
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     arguments = timing.begin(parser)
     if arguments.clock == "processor":
-        parser.error("a GPU is measured by the wall clock")
+        parser.error("gpu.py requires --clock wall")
     end = timing.now() + LIMIT
     device = "cpu" if arguments.tiny else arguments.device
-    result: dict[str, Any] = {"rounds": arguments.rounds, "gpu": gpu(device), "left_out": []}
-    for part, name, function, calls in measurements(device, arguments.tiny, arguments.rounds):
+    peers = timing.present({name: partial(crf.PEERS[name], CRF(num_tags=2)) for name in CRF_PEERS})
+    left_out = sorted({*CRF_PEERS} - {*peers})
+    result: dict[str, Any] = {"rounds": arguments.rounds, "gpu": gpu(device), "left_out": left_out}
+    for part, name, function, calls in measurements(device, arguments.tiny, arguments.rounds, peers):
         try:
             outcomes = timing.in_processes(function, calls, min(LONGEST, end - timing.now()))
             result.setdefault(part, {})[name] = outcomes
+            wrong = outcomes[0]["wrong"] if part == "crf" else []
+            left_out += [f"{part}: {name}: {peer}, whose results differ" for peer in wrong]
             print(f"{part}: {name}: measured; {end - timing.now():.0f} s are left", flush=True)
         except (RuntimeError, TimeoutError) as error:
-            result["left_out"].append(f"{part}: {name}")
+            left_out.append(f"{part}: {name}")
             print(f"{part}: {name} is left out: {error}", flush=True)
         timing.save("gpu", result, arguments.output)
     timing.write("gpu", result, arguments.output)
@@ -118,7 +122,7 @@ def gpu(device: str) -> str:
     try:
         return timing.in_processes(describe_gpu, [()], LONGEST)[0]
     except (RuntimeError, TimeoutError) as error:
-        raise SystemExit(f"benchmarks/gpu.py measures a GPU, which PyTorch cannot use: {error}") from None
+        raise SystemExit(f"benchmarks/gpu.py needs a GPU that PyTorch can use: {error}") from None
 
 
 def describe_gpu() -> str:
@@ -126,13 +130,12 @@ def describe_gpu() -> str:
     return f"{torch.cuda.get_device_name()}, CUDA {torch.version.cuda}, cuDNN {cudnn}"
 
 
-def measurements(device: str, tiny: bool, rounds: int) -> Iterator[Measurement]:
+def measurements(device: str, tiny: bool, rounds: int, peers: list[str]) -> Iterator[Measurement]:
     sizes = TINY if tiny else FULL
     corpus = generated(40 if tiny else SENTENCES)
     first = slice(1 if tiny else None)
     for name, setting in SETTINGS.items():
         yield Measurement("epochs", name, measure_epoch, [(setting, corpus, device, sizes)])
-    peers = timing.present({name: partial(crf.PEERS[name], CRF(num_tags=2)) for name in CRF_PEERS})
     for shape in CRF_SHAPES[first]:
         name = "{} x {} tokens, {} tags".format(*shape)
         yield Measurement("crf", name, measure_crf, [(*shape, peers, rounds, device)])
@@ -172,7 +175,7 @@ def measure_epoch(
 ) -> dict[str, Any]:
     """Seconds and tokens of an epoch, or of its first `sizes.seconds`, and memory and load of the GPU."""
     training = Training(setting, corpus, device)
-    training.train(sizes.warm_up)  # compiles kernels
+    training.train(sizes.warm_up)  # also compiles the kernels
     a_batch = training.train(sizes.warm_up).spent / sizes.warm_up
     if barrier:
         barrier.wait()
@@ -185,7 +188,7 @@ def measure_epoch(
 
 
 def generated(sentences: int) -> Corpus:
-    """Words and lengths as in end_to_end.py, with random tags and `COLUMNS`. Dev is the first eight sentences."""
+    """Sentences with the words and lengths of end_to_end.py, and random tags and `COLUMNS`. Dev: the first eight."""
     rng = np.random.default_rng(0)
     lengths = text.lengths(rng, sentences)
     tags = ["O", *(f"{prefix}-{kind}" for kind in text.TYPES for prefix in "BIES")]
@@ -255,18 +258,18 @@ def train_steps(
 ) -> dict[str, Any]:
     """Checksum of the weights after `sizes.steps` steps, the seconds of these, and warned operations."""
     if deterministic:
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # read when CUDA starts, which it has not yet
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS reads this when it is initialized
         torch.use_deterministic_algorithms(True, warn_only=True)
     with warnings.catch_warnings(record=True) as caught:
         training = Training(setting, corpus, device)
-        training.train(sizes.warm_up)  # compiles kernels
+        training.train(sizes.warm_up)  # also compiles the kernels
         clock = training.train(sizes.steps)
     weights = hashlib.sha256(save(training.tagger.state_dict())).hexdigest()
     return {"weights": weights, "seconds": clock.spent, "not deterministic": not_deterministic(caught)}
 
 
 def not_deterministic(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """The operations of which PyTorch warned that they have no deterministic implementation."""
+    """Names of the operations that, by PyTorch's warnings, have no deterministic implementation."""
     parts = [
         str(warning.message).partition(" does not have a deterministic implementation") for warning in caught
     ]

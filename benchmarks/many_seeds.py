@@ -7,8 +7,8 @@ vectors, LSTM weights and output layer, so that one call of the suite's LSTM ker
 of Adam serve all seeds; each seed has gradients clipped by a norm of its own. The weights of both after three steps are
 first checked to be equal up to rounding; `equal_bits` says whether they are the same.
 
-All seeds read the same sentences, which favors the stack. If each drew its own batches, sentences of different lengths
-would stand beside each other, and `own_batches` is by how much that would multiply the number of tokens.
+All seeds read the same sentences, which favors the stack. With separate batches, sentences of different lengths would
+share a step; `own_batches` is the resulting number of tokens, padding included, per real token.
 """
 
 import itertools
@@ -51,7 +51,8 @@ class Stack:
         of_seed = [self.words, self.input, self.recurrent, *self.biases, self.output, self.bias]
         crfs = [parameter for decoder in self.decoders for parameter in decoder.parameters()]
         self.of_seed = of_seed
-        self.optimizer = trials[0].tagger.make_optimizer([*of_seed, *crfs])
+        self.parameters = [*of_seed, *crfs]
+        self.optimizer = trials[0].tagger.make_optimizer(self.parameters)
 
     def scores(self, batch: Batch) -> Tensor:
         """Tag scores of every seed: [seed batch time tags]."""
@@ -122,7 +123,7 @@ def measure_case(size: int, batch: int, seeds: int, sentences: int, rounds: int)
 
 
 def make_trials(size: int, batch: int, seeds: int, sentences: int) -> list[Trial]:
-    """Taggers that differ by their seed, without dropout, as draws of a stack would come in another order."""
+    """Taggers that differ in their seed. No dropout, since the stack would draw its masks in another order."""
     overrides = [
         *("chars=none", "words.module.replace_singletons=0", "batches=sentences"),
         f"batches.sentences={batch}",
@@ -137,12 +138,15 @@ def compare(alone: Sequence[Trial], stack: Stack, batches: Sequence[Batch]) -> b
     epoch([trial.step for trial in alone], batches)
     epoch([stack.step], batches)
     expected = Stack(alone)
-    torch.testing.assert_close(stack.of_seed, expected.of_seed, rtol=1e-3, atol=1e-4)
-    return all(map(torch.equal, stack.of_seed, expected.of_seed))
+    torch.testing.assert_close(stack.parameters, expected.parameters, rtol=1e-3, atol=1e-4)
+    return all(map(torch.equal, stack.parameters, expected.parameters))
 
 
 def with_own_batches(trials: Sequence[Trial]) -> float:
-    """Tokens per real one if each seed drew its own batches, and the n-th longest sentences of all had one length."""
+    """Processed tokens per real token if each seed drew its own batches.
+
+    The n-th longest sentences of all seeds are then padded to one length.
+    """
     plans = []
     for seed, trial in enumerate(trials):
         lengths = trial.split.lengths

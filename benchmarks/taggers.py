@@ -70,7 +70,7 @@ class Trial:
 
 
 class Clocked(EpochLog):
-    """Callback that measures the seconds of the last epoch's steps by the benchmark's clock, as `spent`."""
+    """Callback that stores the seconds of the last epoch's training steps, by the benchmark's clock, in `spent`."""
 
     def on_train_epoch_start(self, *about: Any) -> None:
         super().on_train_epoch_start(*about)

@@ -68,7 +68,7 @@ def begin(parser: argparse.ArgumentParser) -> argparse.Namespace:
 def now() -> float:
     """Seconds of the wall clock, or of processor time used by this process and its children, by `--clock`.
 
-    Waits until a GPU that this process uses has done its work.
+    If this process uses a GPU, waits for it to finish first.
     """
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -141,20 +141,21 @@ def forkserver() -> ForkServerContext:
 
 
 def in_processes(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], limit: float) -> list[Any]:
-    """Results of the calls, which run at once, each in a process of its own.
+    """Run the calls concurrently, each in its own process, and return their results.
 
-    RuntimeError as soon as one of them fails, and TimeoutError after `limit` seconds; the others are then killed.
+    RuntimeError as soon as one fails, TimeoutError after `limit` seconds; the others are then killed.
     """
     if limit <= 0:
-        raise TimeoutError("no time is left")
+        raise TimeoutError("no time left")
     end = time.perf_counter() + limit
-    running = [start_process(function, call) for call in calls]
+    running: list[tuple[BaseProcess, Connection]] = []
     results: dict[Connection, Any] = {}
     try:
+        running += (start_process(function, call) for call in calls)
         while waiting := [each for _, each in running if each not in results]:
             ready = wait(waiting, max(0, end - time.perf_counter()))
             if not ready:
-                raise TimeoutError(f"it takes more than {limit:.0f} s")
+                raise TimeoutError(f"takes more than {limit:.0f} s")
             results |= {each: received(each) for each in ready}
     finally:
         for process, _ in running:
@@ -167,7 +168,7 @@ def start_process(function: Callable[..., Any], call: tuple[Any, ...]) -> tuple[
     receiver, sender = forkserver().Pipe(duplex=False)
     process = forkserver().Process(target=send_result, args=(sender, function, call), daemon=True)
     process.start()
-    sender.close()  # so that the receiver notices when the process closes its own
+    sender.close()  # so that `receiver` sees the end of the pipe when the process exits
     return process, receiver
 
 
@@ -178,11 +179,11 @@ def send_result(sender: Connection, function: Callable[..., Any], call: tuple[An
         sender.send((None, f"{type(error).__name__}: {error}"))
 
 
-def received(connection: Any) -> Any:
+def received(connection: Connection) -> Any:
     try:
         result, error = connection.recv()
     except EOFError:
-        raise RuntimeError("its process ended without a result") from None
+        raise RuntimeError("the process ended without a result") from None
     if error:
         raise RuntimeError(error)
     return result

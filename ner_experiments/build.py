@@ -61,9 +61,16 @@ def assemble(cfg: DictConfig, encoder: Encoder, kind: Callable[..., Kind]) -> Ki
     model = build_encoder(cfg, sum(module.output_size for module in inputs.values()))
     allowed = allowed_transitions(encoder.labels) if encoder.task == "mentions" else None
     decoder: Decoder = instantiate(cfg.decoder)(num_tags=len(encoder.labels), allowed=allowed)
-    sizes = {"num_tags": decoder.num_tags, "sparse": takes_sparse_gradients(cfg)}
+    if not isinstance(getattr(decoder, "num_tags", None), int):
+        raise ValueError(
+            f"decoder: {cfg.decoder._target_} has no num_tags: set it in the constructor to the number of scores "
+            "per token"
+        )
+    sparse = takes_sparse_gradients(cfg)
     direct = {
-        name: instantiate(part.module)(**sizes, **encoder.inputs[name].sizes())
+        name: instantiate(part.module)(
+            num_tags=decoder.num_tags, sparse=sparse, **encoder.inputs[name].sizes()
+        )
         for name, part in cfg.direct.items()
     }
     return kind(

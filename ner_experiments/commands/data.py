@@ -307,7 +307,8 @@ def new(arguments: argparse.Namespace) -> None:
         try:
             hold_out(source, splits)
         except ValueError as error:
-            print(f"before training: {error}")
+            print(f"train will refuse this corpus: {error}")
+            return
     print(f"next: ner-experiments train data={name}{option}")
 
 

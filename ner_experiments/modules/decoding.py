@@ -24,11 +24,12 @@ FORBIDDEN = -1e30
 class Decoder(Protocol):
     """A decoder: `crf.CRF`, `softmax.Softmax`, or `iob2.IOB2` over one of them.
 
-    Scores and tags may have any value at padding. Decoders compute in float32 or float64, under autocast too.
+    `loss` takes and `decode` returns ids of the corpus's tags. Scores and tags may have any value at padding. Decoders
+    compute in float32 or float64, under autocast too.
     """
 
     num_tags: int
-    """Number of scores of a token, which need not be that of the corpus's tags."""
+    """Number of scores per token; may differ from the number of the corpus's tags."""
 
     def loss(self, scores: Scores, tags: Tags, mask: Mask) -> Float[Tensor, ""]:
         """Negative log-likelihood of the tags. Each decoder defines its own reduction over the batch."""

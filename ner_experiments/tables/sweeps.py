@@ -206,12 +206,7 @@ def without_seed(job: Sequence[str]) -> tuple[str, ...]:
 
 def seed_of(job: Sequence[str]) -> int:
     """The seed of a job. Its other settings are not composed, so that a sweep of many seeds stays fast."""
-    return _seed(tuple(item for item in job if root(item) == "seed"))
-
-
-@cache
-def _seed(overrides: tuple[str, ...]) -> int:
-    return int(compose(overrides).seed)
+    return int(compose([item for item in job if root(item) == "seed"]).seed)
 
 
 def record(table: Table, output: Path) -> Table:

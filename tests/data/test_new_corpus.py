@@ -59,9 +59,11 @@ def test_columns_header_and_encoding_are_found(capsys: pytest.CaptureFixture[str
 def test_a_file_too_short_to_hold_out_dev_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     files = written(train__txt=5 * "Mia\tS-PER\nlief\tO\n\n")
     new(*files)
-    assert "before training: mine: there is no development set, and held_out=0.1" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "train will refuse this corpus: mine: there is no development set, and held_out=0.1" in out
+    assert "next:" not in out
     assert cli(["data", "new", "longer", *files, "data.held_out=0.4"]) == 0
-    assert "before training" not in capsys.readouterr().out
+    assert "next: ner-experiments train data=longer" in capsys.readouterr().out
 
 
 def test_the_first_of_two_layers_of_the_same_types_is_taken(capsys: pytest.CaptureFixture[str]) -> None:

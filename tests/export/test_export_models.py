@@ -96,7 +96,13 @@ def test_a_gru(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "decoder",
-    ["crf decoder.constrained=true", "softmax", "softmax decoder.constrained=true", "crf_iob2"],
+    [
+        "crf decoder.constrained=true",
+        "softmax",
+        "softmax decoder.constrained=true",
+        "crf_iob2",
+        "softmax_iob2",
+    ],
 )
 def test_every_decoder(decoder: str, tmp_path: Path) -> None:
     check(f"decoder={decoder}".split(), tmp_path)

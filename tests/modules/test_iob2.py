@@ -94,7 +94,7 @@ def test_decoding_returns_the_mentions_that_seqeval_reads_from_the_best_iob2_tag
             assert strict_spans([BIOES[tag] for tag in row[:length]]) == strict(best)
 
 
-def test_all_iob2_tags_keep_their_mentions_and_the_number_of_illegal_tags() -> None:
+def test_all_iob2_tags_keep_their_mentions_and_their_o_tags() -> None:
     for ids in itertools.product(range(len(TAGS)), repeat=5):
         tags = tuple(TAGS[it] for it in ids)
         found = [BIOES[it] for it in iob2.to_bioes(torch.tensor([ids]))[0].tolist()]
@@ -139,6 +139,35 @@ def test_spans_of_any_bioes_tags_sum_over_the_sequences_that_read_so() -> None:
             assert found.item() == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("constrained", [False, True])
+def test_spans_asked_for_together_have_the_probabilities_that_they_have_alone(constrained: bool) -> None:
+    spans = [
+        [sentence, start, end]
+        for sentence, length in enumerate(LENGTHS)
+        for start, end in itertools.combinations(range(length + 1), 2)
+    ]
+    for seed, (decoder, scores, _) in enumerate(cases(constrained)):
+        generator = torch.Generator().manual_seed(seed)
+        for tags in (decoder.decode(scores, MASK), torch.randint(9, (3, 4), generator=generator)):
+            together = decoder.span_probabilities(scores, tags, MASK, torch.tensor(spans))
+            alone = [decoder.span_probabilities(scores, tags, MASK, torch.tensor([it])) for it in spans]
+            torch.testing.assert_close(together, torch.cat(alone))
+
+
+def test_a_negative_tag_is_refused() -> None:
+    with pytest.raises(ValueError, match="tags must be at least 0"):
+        crf().loss(
+            torch.zeros(1, 2, 5, dtype=torch.float64), torch.tensor([[0, -100]]), torch.tensor([[True, True]])
+        )
+
+
+def test_a_softmax_decodes_each_token_by_itself() -> None:
+    decoder = iob2.softmax_iob2(num_tags=9, allowed=allowed_transitions(BIOES))
+    scores = torch.eye(5)[torch.tensor([[TAGS.index(tag) for tag in ("B-X", "I-X", "I-Y", "B-Y")]])]
+    found = decoder.decode(scores, torch.ones(1, 4, dtype=torch.bool))[0].tolist()
+    assert [BIOES[it] for it in found] == ["B-X", "E-X", "E-Y", "S-Y"]
+
+
 def test_a_softmax_scores_one_tag_at_a_time() -> None:
     torch.manual_seed(0)
     decoder = iob2.softmax_iob2(num_tags=9, allowed=allowed_transitions(BIOES), reduction="sum").double()
@@ -154,5 +183,5 @@ def test_a_softmax_scores_one_tag_at_a_time() -> None:
 
 
 def test_a_corpus_that_is_scored_tag_by_tag_has_no_mentions() -> None:
-    with pytest.raises(ValueError, match="IOB2 is a scheme of mentions"):
+    with pytest.raises(ValueError, match="IOB2 decoders need a corpus of mentions"):
         iob2.crf_iob2(num_tags=5)
