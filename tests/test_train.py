@@ -293,6 +293,17 @@ def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: 
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
 
 
+def test_a_decoder_without_num_tags_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "ner_experiments.modules.crf.CRF.__init__", lambda self, **_: nn.Module.__init__(self)
+    )
+    message = (
+        "decoder: ner_experiments.modules.crf.CRF has no num_tags: set it in the constructor to the number of"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
+
+
 def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     finished(tmp_path, "data=toy_en", "trainer.max_epochs=2", "batches.tokens=512")
