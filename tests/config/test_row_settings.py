@@ -27,7 +27,7 @@ COMPARED = {
         *("data", "optimizer.lr", "direct.context.input.window", "words", "model.dropout"),
         *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out", "decoder"),
     ],
-    "ours_huang2015_schemes": ["data", "model", "decoder", "direct"],
+    "ours_huang2015_schemes": ["data", "model", "decoder"],
     "ours_yang2020_small": [
         *("model", "layers", "model.dropout", "model/dense", "model/norm", "model/activation", "model/cell")
     ],

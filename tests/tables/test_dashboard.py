@@ -56,9 +56,7 @@ VARIED = {
         *("words.input._target_", "decoder._target_", "direct.spelling.input.min_count"),
         *("direct.context.input.window", "direct.context.input.min_count"),
     },
-    "ours_huang2015_schemes": {
-        *("data.name", "model._target_", "decoder._target_", "direct.spelling.input._target_"),
-    },
+    "ours_huang2015_schemes": {"data.name", "model._target_", "decoder._target_"},
     "ours_yang2020_small": {"model._target_", "layers", "model.dense_size", "model.dropout"},
     "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
     "yang2020_table10": {"words.input.path"},
