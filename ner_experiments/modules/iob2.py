@@ -80,8 +80,8 @@ class IOB2(nn.Module):
     ) -> Float[Tensor, " spans"]:
         """p(token `end` is I of the type of the tag before | that tag, scores), 0 after O and at the sentence's end.
 
-        y is a Markov chain, so this is the same whatever the tags before it are. The pairs of tokens that begin at an
-        even position, or at an odd one, are disjoint and can be asked for together.
+        y is a Markov chain, so the tags before that one do not matter. Pairs of tokens that all begin at even
+        positions, or all at odd ones, do not overlap, so one call of the decoder covers them.
         """
         iob2, position = to_iob2(tags), torch.arange(tags.shape[1], device=tags.device)
         following = torch.where(tags > 0, inside(tags), 0).roll(1, dims=1)

@@ -140,7 +140,7 @@ def test_spans_of_any_bioes_tags_sum_over_the_sequences_that_read_so() -> None:
 
 
 @pytest.mark.parametrize("constrained", [False, True])
-def test_spans_asked_for_together_have_the_probabilities_that_they_have_alone(constrained: bool) -> None:
+def test_probabilities_of_spans_are_the_same_in_one_call_as_in_one_call_each(constrained: bool) -> None:
     spans = [
         [sentence, start, end]
         for sentence, length in enumerate(LENGTHS)
