@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import StringIO
-from itertools import chain
-from typing import Any, BinaryIO, TypedDict, Unpack
+from itertools import chain, groupby
+from typing import Any, AnyStr, BinaryIO, TypedDict, Unpack
 
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence
@@ -28,12 +28,15 @@ Line = tuple[int, str]
 """1-based line number and the text without its line end."""
 
 UTF_8 = "utf-8"
+PIECE = 2**20
+"""Bytes that are read at once."""
 GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, which UTF-8 text cannot start with."""
 IF_COMMENT = "if this is a comment line, set comments to what such lines start with, such as '#'"
 
 _DOCSTART = "-DOCSTART-"
 _MENTION = re.compile("[BIMESLU]-.")
+_BLANK = re.compile(r"^[ \t]+$", re.MULTILINE)
 _COMMENT = ("# ", "#\t")
 """Starts of lines that are taken for comments where they cannot be tokens."""
 AUTO = "auto"
@@ -122,30 +125,31 @@ def _layers(
     empty_word: str | None = None,
     comments: str | None = AUTO,
     encoding: str = UTF_8,
-) -> Iterator[tuple[list[Line], dict[str, list[str]]]]:
+) -> Iterator[tuple[list[Line], dict[str, tuple[str, ...]]]]:
     """For each sentence, its lines and the values of its tokens by column."""
-    lines = read_lines(path, encoding)
-    columns = column_numbers(path, named_columns, lines)
-    blocks = blocks_of(lines, lambda line: is_blank(line) or is_docstart(line, columns))
+    columns, blocks = column_numbers(path, named_columns, read_blocks(path, encoding))
+    blocks = split_blocks(blocks, lambda line: is_docstart(line, columns), _DOCSTART)
     if comments not in (None, AUTO):
         blocks = _without_comments(blocks, comments, columns, path, remarks)
     width: int | None = None
     for first, block in _with_first_token(blocks):
         if width is None:
             width = _width_for(columns, split_fields(first[1]), path, first)
-        if comments == AUTO:
+        if comments == AUTO and block[0][1].startswith(_COMMENT):
             block = _after_comments(block, split_fields(first[1]), columns, path, remarks)
         if not block:
             continue
-        rows = [split_fields(line) for _, line in block]
-        check_width(rows, width, path, block)
-        values = list(zip(*rows, strict=True))
-        layers = {name: list(values[index]) for name, index in columns.items()}
+        rows = [line.split("\t") if "\t" in line else line.split(" ") for _, line in block]
+        if any(len(row) != width or "" in row for row in rows):
+            rows = [split_fields(line) for _, line in block]
+            check_width(rows, width, path, block)
+        values: list[tuple[str, ...]] = list(zip(*rows, strict=True))
+        layers = {name: values[index] for name, index in columns.items()}
         if "" in layers["word"]:
             layers["word"] = _fill(layers["word"], empty_word, "word", path, block, remarks)
         if first_character:
             words = zip(layers["word"], block, strict=True)
-            layers["word"] = [_first_character(word, path, line) for word, line in words]
+            layers["word"] = tuple(_first_character(word, path, line) for word, line in words)
         yield block, layers
 
 
@@ -158,15 +162,17 @@ def parse_columns(text: str) -> dict[str, int | str]:
     return named
 
 
-def column_numbers(path: PathOrFile, columns: Columns, lines: Iterator[Line]) -> dict[str, int]:
-    """The number of each column. If one is given by name, the header line is consumed from `lines`.
+def column_numbers(
+    path: PathOrFile, columns: Columns, blocks: Iterator[list[Line]]
+) -> tuple[dict[str, int], Iterator[list[Line]]]:
+    """The number of each column, and the blocks without the header line, which there is if a column is given by name.
 
     Raises ValueError for a name that the header does not have.
     """
     numbers = {name: column for name, column in columns.items() if not isinstance(column, str)}
     if len(numbers) == len(columns):
-        return numbers
-    header = next((line for line in lines if not is_blank(line[1])), (1, ""))
+        return numbers, blocks
+    header, *others = next(blocks, [(1, "")])
     names = split_fields(header[1])
     for name, column in columns.items():
         if isinstance(column, str):
@@ -175,7 +181,7 @@ def column_numbers(path: PathOrFile, columns: Columns, lines: Iterator[Line]) ->
                     path, header, f"the first line, the header, has no column {column!r} for {name}"
                 )
             numbers[name] = names.index(column)
-    return numbers
+    return numbers, chain([others] if others else [], blocks)
 
 
 def _with_first_token(blocks: Iterable[list[Line]]) -> Iterator[tuple[Line, list[Line]]]:
@@ -265,13 +271,13 @@ def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: PathOrFi
 
 
 def _fill(
-    values: list[str],
+    values: tuple[str, ...],
     filler: str | None,
     what: str,
     path: PathOrFile,
     block: Sequence[Line],
     remarks: Remarks,
-) -> list[str]:
+) -> tuple[str, ...]:
     """The values with `filler` in place of empty ones. Raises ValueError if `filler` is None."""
     if filler is None:
         line = block[values.index("")]
@@ -279,7 +285,7 @@ def _fill(
     for value, (number, text) in zip(values, block, strict=True):
         if not value:
             remarks.add(f"empty {what}s read as {filler}", place_of(name_of(path), number), text)
-    return [value or filler for value in values]
+    return tuple(value or filler for value in values)
 
 
 def _first_character(word: str, path: PathOrFile, line: Line) -> str:
@@ -288,22 +294,39 @@ def _first_character(word: str, path: PathOrFile, line: Line) -> str:
     return word[0]
 
 
-def read_blocks(path: PathOrFile, ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
-    """Non-empty runs of lines of a UTF-8 file between the lines that end a sentence."""
-    return blocks_of(read_lines(path), ends_sentence)
+def read_blocks(path: PathOrFile, encoding: str = UTF_8) -> Iterator[list[Line]]:
+    """Non-empty runs of lines between blank lines. Raises ValueError as `read_lines`."""
+    number, begun = 1, [""]  # pieces of a block whose end has not been read yet
+    for _, piece in _unix_pieces(path, encoding):
+        if "\n " in piece or "\n\t" in piece or piece.startswith((" ", "\t")):
+            piece = _BLANK.sub("", piece)
+        begun.append(piece)
+        if "\n\n" in piece or piece.startswith("\n"):
+            *blocks, rest = "".join(begun).split("\n\n")
+            for block in blocks:
+                yield from _lines_of(block, number)
+                number += block.count("\n") + 2
+            begun = [rest]
+    yield from _lines_of("".join(begun), number)
 
 
-def blocks_of(lines: Iterable[Line], ends_sentence: Callable[[str], bool]) -> Iterator[list[Line]]:
-    """Non-empty runs of lines between the lines that end a sentence."""
-    block: list[Line] = []
-    for number, line in lines:
-        if not ends_sentence(line):
-            block.append((number, line))
-        elif block:
+def _lines_of(block: str, number: int) -> Iterator[list[Line]]:
+    """The lines of a block but for empty ones at its start and end; `number` is that of its first. Nothing if none."""
+    if lines := [line for line in enumerate(block.split("\n"), number) if line[1]]:
+        yield lines
+
+
+def split_blocks(
+    blocks: Iterable[list[Line]], ends_sentence: Callable[[str], bool], marker: str
+) -> Iterator[list[Line]]:
+    """The blocks, split further at lines that end a sentence, which are left out. All such lines contain `marker`."""
+    for block in blocks:
+        if not any(marker in text for _, text in block):
             yield block
-            block = []
-    if block:
-        yield block
+            continue
+        for ends, lines in groupby(block, lambda line: ends_sentence(line[1])):
+            if not ends:
+                yield list(lines)
 
 
 def read_lines(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
@@ -312,12 +335,23 @@ def read_lines(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
     Raises ValueError as `read_text` does, and for a carriage return elsewhere: a file whose lines end in CR
     would pass as a single line.
     """
-    for number, line in read_text(path, encoding):
-        line = line.removesuffix("\n").removesuffix("\r")
-        if "\r" in line:
-            rule = "carriage return inside a line (lines end in LF or CRLF)"
-            raise malformed(path, (number, line), rule)
-        yield number, line
+    for number, piece in _unix_pieces(path, encoding):
+        yield from enumerate(piece.removesuffix("\n").split("\n"), number)
+
+
+def _unix_pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
+    """Pieces as `_pieces`, with LF as line end. Raises ValueError as `read_lines`."""
+    for number, piece in _pieces(path, encoding):
+        piece = piece.replace("\r\n", "\n")
+        if piece.endswith("\r"):  # the file ends within a CRLF
+            piece = piece[:-1] + "\n"
+        if "\r" in piece:
+            before, line = _split_at_line(piece, piece.index("\r"), "\n")
+            if before:
+                yield number, before
+            place = number + before.count("\n"), line.removesuffix("\n")
+            raise malformed(path, place, "carriage return inside a line (lines end in LF or CRLF)")
+        yield number, piece
 
 
 def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
@@ -325,44 +359,73 @@ def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
 
     Raises ValueError for bytes that are not in the encoding, a damaged gzip file, and a NUL byte.
     """
+    for number, piece in _pieces(path, encoding):
+        yield from enumerate(StringIO(piece, newline="\n"), number)
+
+
+def _pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
+    """Pieces of whole lines of a file, as `read_text` describes them, with the number of their first line."""
     with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
+        number = 1
         try:
-            for number, line in _decoded(file, path, encoding):
-                if number == 1:
-                    line = line.removeprefix("\ufeff")
-                if "\0" in line:
-                    raise malformed(path, (number, line.removesuffix("\n").removesuffix("\r")), "NUL byte")
-                yield number, line
+            for piece in _decoded(file, path, encoding):
+                piece = piece.removeprefix("\ufeff") if number == 1 else piece
+                if "\0" in piece:
+                    before, line = _split_at_line(piece, piece.index("\0"), "\n")
+                    if before:
+                        yield number, before
+                    line = line.removesuffix("\n").removesuffix("\r")
+                    raise malformed(path, (number + before.count("\n"), line), "NUL byte")
+                yield number, piece
+                number += piece.count("\n")
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{name_of(path)}: not a whole gzip file ({error})") from None
 
 
-def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[Line]:
+def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[str]:
     codec = codec_of(encoding)
     if codec not in (UTF_8, "utf-8-sig"):
-        yield from _decoded_whole(file.read(), path, codec)
+        yield _decoded_whole(file.read(), path, codec)
         return
-    for number, content in enumerate(file, 1):
+    number = 1
+    while content := _whole_lines(file):
         try:
-            yield number, content.decode()
+            yield content.decode()
         except UnicodeDecodeError as error:
-            reason = f"not UTF-8 ({error.reason} at byte {error.start + 1} of the line)"
-            if number == 1 and content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            before, line = _split_at_line(content, error.start, b"\n")
+            if before:
+                yield before.decode()
+            number += before.count(b"\n")
+            place = error.start - len(before) + 1
+            reason = f"not UTF-8 ({error.reason} at byte {place} of the line)"
+            if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
                 reason += ", but UTF-16 by its byte order mark (encoding utf-16 reads it)"
-            raise malformed(path, (number, content.decode(errors="replace").rstrip()), reason) from None
+            raise malformed(path, (number, line.decode(errors="replace").rstrip()), reason) from None
+        number += content.count(b"\n")
 
 
-def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> Iterator[Line]:
-    """Lines of a file in an encoding such as UTF-16, where a byte 10 need not be a line end."""
+def _whole_lines(file: BinaryIO) -> bytes:
+    """The next whole lines of a file, as many as can be read at once; empty at its end."""
+    content: bytes = file.read1(PIECE)  # type: ignore[attr-defined]  # does not wait for more lines of a pipe
+    return content if content.endswith(b"\n") else content + file.readline()
+
+
+def _split_at_line(text: AnyStr, place: int, line_end: AnyStr) -> tuple[AnyStr, AnyStr]:
+    """The lines before the line at a place, and this line."""
+    start, end = text.rfind(line_end, 0, place) + 1, text.find(line_end, place) + 1
+    return text[:start], text[start : end or len(text)]
+
+
+def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> str:
+    """Text of a file in an encoding such as UTF-16, where a byte 10 need not be a line end."""
     try:
-        text = content.decode(codec)
+        return content.decode(codec)
     except UnicodeDecodeError as error:
         lines = content[: error.start].decode(codec, errors="replace").split("\n")
         rule = f"not {codec} ({error.reason} at byte {error.start + 1} of the file)"
         raise malformed(path, (len(lines), lines[-1]), rule) from None
     except UnicodeError as error:  # UTF-16 without its byte order mark, in some versions of Python
         raise ValueError(f"{name_of(path)}: not {codec} ({error})") from None
-    yield from enumerate(StringIO(text, newline="\n"), 1)
 
 
 def codec_of(encoding: str) -> str:

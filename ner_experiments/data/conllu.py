@@ -13,7 +13,6 @@ from ner_experiments.data.columns import (
     check_width,
     check_words,
     intern_all,
-    is_blank,
     malformed,
     read_blocks,
 )
@@ -35,7 +34,7 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
     an empty word, a word without a tag (`_`), a tag that `check_tags` refuses, and bytes that are not UTF-8.
     """
     (other,) = _TAGS.keys() - {tag}
-    for block in read_blocks(path, is_blank):
+    for block in read_blocks(path):
         lines, rows = _words(path, block)
         if not rows:
             continue
@@ -51,7 +50,7 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
 
 def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
     """Read as `read_conllu` does, but with O for every tag and both tag columns in `Sentence.columns`."""
-    for block in read_blocks(path, is_blank):
+    for block in read_blocks(path):
         lines, rows = _words(path, block)
         words = tuple(row[_FORM] for row in rows)
         if words:

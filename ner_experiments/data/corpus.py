@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -16,7 +16,8 @@ from ner_experiments.data import toy
 from ner_experiments.data.columns import PathOrFile, read_untagged
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
-from ner_experiments.data.tags import DECISIVE, Scheme, convert, illegal_positions, spans
+from ner_experiments.data.tags import DECISIVE, Scheme, encode, illegal_positions, spans, strict_spans
+from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.ranges import AT_LEAST_1
 
 Splits = dict[str, list[Sentence]]
@@ -161,7 +162,8 @@ def load(source: Source) -> Corpus:
     check(source)
     if last_loaded and last_loaded[0][0] == source and last_loaded[0][1].checksum == source.checksum():
         return last_loaded[0][1]
-    corpus = _read(source)
+    with paused_garbage_collection():
+        corpus = _read(source)
     last_loaded[:] = [(source, corpus)]
     return corpus
 
@@ -175,21 +177,18 @@ def _read(source: Source) -> Corpus:
     schemes = schemes_of(source, splits) if source.task == "mentions" else {}
     if schemes and _detected_together(source, splits):
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
-    corpus = splits
+    corpus, mentions, illegal = dict(splits), dict[str, Counter[str]](), dict[str, int]()
+    for split, scheme in schemes.items():
+        corpus[split], mentions[split], illegal[split] = _to_bioes(splits[split], scheme)
     if "dev" not in splits:
-        corpus, note = hold_out(source, splits)
+        corpus, note = hold_out(source, corpus)
         notes.append(note)
+    if any(illegal.values()):
+        counts = ", ".join(f"{number:,} in {split}" for split, number in illegal.items() if number)
+        read_as = "the mentions are read as conlleval reads them"
+        notes.append(f"tags that break {printed(schemes)}: {counts}; {read_as}")
     if schemes:
-        broken = {split: count_illegal(sentences, schemes[split]) for split, sentences in splits.items()}
-        if any(broken.values()):
-            counts = ", ".join(f"{number:,} in {split}" for split, number in broken.items() if number)
-            read_as = "the mentions are read as conlleval reads them"
-            notes.append(f"tags that break {printed(schemes)}: {counts}; {read_as}")
-        corpus = {
-            split: [replace(sentence, tags=convert(sentence.tags, "bioes")) for sentence in sentences]
-            for split, sentences in corpus.items()
-        }
-        _check_mentions_unchanged(source.name, splits, corpus)
+        _check_mentions_unchanged(source.name, mentions, corpus)
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")
@@ -273,12 +272,30 @@ def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     return {"train": train[:-count], "dev": train[-count:], **others}, note
 
 
-def _check_mentions_unchanged(name: str, splits: Splits, corpus: Splits) -> None:
-    """Raise ValueError if conversion changed how many mentions of a type a split has."""
+def _to_bioes(sentences: Sequence[Sentence], scheme: Scheme) -> tuple[list[Sentence], Counter[str], int]:
+    """The sentences with BIOES tags, the number of mentions of each type before, and that of tags that broke `scheme`.
+
+    Raises ValueError as `illegal_positions`.
+    """
+    for tag in set[str]().union(*(sentence.tags for sentence in sentences)):
+        illegal_positions((tag,), scheme)
+    converted, mentions, illegal = [], Counter[str](), 0
+    for sentence in sentences:
+        found, length = spans(sentence.tags), len(sentence.tags)
+        legal, tags = encode(found, length, scheme), encode(found, length, "bioes")
+        assert strict_spans(tags) == found, f"converting {sentence.tags} to {tags} changed the mentions"
+        if legal != sentence.tags:
+            illegal += sum(map(str.__ne__, legal, sentence.tags))
+        mentions.update(type_ for _, _, type_ in found)
+        converted.append(Sentence(sentence.words, tags, sentence.columns, sentence.line))
+    return converted, mentions, illegal
+
+
+def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], corpus: Splits) -> None:
+    """Raise ValueError if a split does not have as many mentions of each type as its files."""
     after = {split: _count_first_tokens(sentences) for split, sentences in corpus.items()}
-    for split, sentences in splits.items():
-        before = count_mentions(sentences)
-        now = after[split] + (after["dev"] if split == "train" and "dev" not in splits else Counter())
+    for split, before in mentions.items():
+        now = after[split] + (after["dev"] if split == "train" and "dev" not in mentions else Counter())
         if before != now:
             raise ValueError(
                 f"{name}: {split} has {before.total():,} mentions in its files and {now.total():,} as BIOES "
@@ -288,7 +305,11 @@ def _check_mentions_unchanged(name: str, splits: Splits, corpus: Splits) -> None
 
 def _count_first_tokens(sentences: Iterable[Sentence]) -> Counter[str]:
     """Number of mentions of each type in legal BIOES tags, counted independently of the code that converts them."""
-    return Counter(tag[2:] for sentence in sentences for tag in sentence.tags if tag[0] in "BS")
+    counts: Counter[str] = Counter()
+    for tag, number in Counter(chain.from_iterable(sentence.tags for sentence in sentences)).items():
+        if tag[0] in "BS":
+            counts[tag[2:]] += number
+    return counts
 
 
 def count_shared(splits: Mapping[str, Sequence[Sentence]]) -> dict[tuple[str, str], int]:

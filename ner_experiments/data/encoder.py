@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,10 @@ class Encoder:
 
     def encode(self, sentences: Sequence[Sentence], device: torch.device) -> EncodedSplit:
         ids = {label: number for number, label in enumerate(self.labels)}
-        tags = torch.tensor([ids[tag] for sentence in sentences for tag in sentence.tags])
-        return EncodedSplit(IndexedText.from_sentences(sentences), tags, self.inputs, device)
+        text = IndexedText.from_sentences(sentences)
+        tags = chain.from_iterable(sentence.tags for sentence in sentences)
+        numbers = np.fromiter(map(ids.__getitem__, tags), dtype=np.int64, count=len(text.tokens))
+        return EncodedSplit(text, torch.from_numpy(numbers), self.inputs, device)
 
     def notes(self) -> list[str]:
         """Remarks of all inputs on the files and the text that they read, as stored with the results."""
@@ -132,7 +135,7 @@ class Encoder:
 
 def labels(corpus: Corpus) -> tuple[str, ...]:
     """O and the four BIOES tags of each type; for the task "tags", the tags themselves, sorted."""
-    tags = {tag for split in corpus.splits.values() for sentence in split for tag in sentence.tags}
+    tags = set[str]().union(*(sentence.tags for split in corpus.splits.values() for sentence in split))
     if corpus.task == "tags":
         return tuple(sorted(tags))
     types = sorted({tag[2:] for tag in tags if tag != "O"})

@@ -17,13 +17,11 @@ from ner_experiments.data.columns import (
     Columns,
     Layout,
     PathOrFile,
-    blocks_of,
     codec_of,
     column_numbers,
-    is_blank,
     is_docstart,
+    read_blocks,
     read_columns,
-    read_lines,
     read_untagged,
 )
 from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
@@ -286,9 +284,8 @@ class ColumnFiles(Files):
 
     def _blocks(self, path: Path) -> Iterator[tuple[bool, bool]]:
         """For each block between blank lines, whether it has `-DOCSTART-` lines, and whether it has tokens."""
-        lines = read_lines(path, self.encoding)
-        columns = column_numbers(path, self.columns, lines)
-        for block in blocks_of(lines, is_blank):
+        columns, blocks = column_numbers(path, self.columns, read_blocks(path, self.encoding))
+        for block in blocks:
             docstarts = [is_docstart(line, columns) for _, line in block]
             others = [line for (_, line), docstart in zip(block, docstarts, strict=True) if not docstart]
             yield any(docstarts), any(not line.startswith("# ") for line in others)

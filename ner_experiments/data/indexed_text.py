@@ -6,8 +6,10 @@ A batch is then gathered from the tables by its `BatchIndex`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,10 +30,12 @@ class IndexedText:
 
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sentence]) -> IndexedText:
-        ids: dict[str, int] = {}
-        tokens = [ids.setdefault(word, len(ids)) for sentence in sentences for word in sentence.words]
-        starts = np.cumsum([0, *(len(sentence) for sentence in sentences)])
-        return cls(list(ids), np.asarray(tokens, dtype=np.int64), starts, sentences)
+        texts = [sentence.words for sentence in sentences]
+        ids: defaultdict[str, int] = defaultdict(count().__next__)  # numbers forms in order of occurrence
+        starts = np.cumsum([0, *map(len, texts)])
+        words = chain.from_iterable(texts)
+        tokens = np.fromiter(map(ids.__getitem__, words), dtype=np.int64, count=int(starts[-1]))
+        return cls(list(ids), tokens, starts, sentences)
 
     @property
     def lengths(self) -> np.ndarray:

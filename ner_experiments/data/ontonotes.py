@@ -12,9 +12,9 @@ from ner_experiments.data.columns import (
     check_width,
     check_words,
     intern_all,
-    is_blank,
     malformed,
     read_blocks,
+    split_blocks,
     split_fields,
 )
 from ner_experiments.data.sentence import Sentence
@@ -50,7 +50,7 @@ def read_untagged_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
 
 def _rows(path: PathOrFile) -> Iterator[tuple[list[Line], list[list[str]]]]:
     """The lines of each sentence and their fields."""
-    for block in read_blocks(path, _ends_sentence):
+    for block in split_blocks(read_blocks(path), lambda line: line.startswith(_DOCUMENT), " document"):
         rows = [split_fields(line) for _, line in block]
         width = len(rows[0])
         if width < _FEWEST_COLUMNS:
@@ -63,10 +63,6 @@ def _rows(path: PathOrFile) -> Iterator[tuple[list[Line], list[list[str]]]]:
 def _sentence(block: Sequence[Line], rows: Sequence[Sequence[str]], tags: tuple[str, ...]) -> Sentence:
     words, pos = (intern_all(row[column] for row in rows) for column in (_WORD, _POS))
     return Sentence(words, tags, {"pos": pos}, line=block[0][0])
-
-
-def _ends_sentence(line: str) -> bool:
-    return is_blank(line) or line.startswith(_DOCUMENT)
 
 
 def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> Iterator[str]:

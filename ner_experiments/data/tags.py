@@ -55,6 +55,8 @@ def spans(tags: Iterable[str]) -> list[Span]:
     mentions: list[Span] = []
     start, inside = 0, ""
     for position, tag in enumerate((*tags, "O")):
+        if tag == "O" and not inside:  # most tags
+            continue
         letter, type_ = _split(tag, _ANY_LETTER)
         if inside and (type_ != inside or letter in _OPENS):
             mentions.append((start, position, inside))
@@ -76,6 +78,9 @@ def strict_spans(tags: Iterable[str]) -> list[Span]:
     mentions: list[Span] = []
     start, inside = 0, ""
     for position, tag in enumerate(tags):
+        if tag == "O":  # most tags
+            inside = ""
+            continue
         letter, type_ = _split(tag, _LETTERS["bioes"])
         if letter == "B":
             start, inside = position, type_

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from corpus_files import DEV, TEST, TRAIN, columns, tags
@@ -128,10 +129,14 @@ def test_a_malformed_line_is_named(tmp_path: Path) -> None:
 def test_a_lost_mention_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = columns(tmp_path, {"train": TRAIN}, held_out=0.5)
 
-    def forgetful(tags: tuple[str, ...], to: str) -> tuple[str, ...]:
-        return tuple("S-LOC" if tag == "B-PER" else "O" for tag in tags)
+    to_bioes = corpus_module._to_bioes
 
-    monkeypatch.setattr(corpus_module, "convert", forgetful)
+    def forgetful(sentences: Any, scheme: Any) -> Any:
+        converted, *counts = to_bioes(sentences, scheme)
+        tags = (tuple("S-LOC" if tag == "B-PER" else "O" for tag in it.tags) for it in converted)
+        return [replace(it, tags=each) for it, each in zip(converted, tags, strict=True)], *counts
+
+    monkeypatch.setattr(corpus_module, "_to_bioes", forgetful)
     with pytest.raises(ValueError, match="mentions") as caught:
         load(source)
     assert str(caught.value) == (

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ner_experiments.data.columns import is_blank, malformed, name_of, read_blocks
+from ner_experiments.data.columns import malformed, name_of, read_blocks
 from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.utils.files import atomic_write
@@ -32,7 +32,7 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
     names = _CONLLU
     key = options.columns.get("tag", _KEY)
     tagged, first = 0, None
-    for block in read_blocks(path, is_blank):
+    for block in read_blocks(path):
         comments = [line for _, line in block if line.startswith("#")]
         if header := next(filter(None, map(_HEADER.fullmatch, comments)), None):
             names = header[1].split()
