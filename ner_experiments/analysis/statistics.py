@@ -13,7 +13,7 @@ from functools import lru_cache
 from statistics import mean, stdev  # exact: equal scores have a deviation of exactly 0
 from typing import Literal
 
-import scipy  # imports scipy.stats when it is first used
+import scipy  # imports its parts when they are first used; scipy.stats, the slowest, is not
 
 Test = Literal["Welch t", "pooled t"]
 
@@ -147,16 +147,16 @@ def p_of_equivalence(difference: Difference, margin: float) -> float | None:
     within ± margin. None if a row has too few seeds, and without a spread between seeds, as in a tiny test set or
     where nothing has been learned yet.
     """
-    if not difference.error:
+    if not difference.error or difference.freedom is None:
         return None
-    return float(scipy.stats.t.sf((margin - abs(difference.mean)) / difference.error, difference.freedom))
+    return t_tail((margin - abs(difference.mean)) / difference.error, difference.freedom)
 
 
 def minimum_detectable_effect(
     error: float, freedom: float, *, power: float = POWER, alpha: float = 0.05
 ) -> float:
     """The smallest true difference that a two-sided t test with this error detects with probability `power`."""
-    high = float(scipy.stats.t.isf(alpha / 2, freedom))
+    high = t_critical(freedom, alpha)
     while power_of_t(high, freedom, alpha) < power:
         high *= 1.5
     return error * float(
@@ -176,7 +176,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """q values (Benjamini & Hochberg 1995): of the tests with q <= 5 %, 5 % at most are false claims, on average."""
-    return [float(q) for q in scipy.stats.false_discovery_control(p_values)] if p_values else []
+    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
+    adjusted, smallest = [1.0] * len(p_values), 1.0
+    for rank, number in zip(range(len(p_values), 0, -1), order, strict=True):
+        smallest = min(smallest, len(p_values) / rank * p_values[number])
+        adjusted[number] = smallest
+    return adjusted
 
 
 Correction = Callable[[Sequence[float]], list[float]]
@@ -192,7 +197,12 @@ def of_tested(correction: Correction, p_values: Sequence[float | None]) -> list[
 @lru_cache(maxsize=1000)  # the rows of a table have few numbers of seeds, and each asks many times
 def t_quantile(freedom: float) -> float:
     """Half-width of the interval, in standard errors."""
-    return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, freedom))
+    return float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
+
+
+def t_tail(t: float, freedom: float) -> float:
+    """Probability that Student's t exceeds `t`."""
+    return float(scipy.special.stdtr(freedom, -t))
 
 
 def t_test(gap: float, error: float, freedom: float, test: Test, without_spread: float = 1.0) -> Difference:
@@ -205,7 +215,7 @@ def t_test(gap: float, error: float, freedom: float, test: Test, without_spread:
         return Difference(gap, None, None, without_spread if gap else 1.0, test, error, freedom)
     # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; for others, our tests compare with them
     half = t_quantile(freedom) * error
-    p = float(2 * scipy.stats.t.sf(abs(gap) / error, freedom))
+    p = 2 * t_tail(abs(gap) / error, freedom)
     return Difference(gap, gap - half, gap + half, p, test, error, freedom)
 
 
@@ -229,11 +239,13 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
 @lru_cache(maxsize=1000)  # a search for the shift of a given power asks again and again
 def t_critical(freedom: float, alpha: float) -> float:
     """The t beyond which a two-sided test rejects."""
-    return float(scipy.stats.t.isf(alpha / 2, freedom))
+    return float(-scipy.special.stdtrit(freedom, alpha / 2))
 
 
 def power_of_t(shift: float, freedom: float, alpha: float) -> float:
     """Power of a two-sided t test for a true difference of `shift` standard errors."""
-    critical, nct = t_critical(freedom, alpha), scipy.stats.nct
-    # the other tail by symmetry: nct.cdf is NaN for some large shifts
-    return float(nct.sf(critical, freedom, shift) + nct.sf(critical, freedom, -shift))
+    critical = t_critical(freedom, alpha)
+    # both tails as upper ones, by symmetry; the distribution function is NaN for some large negative shifts, where the
+    # tail is 0
+    tails = (1 - scipy.special.nctdtr(freedom, each, critical) for each in (shift, -shift))
+    return float(sum(0.0 if math.isnan(tail) else tail for tail in tails))

@@ -35,6 +35,14 @@ def resolved(overrides: tuple[str, ...]) -> dict[Any, Any]:
     return settings
 
 
+@cache  # the jobs of a sweep have few different overrides
+def override_value(override: str) -> Any:
+    """The value of an override as it is written: 3 for layers=3, but text for layers=${seed}."""
+    with hydra_context():
+        (parsed,) = parse([override])
+        return parsed.value()
+
+
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
     """The overrides of each job of a sweep. ValueError as `check`."""
     return [list(job) for job in _jobs(tuple(overrides))]

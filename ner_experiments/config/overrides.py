@@ -79,6 +79,7 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
     """Check an override beside these choices of options, of which it may be one."""
     (item,), defaults = parse([line]), chosen(choices)
     if not options(item.key_or_group):
+        check_key(item, known_keys(choices))
         check_value(item, defaults)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
         raise ValueError(f"{line}: no part of this experiment has a number of layers to set")
@@ -101,13 +102,22 @@ def check_choice(item: Override) -> None:
         raise ValueError(f"{item.input_line}: {group} has no {choice!r}{hint}")
 
 
-def check_value(item: Override, defaults: DictConfig) -> None:
-    key, known = item.key_or_group, list(keys(defaults))
+@cache
+def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
+    """The settings beside these choices of options, in order."""
+    return dict.fromkeys(keys(chosen(choices)))
+
+
+def check_key(item: Override, known: Mapping[str, None]) -> None:
+    key = item.key_or_group
     if key not in known:
         now = renamed.setting(key)
         hint = f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
-    value = item.value()
+
+
+def check_value(item: Override, defaults: DictConfig) -> None:
+    key, value = item.key_or_group, item.value()
     if isinstance(value, dict) and takes_mapping(defaults, key):
         return
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):

@@ -16,7 +16,7 @@ from typing import Any
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search
-from ner_experiments.config.compose import compose, jobs, resolved
+from ner_experiments.config.compose import compose, jobs, override_value, resolved
 from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT
 from ner_experiments.config.row_settings import labels, settings, varying
 from ner_experiments.config.safe_yaml import to_yaml
@@ -206,7 +206,9 @@ def without_seed(job: Sequence[str]) -> tuple[str, ...]:
 
 def seed_of(job: Sequence[str]) -> int:
     """The seed of a job. Its other settings are not composed, so that a sweep of many seeds stays fast."""
-    return int(compose([item for item in job if root(item) == "seed"]).seed)
+    given = [item for item in job if root(item) == "seed"]
+    value = override_value(given[-1]) if given else None
+    return value if type(value) is int else int(compose(given).seed)
 
 
 def record(table: Table, output: Path) -> Table:

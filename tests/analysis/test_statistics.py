@@ -191,7 +191,8 @@ def test_the_power_is_a_number_for_large_shifts() -> None:
     """SciPy's nct.cdf is NaN for some of them, which once made the search for the fewest seeds miss by one."""
     for shift in np.linspace(0.1, 60, 200):
         for alpha in (0.05, 0.05 / 28):
-            assert power_of_t(float(shift), 2, alpha) >= stats.nct.sf(stats.t.isf(alpha / 2, 2), 2, shift)
+            upper_tail = stats.nct.sf(stats.t.isf(alpha / 2, 2), 2, shift)
+            assert power_of_t(float(shift), 2, alpha) >= upper_tail - 1e-15
             assert power_of_t(float(shift), 2, alpha) <= 1 + 1e-12
 
 
