@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 
 from rich.console import Console
 from rich.live import Live
@@ -31,6 +32,8 @@ ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "interrupted": "yellow", "failed": "red", "waiting": "dim"}
 DISPLAY_PRIORITY = ("running", "failed", "interrupted", "done", "waiting")
 """Order in which runs are shown on a terminal with fewer lines than runs."""
+MAX_SHOWN = 10
+"""Number of finished runs of a row up to which each has a line of its own."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +163,7 @@ def exit_status(runs: Sequence[Status]) -> int:
 
 
 def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Grid:
-    """One line per run, with `others` counted below; scores in percent."""
+    """One line per run, or for all finished ones of a row with many; `others` are counted below. Scores in percent."""
 
     title = state_counts([*runs, *others]) or "no runs"
     caption = f"and {state_counts(others)}" if others else None
@@ -168,13 +171,51 @@ def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Grid:
     table = new_table("", *headings, title=title, caption=caption)
     table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("host, reason", overflow="fold", ratio=4)
+    finished: dict[str, list[Status]] = {}
+    for run in runs:
+        if run.state == "done":
+            finished.setdefault(run.label, []).append(run)
+    many = {label: group for label, group in finished.items() if len(group) > MAX_SHOWN}
     for run in runs:
         style = STYLES[run.state]
+        if run.state == "done" and run.label in many:
+            if run is many[run.label][0]:
+                table.add_row(escape(run.label), *means(many[run.label]))
+            continue
         cells = [str(run.seed), f"[{style}]{run.state}[/]", epoch(run)]
         cells += [percent(run.dev), best(run), percent(run.test), left(run), ago(run)]
         place = " ".join(filter(None, [run.host, run.slurm and f"SLURM {run.slurm}", run.reason]))
         table.add_row(escape(run.label), *cells, escape(place))
     return table
+
+
+def means(runs: Sequence[Status]) -> list[str]:
+    """Cells of the finished runs of a row in one line."""
+    seeds = ranges(sorted(run.seed for run in runs))
+    dev, test = ([score for run in runs if (score := getattr(run, of)) is not None] for of in ("dev", "test"))
+    scores = [percent(fmean(each)) if each else "" for each in (dev, test)]
+    return [
+        seeds,
+        f"[{STYLES['done']}]done[/]",
+        "",
+        scores[0],
+        "",
+        scores[1],
+        "",
+        "",
+        f"means of {len(runs)} runs",
+    ]
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Ascending whole numbers as text: 1-3,7 for 1, 2, 3 and 7."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1][1:] = [number]
+        else:
+            parts.append([number])
+    return ",".join("-".join(map(str, part)) for part in parts)
 
 
 def state_counts(runs: Sequence[Status]) -> str:

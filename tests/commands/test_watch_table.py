@@ -24,6 +24,24 @@ def test_a_low_terminal_has_the_runs_most_worth_seeing_and_counts_the_others() -
     assert all(f"row {number} " in high for number in range(len(runs)))
 
 
+def test_many_finished_runs_of_a_row_share_a_line() -> None:
+    def done(label: str, seed: int) -> status.Status:
+        return status.Status(label, seed, "done", dev=0.8 + seed / 1000, test=0.7 + seed / 1000)
+
+    runs = [done("many", seed) for seed in (*range(1, 12), 20)]
+    runs += [status.Status("many", 12, "failed", reason="no space"), *(done("few", seed) for seed in (1, 2))]
+    runs += [status.Status("many", 13, "running")]
+    lines = [line.split() for line in screen(runs, 200).splitlines()]
+    assert lines[0] == ["1", "running,", "14", "done,", "1", "failed"]
+    assert lines[4:-1] == [
+        ["many", "1-11,20", "done", "80.72", "70.72", "means", "of", "12", "runs"],
+        ["many", "12", "failed", "no", "space"],
+        ["few", "1", "done", "80.10", "70.10"],
+        ["few", "2", "done", "80.20", "70.20"],
+        ["many", "13", "running"],
+    ]
+
+
 def screen(runs: list[status.Status], height: int) -> str:
     file = io.StringIO()
     console = Console(width=100, height=height, file=file)
