@@ -415,6 +415,28 @@ def many_seeds(result: Result) -> list[str]:
     return [table(*head, rows=rows)]
 
 
+def onednn(result: Result) -> list[str]:
+    rows = [
+        [
+            str(case["size"]),
+            f"{case['tokens']:.0%}",
+            *(
+                cell
+                for task in ("train", "decode")
+                for cell in (
+                    ms(case[task]["kernels"]),
+                    ms(case[task]["onednn"]),
+                    ratio(case[task]["onednn"], case[task]["kernels"]),
+                )
+            ),
+        ]
+        for case in result["cases"]
+    ]
+    kinds = ("kernels, ms", "oneDNN, ms", "times ours")
+    head = ("states", "tokens", *(f"{TASKS[task]}: {kind}" for task in ("train", "decode") for kind in kinds))
+    return [f"Vector instructions: {result['capability']}.", table(*head, rows=rows)]
+
+
 def bf16(result: Result) -> list[str]:
     rows = [
         [

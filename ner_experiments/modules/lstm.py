@@ -48,7 +48,7 @@ def lstm_states(
 
 
 class Bounds(NamedTuple):
-    """Thresholds above which oneDNN is faster than the numba kernels, measured with AVX-512."""
+    """Thresholds above which oneDNN is faster than the numba kernels with AVX-512. With AVX2 it never is."""
 
     token_share: float
     """Share of real tokens in the batch: oneDNN computes padding too."""
@@ -65,12 +65,16 @@ def onednn_is_faster(
     """Whether oneDNN's LSTM can compute this in the weights' precision, and faster than the numba kernels."""
     if weights.peepholes is not None or weights.recurrent.shape[-1] < bounds().size:
         return False
-    return cpu.supports_lstm(x) and not torch.is_autocast_enabled("cpu") and has_little_padding(x, lengths)
+    return cpu.supports_lstm(x) and not torch.is_autocast_enabled("cpu") and padding_is_cheap(x, lengths)
 
 
-def has_little_padding(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
-    """Whether the share of real tokens exceeds the threshold `token_share`."""
-    return bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
+def padding_is_cheap(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
+    """Whether oneDNN, which computes padding too, is faster than the numba kernels for a single unit.
+
+    With AVX-512 it is if the share of real tokens exceeds the threshold `token_share`.
+    """
+    has_avx512 = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
+    return has_avx512 and bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
 
 
 def bounds() -> Bounds:

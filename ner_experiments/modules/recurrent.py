@@ -43,8 +43,8 @@ def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Flo
 
 @run.register
 def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
-    """States computed by oneDNN's or cuDNN's fused loop, or by the numba kernels on a CPU if there is much padding."""
-    if not cpu.supports_lstm(x) or lstm.has_little_padding(x, lengths):
+    """States computed by oneDNN's or cuDNN's fused loop, or on a CPU by the numba kernels where they are faster."""
+    if not cpu.supports_lstm(x) or lstm.padding_is_cheap(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
     for weights in weights_of(cell):
         x = lstm.lstm_states(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]

@@ -195,9 +195,15 @@ def test_onednn_gives_the_same_states_and_gradients(lengths: list[int], backward
     ],
     ids=["even", "93% are tokens", "89%", "medium", "78%", "small", "peepholes"],
 )
-def test_onednn_runs_large_units_with_little_padding(
-    size: int, lengths: list[int], peepholes: bool, trains: bool, decodes: bool
+def test_onednn_runs_large_units_with_little_padding_on_avx512(
+    size: int,
+    lengths: list[int],
+    peepholes: bool,
+    trains: bool,
+    decodes: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     x, numbers, weights, _ = problem(1, 1, size, lengths, peepholes=peepholes)
     x = x[:, :, :9].float()
     assert onednn_is_faster(x, numbers, weights) == trains
@@ -205,10 +211,16 @@ def test_onednn_runs_large_units_with_little_padding(
         assert onednn_is_faster(x, numbers, weights) == decodes
         with torch.autocast("cpu", torch.bfloat16):  # it would round the states at every step
             assert not onednn_is_faster(x, numbers, weights)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    assert not onednn_is_faster(x, numbers, weights)
 
 
-@pytest.mark.parametrize("lengths", [[9, 9, 9], [9, 1, 2]], ids=["stock", "compiled"])
-def test_a_stock_lstm_is_equal_by_onednn_and_by_kernels(lengths: list[int]) -> None:
+@pytest.mark.parametrize("capability", ["AVX512", "AVX2"])
+@pytest.mark.parametrize("lengths", [[9, 9, 9], [9, 1, 2]], ids=["no padding", "much padding"])
+def test_a_stock_lstm_is_equal_by_onednn_and_by_kernels(
+    lengths: list[int], capability: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     torch.manual_seed(0)
     rnn = BiRNN(input_size=3, hidden_size=4, cell=nn.LSTM).double()
     x = torch.randn(3, 9, 3, dtype=torch.float64)

@@ -26,7 +26,7 @@ def test_tokens_are_ordered_by_step_then_by_decreasing_length() -> None:
 def test_matrices_are_packed_as_the_products_read_them(size: int, dtype: type) -> None:
     kernels = cpu.kernels().lstm
     matrices = np.random.default_rng(0).normal(size=(2, 4, size, size)).astype(dtype)
-    lanes = 64 // matrices.itemsize
+    lanes = cpu.kernels().ops.VECTOR // matrices.itemsize
     wide = -(-size // lanes) * lanes
     columns = np.pad(matrices.swapaxes(2, 3), ((0, 0), (0, 0), (0, 0), (0, wide - size)))
     ahead = [columns[:, :, :, a : a + lanes].swapaxes(1, 2).reshape(2, -1) for a in range(0, wide, lanes)]

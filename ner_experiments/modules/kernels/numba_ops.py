@@ -1,15 +1,16 @@
 """Shared by the numba kernels: exponentials, and products of a few rows with a matrix.
 
 The products are written in LLVM IR, because numba cannot keep sums of several rows in vector registers: each step over
-k then loads a vector of the matrix once for all rows. Vectors have 64 bytes; processors with narrower registers use
-several. Arrays are flat and bounds are not checked.
+k then loads a vector of the matrix once for all rows. A vector fills a register of AVX-512 or, on other processors, of
+AVX2. Arrays are flat and bounds are not checked.
 """
 
 import math
+from contextlib import suppress
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import binding, ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
@@ -109,8 +110,17 @@ def exp_float64(x):
     return 0.0 if x < -87.0 else p * power_of_2
 
 
-VECTOR = 64
+def has_avx512() -> bool:
+    """Whether the processor has the 32 registers of 64 bytes of AVX-512; AVX2 has 16 of 32 bytes."""
+    with suppress(RuntimeError):  # LLVM does not know the features of every kind of processor
+        return bool(binding.get_host_cpu_features().get("avx512f"))
+    return False
+
+
+VECTOR = 64 if has_avx512() else 32
 """Bytes of a vector."""
+TILES = ((1, 8), (2, 8), (4, 6)) if has_avx512() else ((1, 8), (2, 6), (4, 2))
+"""Vectors and rows of the products: their sums, and what is added to them, have to stay in the registers."""
 FUSED = ("contract",)
 ITEM_SIZES = {ir.FloatType(): 4, ir.DoubleType(): 8}
 """Bytes per number."""
@@ -264,7 +274,7 @@ def broadcast(builder, vector, value):
     return builder.shuffle_vector(one, one, zeros)
 
 
-add_narrow, add_wide, add_four = (make_product(*shape) for shape in ((1, 8), (2, 8), (4, 6)))
+add_narrow, add_wide, add_four = (make_product(*shape) for shape in TILES)
 
 
 @njit(**FAST)
