@@ -17,6 +17,7 @@ from ner_experiments.config.compose import compose
 from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.modules.peephole import PeepholeLSTM
+from ner_experiments.modules.recurrent import UniRNN
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.modules.variational_lstm import VariationalLSTMs
 from ner_experiments.tagger import Tagger
@@ -24,7 +25,7 @@ from ner_experiments.training.callbacks import EpochLog
 
 CPU = torch.device("cpu")
 WORDS = 5000
-RECURRENT = (nn.LSTM, nn.GRU, PeepholeLSTM, BiLSTMUnits, VariationalLSTMs)
+RECURRENT = (UniRNN, nn.LSTM, nn.GRU, PeepholeLSTM, BiLSTMUnits, VariationalLSTMs)
 
 
 class Trial:
