@@ -245,7 +245,13 @@ def t_critical(freedom: float, alpha: float) -> float:
 def power_of_t(shift: float, freedom: float, alpha: float) -> float:
     """Power of a two-sided t test for a true difference of `shift` standard errors."""
     critical = t_critical(freedom, alpha)
-    # both tails as upper ones, by symmetry; the distribution function is NaN for some large negative shifts, where the
-    # tail is 0
-    tails = (1 - scipy.special.nctdtr(freedom, each, critical) for each in (shift, -shift))
-    return float(sum(0.0 if math.isnan(tail) else tail for tail in tails))
+    # both tails as upper ones, by symmetry
+    return noncentral_t_tail(critical, freedom, shift) + noncentral_t_tail(critical, freedom, -shift)
+
+
+def noncentral_t_tail(t: float, freedom: float, shift: float) -> float:
+    """Probability that a noncentral t exceeds `t`."""
+    below = float(scipy.special.nctdtr(freedom, shift, t))
+    if math.isnan(below):  # for some large shifts
+        return float(shift > 0)
+    return 1 - below

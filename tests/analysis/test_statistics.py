@@ -194,6 +194,9 @@ def test_the_power_is_a_number_for_large_shifts() -> None:
             upper_tail = stats.nct.sf(stats.t.isf(alpha / 2, 2), 2, shift)
             assert power_of_t(float(shift), 2, alpha) >= upper_tail - 1e-15
             assert power_of_t(float(shift), 2, alpha) <= 1 + 1e-12
+    assert [power_of_t(float(shift), 3, 0.01) for shift in np.logspace(2, 12, 30)] == pytest.approx(
+        [1.0] * 30
+    )
 
 
 def test_a_true_difference_of_the_detectable_size_is_detected_in_80_percent() -> None:
