@@ -41,6 +41,7 @@ GROUPS = {
     "penalty": "A term added to the loss.",
     "batches": "How training sentences are grouped into batches.",
     "optimizer": "The optimizer.",
+    "schedule": "The learning rate of each step, as a factor of `optimizer.lr`.",
     "trainer": "Epochs, early stopping, clipping, precision and devices.",
     "logger": "Where scores and curves are logged besides the run's folder ([dashboards.md](dashboards.md)).",
     "data_trainer": "Settings of a trainer for one corpus only. Hydra makes this choice from those of `data` and "
@@ -221,7 +222,7 @@ def settings(
     target = node.get("_target_", target)
     for name, value in node.items():
         key = f"{prefix}{name}"
-        if name in ("_target_", "_partial_", "stand_in") or is_class(value):
+        if name in ("_target_", "_partial_") or is_class(value) or (name == "stand_in" and value):
             continue
         if isinstance(value, dict) and name not in WHOLE and value:
             yield from settings(value, values[name], f"{key}.", meanings, target)

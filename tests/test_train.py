@@ -313,18 +313,20 @@ def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCa
 
 
 @pytest.mark.parametrize(
-    ("best", "scores", "updates", "begins"),
+    ("best", "scores", "updates", "decays", "begins"),
     [
-        (2, [0.1, 0.2], 999, "dev was best at the last epoch, after 999 updates"),
-        (1, [0.0, 0.0], 10, "nothing was found on dev, after 10 updates"),
-        (1, [0.2, 0.1], 10, ""),
-        (2, [0.1, 0.2], 1000, ""),
+        (2, [0.1, 0.2], 999, False, "dev was best at the last epoch, after 999 updates"),
+        (2, [0.1, 0.2], 999, True, ""),
+        (1, [0.0, 0.0], 10, False, "nothing was found on dev, after 10 updates"),
+        (1, [0.0, 0.0], 10, True, "nothing was found on dev, after 10 updates"),
+        (1, [0.2, 0.1], 10, False, ""),
+        (2, [0.1, 0.2], 1000, False, ""),
     ],
 )
 def test_the_hint_is_for_short_runs_that_were_still_improving(
-    best: int, scores: list[float], updates: int, begins: str
+    best: int, scores: list[float], updates: int, decays: bool, begins: str
 ) -> None:
-    hint = train.hint_of_few_updates({"sentences": 32}, best, scores, updates)
+    hint = train.hint_of_few_updates({"sentences": 32}, best, scores, updates, decays=decays)
     assert hint.startswith(begins)
     assert bool(hint) == bool(begins)
     assert not hint or hint.endswith("batches.sentences=4")

@@ -35,6 +35,9 @@ NEWER: Mapping[str, Any] = {
 }
 """Settings of data that older runs do not have. They count only where they differ from these defaults."""
 
+SCHEDULE = "schedule"
+"""The part of the config that older runs do not have. It counts unless the learning rate is constant."""
+
 
 def identity(cfg: DictConfig, checksum: str) -> str:
     """SHA-256 as 64 hexadecimal digits, equal for two runs exactly if only their seeds and where they ran differ.
@@ -60,6 +63,8 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
         for name in PLACES:
             reader.pop(name, None)
     settings["data"].pop(PREDICT_ONLY, None)
+    if not settings.get(SCHEDULE):
+        settings.pop(SCHEDULE, None)
     for name, default in NEWER.items():
         if settings["data"].get(name, default) == default:
             settings["data"].pop(name, None)

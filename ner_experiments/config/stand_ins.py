@@ -1,7 +1,8 @@
 """Declared stand-ins: substitutes for what the experiment's paper used and we could not get.
 
-An option in conf/ or the settings of a paper declare one as `stand_in`, a text beside the settings of a part. It
-changes no result, so that no identity counts it, and every page of a table prints it.
+An option in conf/, the settings of a paper or an override (`words.stand_in=...`, for the path of another BERT) declare
+one as `stand_in`, a text beside the settings of a part. It changes no result, so that no identity counts it, and every
+page of a table prints it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def declared(settings: dict[Any, Any]) -> tuple[str, ...]:
 def stand_ins(node: Any) -> Iterator[str]:
     if isinstance(node, dict):
         for name, value in node.items():
-            if name == STAND_IN:
-                yield str(value)
-            else:
+            if name != STAND_IN:
                 yield from stand_ins(value)
+            elif value:  # a part that is what the paper used has ""
+                yield str(value)

@@ -65,6 +65,7 @@ RANGES: Mapping[str, Range] = {
     "optimizer.weight_decay": AT_LEAST_0,
     "optimizer.momentum": AT_LEAST_0,
     "optimizer.momentum_decay": AT_LEAST_0,
+    "schedule.warmup": RATE,
     "seed": Range(0, 2**32 - 1),
     "runtime.threads": Range(1, 1_024),
     "runtime.checkpoint_seconds": AT_LEAST_0,

@@ -1,4 +1,4 @@
-"""Callbacks around the training steps: log.csv, loss checks, random seeds, predictions, test scores of every epoch."""
+"""Callbacks around the training steps: log.csv, loss checks, random seeds, learning rates, predictions, test scores."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.runs.artifacts import LOG, TEST_LOG
+from ner_experiments.training.schedule import Schedule
 from ner_experiments.utils.files import write_csv
 
 
@@ -67,7 +68,7 @@ class EpochLog(Callback):
             "epoch": trainer.current_epoch + 1,
             "train_loss": float(self.loss) / self.sentences,
             **{f"dev_{name}": value for name, value in module.report.items() if name != "types"},
-            "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+            "learning_rate": parameter_groups(trainer)[0]["lr"],
             "tokens": trainer.train_dataloader.tokens,
             "train_seconds": self.before["train_seconds"] + self.trained - self.started,
             "seconds": self.before["seconds"] + time.perf_counter() - self.started,
@@ -145,6 +146,33 @@ class StepSeeds(Callback):
             torch.default_generator.manual_seed(seed)  # torch.manual_seed takes 0.1 ms to look for GPUs
         else:
             torch.manual_seed(seed)
+
+
+class LearningRate(Callback):
+    """Set the learning rate of every step by a schedule, as a factor of the optimizer's own rate.
+
+    The share of training that is done counts by epochs, since epochs may differ in their number of batches. It follows
+    from the step's place alone, so that a resumed run has the rates that it would have had without the interruption.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+
+    def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
+        """Keep the optimizer's own rates; those of a resumed run are in the optimizer's state."""
+        for group in parameter_groups(trainer):
+            group.setdefault("initial_lr", group["lr"])
+
+    def on_train_batch_start(self, trainer: Any, module: Any, batch: Batch, number: int) -> None:
+        done = (trainer.current_epoch + number / trainer.num_training_batches) / trainer.max_epochs
+        for group in parameter_groups(trainer):
+            group["lr"] = group["initial_lr"] * self.schedule(done)
+
+
+def parameter_groups(trainer: Trainer) -> list[dict[str, Any]]:
+    """The groups of parameters of the only optimizer."""
+    (optimizer,) = trainer.optimizers
+    return optimizer.param_groups
 
 
 class Predictions(Callback):

@@ -66,6 +66,7 @@ def test_every_choice_of_a_group_is_another_experiment(group: str) -> None:
         "decoder.constrained=true",
         "batches.tokens=511",
         "optimizer.lr=0.01",
+        "schedule=linear",
         "trainer.max_epochs=51",
         "trainer.precision=bf16-mixed",
         "trainer.train_batches=2",
@@ -142,6 +143,17 @@ def test_the_seed_and_where_things_are_count_nothing(base: str, overrides: tuple
 def test_the_knob_is_the_setting_that_it_turns(model: str) -> None:
     assert name(f"model={model}", "layers=3") == name(f"model={model}", "model.num_layers=3")
     assert name(f"model={model}", "layers=3") != name(f"model={model}")
+
+
+@pytest.mark.parametrize("paper", ["none", "yang2020"])
+def test_a_constant_learning_rate_is_that_of_runs_from_before_schedules(paper: str) -> None:
+    settings: Any = OmegaConf.to_container(compose(f"paper={paper}"), resolve=True)
+    assert settings.pop("schedule") == {}
+    assert identity(OmegaConf.create(settings), "abc") == name(f"paper={paper}")
+
+
+def test_the_length_of_the_warm_up_counts() -> None:
+    assert name("schedule=linear", "schedule.warmup=0.2") != name("schedule=linear")
 
 
 def test_an_unused_setting_does_not_change_the_identity() -> None:

@@ -19,8 +19,14 @@ def test_a_paper_names_what_it_has_in_place_of_something_else() -> None:
     of_ontonotes = declared(resolved(("paper=li2020", "data=ontonotes5")))
     assert nadam in of_ontonotes
     assert any("-LRB-" in text for text in of_ontonotes)
-    (bert,) = declared(resolved(("paper=yang2020_bert", "data=msra")))
-    assert "warm-up" in bert
+    assert declared(resolved(("paper=yang2020_bert", "data=msra"))) == ()
+
+
+def test_a_run_with_another_bert_can_declare_it() -> None:
+    other = ("words.input.path=tiny", "words.stand_in='a tiny BERT, in place of BERT-Base'")
+    bert = ("paper=yang2020_bert", "data=msra", *other)
+    assert declared(resolved(bert)) == ("a tiny BERT, in place of BERT-Base",)
+    assert experiment(compose(bert)) == experiment(compose(bert[:2]))
 
 
 def test_the_real_thing_takes_its_place() -> None:

@@ -63,6 +63,7 @@ OUTSIDE = {
     "optimizer.weight_decay": [("optimizer.weight_decay=-0.1",)],
     "optimizer.momentum": [("optimizer=sgd", "optimizer.momentum=-0.1")],
     "optimizer.momentum_decay": [("optimizer=nadam", "optimizer.momentum_decay=-0.1")],
+    "schedule.warmup": [("schedule=linear", f"schedule.warmup={share}") for share in (-0.1, 1.0)],
     "seed": [("seed=-1",), ("seed=4294967296",)],
     "runtime.threads": [("runtime.threads=0",), ("runtime.threads=1025",)],
     "runtime.accelerator": [("runtime.accelerator=tpu",)],

@@ -15,6 +15,7 @@ TINY = [
     "chars.module.num_filters=4",
     "batches.tokens=30",
     "optimizer.lr=0.01",
+    "schedule=linear",
     "trainer.max_epochs=3",
     "runtime.accelerator=cpu",
     "runtime.checkpoint_seconds=0",

@@ -252,6 +252,17 @@ def test_a_declared_stand_in_is_on_every_page_of_its_table(here: str) -> None:
     assert "Not what the paper had" not in render.markdown(named)
 
 
+def test_a_stand_in_declared_by_an_override_is_printed_beside_the_path(here: str) -> None:
+    small = "MiniLM of 6 layers, without capitals, in place of BERT-Base"
+    overrides = [here, "words.input.path=minilm", f"words.stand_in='{small}'"]
+    page = collect(spec.load("yang2020_table6"), overrides)
+    assert f"**Not what the paper had:** {small}." in render.markdown(page)
+    assert f"Not what the paper had: {small}." in render.latex(page)
+    assert json.loads(render.as_json(page))["stand_ins"] == [small]
+    assert "words.input.path=minilm" in render.markdown(page)
+    assert collect(spec.load("yang2020_table6"), [here]).stand_ins == []
+
+
 def test_a_stand_in_of_some_rows_names_them(here: str) -> None:
     of_ontonotes, nadam = collect(spec.load("li2020_table1"), [here]).stand_ins
     assert "Nadam" in nadam

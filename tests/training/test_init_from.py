@@ -1,5 +1,6 @@
 """Two-stage training: the second run starts from the first one's weights, whatever their word inputs."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,20 @@ def test_the_first_step_is_shared_and_counts_in_what_the_second_is(folder: Path,
     other_start = run(folder, tmp_path, "init_from.optimizer.lr=0.01")
     assert len({second["identity"], faster["identity"], other_start["identity"]}) == 3
     assert len(list(tmp_path.glob("toy_zh-*/seed-1/metrics.json"))) == 5
+
+
+def test_bert_is_warmed_up_and_its_rate_decays_in_the_second_step_alone(folder: Path, tmp_path: Path) -> None:
+    second = run(folder, tmp_path, "optimizer.lr=0.001", "trainer.max_epochs=2")
+    (first,) = (path for path in tmp_path.glob("*/seed-1") if path != Path(second["folder"]))
+    assert {*learning_rates(first)} == {0.03}
+    last_steps = (3 / 8, 7 / 8)  # 60 sentences are four batches of at most 16
+    expected = [0.001 * (1 - done) / 0.9 for done in last_steps]
+    assert learning_rates(Path(second["folder"])) == pytest.approx(expected)
+
+
+def learning_rates(folder: Path) -> list[float]:
+    with (folder / "log.csv").open(encoding="utf-8") as file:
+        return [float(row["learning_rate"]) for row in csv.DictReader(file)]
 
 
 def test_everything_moves_in_the_second_step(folder: Path, tmp_path: Path) -> None:
