@@ -36,7 +36,7 @@ NEWER: Mapping[str, Any] = {
 """Settings of data that older runs do not have. They count only where they differ from these defaults."""
 
 SCHEDULE = "schedule"
-"""The part of the config that older runs do not have. It counts unless the learning rate is constant."""
+"""The part of the config that older runs do not have. It counts unless the learning rate is constant throughout."""
 
 
 def identity(cfg: DictConfig, checksum: str) -> str:
@@ -65,6 +65,8 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     settings["data"].pop(PREDICT_ONLY, None)
     if not settings.get(SCHEDULE):
         settings.pop(SCHEDULE, None)
+        if not settings["init_from"].get(SCHEDULE):
+            settings["init_from"].pop(SCHEDULE, None)
     for name, default in NEWER.items():
         if settings["data"].get(name, default) == default:
             settings["data"].pop(name, None)
