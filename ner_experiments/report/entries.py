@@ -28,6 +28,7 @@ from ner_experiments.tables.pairs import Pair, answer
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
 from ner_experiments.utils.files import json_digest
+from ner_experiments.utils.text import shell_line
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class Entry:
             return (("The command", " ".join(["python run.py -m", *self.page.table.overrides])),)
         seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in self.runs})))
         table = f"table={self.page.table.runs_of}"
-        text = " ".join(["python run.py -m", table, *self.page.deviations, f"seeds=[{seeds}]"])
+        text = shell_line(["python", "run.py", "-m", table, *self.page.deviations, f"seeds=[{seeds}]"])
         return (("The command", text),)
 
     @property

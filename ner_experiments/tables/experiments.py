@@ -101,14 +101,15 @@ def output_dir(extra_overrides: Sequence[str]) -> Path:
 def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
     """The overrides that change the rows' experiments, and not only the place or machine they run on.
 
-    A path that words are read from counts even if no identity changes: it may be the name of a model on a hub.
+    A path that words are read from counts even if no identity changes: it may be the name of a model on a hub. So does
+    a stand-in declared for it.
     """
     others = [item for item in extra_overrides if root(item) not in NOT_THE_EXPERIMENT]
     if not others:
         return []
     pairs = zip(experiments(table), experiments(table, extra_overrides), strict=True)
     if all(identity_of(own.overrides) == identity_of(other.overrides) for own, other in pairs):
-        return [item for item in others if item.partition("=")[0].endswith("input.path")]
+        return [item for item in others if key(item).endswith(("input.path", ".stand_in"))]
     return others
 
 

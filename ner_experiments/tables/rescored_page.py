@@ -17,6 +17,7 @@ from ner_experiments.tables.rescore import Change, Gold, Ranking, Rescored, Resc
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.verdicts import Decided
 from ner_experiments.utils.files import sha256
+from ner_experiments.utils.text import shell_line
 
 HEADINGS = ("", "own gold", "95 %", "other gold", "95 %", "change", "95 %", "rank", "rank, other gold")
 LEGEND = (
@@ -36,7 +37,7 @@ def markdown(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecke
     parts.append(compared(rescored, gold))
     if changes:
         parts += [claims_in_short(changes), as_markdown(Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]))]
-    command = " ".join(
+    command = shell_line(
         ["ner-experiments rescore", page.table.name, *page.deviations, "--gold", gold.path.name]
     )
     parts.append(f"Made by `{command}`.")

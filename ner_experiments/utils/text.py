@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,6 +12,11 @@ from typing import Any
 MAX_LENGTH = 80
 MAX_JSON_BYTES = 256 * 2**20
 """Size of the largest JSON file that is read; the largest that the suite writes are the vocabularies of a run."""
+
+
+def shell_line(arguments: Iterable[str]) -> str:
+    """The arguments as a line for a shell. Only those with spaces are quoted, so that others are as one writes them."""
+    return " ".join(shlex.quote(each) if " " in each else each for each in arguments)
 
 
 def truncated_repr(value: object) -> str:

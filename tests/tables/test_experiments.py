@@ -139,6 +139,8 @@ def test_another_model_under_the_words_makes_other_experiments() -> None:
     """Its name on a hub is no path, and its checksum is not known before it is read."""
     override = "words.input.path=google-bert/bert-large-cased"
     assert deviations(spec.load("yang2020_table6"), [override, "data_dir=y"]) == [override]
+    declared = [override, "words.stand_in=BERT-Large in place of BERT-Base"]
+    assert deviations(spec.load("yang2020_table6"), [*declared, "data_dir=y"]) == declared
 
 
 def test_overrides_that_make_two_rows_one_are_refused() -> None:

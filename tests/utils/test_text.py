@@ -1,8 +1,10 @@
-"""Texts of others in error messages: one short printable line."""
+"""Texts of others in error messages, one short printable line, and command lines."""
+
+import shlex
 
 import pytest
 
-from ner_experiments.utils.text import truncated_repr
+from ner_experiments.utils.text import shell_line, truncated_repr
 
 
 @pytest.mark.parametrize("character", ["a", "'", "\\", "\x1e", "\u200b", "\U0001f469", "\U0010ffff"])
@@ -16,3 +18,10 @@ def test_a_long_text_is_short_in_a_message_whatever_its_characters(character: st
 
 def test_a_short_text_is_whole_in_a_message() -> None:
     assert truncated_repr(80 * "a") == repr(80 * "a")
+
+
+def test_a_command_line_is_what_a_shell_reads_and_quoted_only_for_spaces() -> None:
+    plain = ["python", "run.py", "seeds=[1,2]", "data/any=thing"]
+    assert shell_line(plain) == " ".join(plain)
+    arguments = [*plain, "words.stand_in=a 'small' BERT", "data.columns={word: 0, tag: 3}"]
+    assert shlex.split(shell_line(arguments)) == arguments
