@@ -85,6 +85,19 @@ def test_sentences_on_which_rows_agree_widen_nothing() -> None:
     assert (found.low, found.high) == pytest.approx((seeds.low, seeds.high))
 
 
+def test_it_is_never_narrower_than_over_seeds_alone() -> None:
+    """With two seeds, the many degrees of freedom of the sentences would make it so."""
+    rng, wider = np.random.default_rng(3), 0
+    for _ in range(100):
+        base = rng.uniform(0.3, 0.9, 200)
+        a, b = (counts_of(rng, 2, base, 0.03) for _ in range(2))
+        both, seeds = interval(a, b), over_seeds(a, b).over_seeds
+        low, high = both.low or math.nan, both.high or math.nan
+        assert low <= (seeds.low or math.nan) < (seeds.high or math.nan) <= high
+        wider += low < (seeds.low or math.nan)
+    assert 0 < wider < 100
+
+
 def test_there_is_none_for_a_single_seed() -> None:
     counts = counts_of(np.random.default_rng(2), 4, np.full(20, 0.5), 0.1)
     assert (
