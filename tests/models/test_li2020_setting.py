@@ -13,7 +13,8 @@ from omegaconf import DictConfig
 
 TRAIN, DEV = text("The house in Ghent", "the USA"), text("GHENT has the House")
 GROUPS = ["words=random", "chars=cnn", "features=case", "model=bilstm", "decoder=crf"]
-GROUPS += ["direct=none", "penalty=none", "batches=tokens", "optimizer=adam", "trainer=default"]
+GROUPS += ["direct=none", "penalty=none", "batches=tokens", "optimizer=adam", "schedule=linear"]
+GROUPS += ["trainer=default"]
 
 
 def setting(*overrides: str) -> DictConfig:
@@ -45,6 +46,7 @@ def test_the_paper_chooses_every_part_and_a_later_choice_wins():
     )
     assert (cfg.optimizer.momentum_decay, cfg.optimizer.weight_decay) == (0.004, 0)
     assert not cfg.features
+    assert not cfg.schedule
     other = setting("model=attention", "trainer.max_epochs=1600", "words=random")
     assert other.trainer.patience == 1600
     assert other.model.num_heads * other.model.head_size == 2 * other.model.hidden_size
