@@ -406,8 +406,12 @@ def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[str]:
 
 def _whole_lines(file: BinaryIO) -> bytes:
     """The next whole lines of a file, as many as can be read at once; empty at its end."""
-    content: bytes = file.read1(PIECE)  # type: ignore[attr-defined]  # does not wait for more lines of a pipe
-    return content if content.endswith(b"\n") else content + file.readline()
+    read = getattr(
+        file, "read1", file.readline
+    )  # does not wait for more lines of a pipe; an unbuffered file has none
+    content: bytes = read(PIECE)
+    # at the end of input from a terminal, another read would wait for more
+    return content + file.readline() if content and not content.endswith(b"\n") else content
 
 
 def _split_at_line(text: AnyStr, place: int, line_end: AnyStr) -> tuple[AnyStr, AnyStr]:

@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -105,6 +106,37 @@ def named(file: io.BufferedReader) -> io.BufferedReader:
         name = "pipe"
 
     return Named(file.detach())
+
+
+class Terminal(io.BytesIO):
+    """Input that is typed: whoever reads on after its end waits for more."""
+
+    name = "terminal"
+    ended = False
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return self.noted(super().read1(size))
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        return self.noted(super().readline(size))
+
+    def noted(self, content: bytes) -> bytes:
+        assert not self.ended
+        self.ended = not content
+        return content
+
+
+@pytest.mark.parametrize("text", ["a\nb\n", ""])
+def test_nothing_is_read_after_the_end_of_typed_input(text: str) -> None:
+    assert [line for _, line in read_lines(Terminal(text.encode()))] == text.split()
+
+
+def test_an_unbuffered_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a O\nb O\n\nc O")
+    with open(path, "rb", buffering=0) as file:
+        sentences = read_columns(file, columns={"word": 0, "tag": 1})  # type: ignore[arg-type]
+        assert [it.words for it in sentences] == [("a", "b"), ("c",)]
 
 
 def test_sentences_of_a_pipe_are_read_before_it_ends() -> None:
