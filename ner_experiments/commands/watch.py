@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 
@@ -141,18 +142,19 @@ def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
 
 
 def fitting_table(runs: Sequence[Status], console: Console) -> Grid:
-    """Table of as many runs as the screen has lines for, by `DISPLAY_PRIORITY`; the others are counted."""
+    """Table of as many lines as fit on the screen, by `DISPLAY_PRIORITY`; the others are counted."""
 
     def fits(table: Grid) -> bool:
         return len(console.render_lines(table)) <= console.height
 
     if fits(whole := status_table(runs)):
         return whole
-    ordered = sorted(runs, key=lambda run: DISPLAY_PRIORITY.index(run.state))
-    for number in range(min(len(runs), console.height), 0, -1):
-        if fits(table := status_table(ordered[:number], ordered[number:])):
-            return table
-    return status_table((), ordered)
+    ordered = sorted(table_lines(runs), key=lambda line: DISPLAY_PRIORITY.index(line[0].state))
+    for number in range(min(len(ordered), console.height), -1, -1):
+        table = lines_table(ordered[:number], [*chain.from_iterable(ordered[number:])])
+        if fits(table):
+            break
+    return table
 
 
 def exit_status(runs: Sequence[Status]) -> int:
@@ -162,26 +164,40 @@ def exit_status(runs: Sequence[Status]) -> int:
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
 
 
-def status_table(runs: Sequence[Status], others: Sequence[Status] = ()) -> Grid:
-    """One line per run, or for all finished ones of a row with many; `others` are counted below. Scores in percent."""
+def status_table(runs: Sequence[Status]) -> Grid:
+    """One line per run, or for all finished ones of a row with many. Scores in percent."""
+    return lines_table(table_lines(runs), ())
 
-    title = state_counts([*runs, *others]) or "no runs"
+
+def table_lines(runs: Sequence[Status]) -> list[list[Status]]:
+    """The runs of each line: all finished ones of a row if they are more than `MAX_SHOWN`, else a single run."""
+    finished: dict[str, list[Status]] = {}
+    for run in runs:
+        if run.state == "done":
+            finished.setdefault(run.label, []).append(run)
+    lines = []
+    for run in runs:
+        group = finished[run.label] if run.state == "done" else [run]
+        if len(group) <= MAX_SHOWN:
+            lines.append([run])
+        elif run is group[0]:
+            lines.append(group)
+    return lines
+
+
+def lines_table(lines: Sequence[Sequence[Status]], others: Sequence[Status]) -> Grid:
+    """Table of these lines, with `others` counted below."""
+    title = state_counts([*chain.from_iterable(lines), *others]) or "no runs"
     caption = f"and {state_counts(others)}" if others else None
     headings = ("seed", "state", "epoch", "dev", "best", "test", "left", "seen")
     table = new_table("", *headings, title=title, caption=caption)
     table.columns[0].ratio, table.columns[2].justify = 3, "left"
     table.add_column("host, reason", overflow="fold", ratio=4)
-    finished: dict[str, list[Status]] = {}
-    for run in runs:
-        if run.state == "done":
-            finished.setdefault(run.label, []).append(run)
-    many = {label: group for label, group in finished.items() if len(group) > MAX_SHOWN}
-    for run in runs:
-        style = STYLES[run.state]
-        if run.state == "done" and run.label in many:
-            if run is many[run.label][0]:
-                table.add_row(escape(run.label), *means(many[run.label]))
+    for run, *more in lines:
+        if more:
+            table.add_row(escape(run.label), *means([run, *more]))
             continue
+        style = STYLES[run.state]
         cells = [str(run.seed), f"[{style}]{run.state}[/]", epoch(run)]
         cells += [percent(run.dev), best(run), percent(run.test), left(run), ago(run)]
         place = " ".join(filter(None, [run.host, run.slurm and f"SLURM {run.slurm}", run.reason]))

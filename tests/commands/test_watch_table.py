@@ -42,6 +42,17 @@ def test_many_finished_runs_of_a_row_share_a_line() -> None:
     ]
 
 
+def test_a_low_terminal_has_the_mean_of_all_finished_runs_of_a_row() -> None:
+    runs = [status.Status("many", seed, "done", dev=seed / 100, test=seed / 100) for seed in range(1, 41)]
+    runs += [status.Status("many", seed, "waiting") for seed in range(41, 141)]
+    lines = [line.split() for line in screen(runs, 12).splitlines()]
+    assert lines[4] == ["many", "1-40", "done", "20.50", "20.50", "means", "of", "40", "runs"]
+    assert lines[5][:3] == ["many", "41", "waiting"]
+    assert len(lines) == 12
+    waiting = sum("waiting" in line for line in lines[4:-1])
+    assert lines[-1] == ["and", str(100 - waiting), "waiting"]
+
+
 def screen(runs: list[status.Status], height: int) -> str:
     file = io.StringIO()
     console = Console(width=100, height=height, file=file)
