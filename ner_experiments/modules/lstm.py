@@ -48,7 +48,7 @@ def lstm_states(
 
 
 class Bounds(NamedTuple):
-    """Thresholds above which oneDNN is faster than the numba kernels with AVX-512. With AVX2 it never is."""
+    """Thresholds above which oneDNN is faster than the numba kernels with AVX-512. With AVX2 it hardly ever is."""
 
     token_share: float
     """Share of real tokens in the batch: oneDNN computes padding too."""

@@ -195,6 +195,7 @@ def test_what_cannot_be_compared_is_counted(
         assert [*row["other_scores"].values()] == pytest.approx(expected)
     assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
     page = capsys.readouterr().out
+    assert f"Made by `ner-experiments rescore {TABLE} " in page
     assert "1 of them are left out, as they start or end inside a token" in page
     assert f"{number} predicted mentions of each run that touch the same tokens" in page
 
