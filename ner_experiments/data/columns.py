@@ -29,7 +29,7 @@ Line = tuple[int, str]
 
 UTF_8 = "utf-8"
 PIECE = 2**20
-"""Bytes that are read at once."""
+"""Most bytes that are read at once."""
 GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, which UTF-8 text cannot start with."""
 IF_COMMENT = "if this is a comment line, set comments to what such lines start with, such as '#'"
@@ -406,11 +406,9 @@ def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[str]:
 
 def _whole_lines(file: BinaryIO) -> bytes:
     """The next whole lines of a file, as many as can be read at once; empty at its end."""
-    read = getattr(
-        file, "read1", file.readline
-    )  # does not wait for more lines of a pipe; an unbuffered file has none
-    content: bytes = read(PIECE)
-    # at the end of input from a terminal, another read would wait for more
+    # read1 does not wait for more lines of a pipe; an unbuffered file has none
+    content: bytes = getattr(file, "read1", file.readline)(PIECE)
+    # not at the end of input from a terminal, where another read would wait for more
     return content + file.readline() if content and not content.endswith(b"\n") else content
 
 

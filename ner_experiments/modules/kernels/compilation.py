@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from llvmlite import binding
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
@@ -29,6 +30,16 @@ FAST = {
 }
 INLINED = {**FAST, "inline": "always"}
 """Options of the functions that kernels call: inlined first, they are optimized once, not at every level."""
+
+
+def has_avx512() -> bool:
+    """Whether the processor has the 32 registers of 64 bytes of AVX-512; AVX2 has 16 of 32 bytes."""
+    with suppress(RuntimeError):  # LLVM does not know the features of every kind of processor
+        return bool(binding.get_host_cpu_features().get("avx512f"))
+    return False
+
+
+HAS_AVX512 = has_avx512()
 ONE_THREAD = threading.RLock()
 locked: list[str] = []
 """The folder whose lock this process holds now."""
@@ -38,10 +49,13 @@ def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
     """A kernel that Python calls. It is compiled at its first call, with everything that it calls, and cached.
 
     numba checks only the function's own file for changes, and names cache files after the function; hence the digest of
-    all kernel files in the name. Without a writable folder there is no cache.
+    all kernel files in the name. It covers the size of vectors too: where NUMBA_CPU_NAME is set, numba's cache does not
+    know the processor. Without a writable folder there is no cache.
     """
     files = [*sorted(Path(__file__).parent.glob("*numba*.py")), Path(__file__).with_name("rules.py")]
-    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    digest = hashlib.sha256(
+        b"".join([*(file.read_bytes() for file in files), bytes([HAS_AVX512])])
+    ).hexdigest()
     function.__qualname__ += f"_{digest[:16]}"
     kernel = njit(nogil=True, **options)(function)
     with suppress(RuntimeError):  # no folder is writable

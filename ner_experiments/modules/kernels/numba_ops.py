@@ -6,16 +6,15 @@ AVX2. Arrays are flat and bounds are not checked.
 """
 
 import math
-from contextlib import suppress
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from ner_experiments.modules.kernels.compilation import FAST, INLINED
+from ner_experiments.modules.kernels.compilation import FAST, HAS_AVX512, INLINED
 
 IN_ORDER = {**FAST, "fastmath": {"contract"}}
 
@@ -110,16 +109,9 @@ def exp_float64(x):
     return 0.0 if x < -87.0 else p * power_of_2
 
 
-def has_avx512() -> bool:
-    """Whether the processor has the 32 registers of 64 bytes of AVX-512; AVX2 has 16 of 32 bytes."""
-    with suppress(RuntimeError):  # LLVM does not know the features of every kind of processor
-        return bool(binding.get_host_cpu_features().get("avx512f"))
-    return False
-
-
-VECTOR = 64 if has_avx512() else 32
+VECTOR = 64 if HAS_AVX512 else 32
 """Bytes of a vector."""
-TILES = ((1, 8), (2, 8), (4, 6)) if has_avx512() else ((1, 8), (2, 6), (4, 2))
+TILES = ((1, 8), (2, 8), (4, 6)) if HAS_AVX512 else ((1, 8), (2, 6), (4, 2))
 """Vectors and rows of the products: their sums, and what is added to them, have to stay in the registers."""
 FUSED = ("contract",)
 ITEM_SIZES = {ir.FloatType(): 4, ir.DoubleType(): 8}
