@@ -7,6 +7,7 @@ from typing import Any
 
 import page_commands
 import pytest
+import tiny_bert
 
 from ner_experiments.config import overrides
 
@@ -34,6 +35,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "#\thttp://a.de [2009-10-17]\n1\tAnn\tB-PER\tO\n2\tsaß\tO\tO\n\n"
         )
     (folder / "outputs").mkdir()
+    tiny_bert.save(folder / "minilm", max_position_embeddings=128)
     (folder / "vectors.txt").write_text("the 0.1 0.2\nof 0.3 0.4\n")
     for name in ("news", "tweets", "chinese"):
         (folder / f"{name}.txt").write_text("Ann left Oslo.\n")

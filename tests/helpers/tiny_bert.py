@@ -38,13 +38,14 @@ WORDS = [
 
 def config(vocabulary: list[str] = VOCABULARY, **settings: Any) -> BertConfig:
     small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
-    return BertConfig(vocab_size=len(vocabulary), max_position_embeddings=40, **(small | settings))
+    small["max_position_embeddings"] = 40
+    return BertConfig(vocab_size=len(vocabulary), **(small | settings))
 
 
-def save(folder: Path, vocabulary: list[str] = VOCABULARY, seed: int = 0) -> Path:
+def save(folder: Path, vocabulary: list[str] = VOCABULARY, seed: int = 0, **settings: Any) -> Path:
     """Save the model as transformers does today, except for the vocabulary, which is a text file."""
     torch.manual_seed(seed)
-    BertModel(config(vocabulary, initializer_range=0.3)).save_pretrained(folder)
+    BertModel(config(vocabulary, initializer_range=0.3, **settings)).save_pretrained(folder)
     write_vocabulary(folder, vocabulary)
     return folder
 
