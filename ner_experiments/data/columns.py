@@ -111,9 +111,8 @@ def read_untagged(path: PathOrFile, *, columns: Columns, **layout: Unpack[Layout
     if "word" not in columns:
         raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
     for block, layers in _layers(path, columns, Remarks(), **layout):
-        words = tuple(layers.pop("word"))
-        others = {name: tuple(layer) for name, layer in layers.items()}
-        yield Sentence(words, ("O",) * len(words), others, line=block[0][0])
+        words = layers.pop("word")
+        yield Sentence(words, ("O",) * len(words), layers, line=block[0][0])
 
 
 def _layers(
@@ -165,7 +164,7 @@ def parse_columns(text: str) -> dict[str, int | str]:
 def column_numbers(
     path: PathOrFile, columns: Columns, blocks: Iterator[list[Line]]
 ) -> tuple[dict[str, int], Iterator[list[Line]]]:
-    """The number of each column, and the blocks without the header line, which there is if a column is given by name.
+    """The number of each column, and the blocks without the header line that a file has if a column is given by name.
 
     Raises ValueError for a name that the header does not have.
     """
@@ -311,7 +310,7 @@ def read_blocks(path: PathOrFile, encoding: str = UTF_8) -> Iterator[list[Line]]
 
 
 def _lines_of(block: str, number: int) -> Iterator[list[Line]]:
-    """The lines of a block but for empty ones at its start and end; `number` is that of its first. Nothing if none."""
+    """Yield the lines of a block without the empty ones around them, if there are any; `number` is its first line's."""
     if lines := [line for line in enumerate(block.split("\n"), number) if line[1]]:
         yield lines
 

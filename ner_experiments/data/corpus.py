@@ -273,7 +273,7 @@ def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
 
 
 def _to_bioes(sentences: Sequence[Sentence], scheme: Scheme) -> tuple[list[Sentence], Counter[str], int]:
-    """The sentences with BIOES tags, the number of mentions of each type before, and that of tags that broke `scheme`.
+    """The sentences with BIOES tags, the number of mentions of each type, and the number of tags that broke `scheme`.
 
     Raises ValueError as `illegal_positions`.
     """

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ner_experiments.modules.kernels import cpu, cuda
 from ner_experiments.modules.kernels.cpu import Tokens
+from ner_experiments.utils.machine import has_avx512
 
 
 class Weights(NamedTuple):
@@ -73,8 +74,7 @@ def padding_is_cheap(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Ten
 
     With AVX-512 it is if the share of real tokens exceeds the threshold `token_share`.
     """
-    has_avx512 = torch.backends.cpu.get_cpu_capability().startswith("AVX512")
-    return has_avx512 and bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
+    return has_avx512() and bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
 
 
 def bounds() -> Bounds:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ner_experiments.utils.ranges import RATE
+
 Schedule = Callable[[float], float]
 """From the share of all steps that precede a step, in [0, 1), to the factor of its learning rate."""
 
@@ -20,8 +22,7 @@ class LinearWarmupDecay:
     warmup: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.warmup < 1:
-            raise ValueError(f"schedule.warmup must be at least 0 and below 1, got {self.warmup}")
+        RATE.check("schedule.warmup", self.warmup)
 
     def __call__(self, done: float) -> float:
         return done / self.warmup if done < self.warmup else (1 - done) / (1 - self.warmup)

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 def paused_garbage_collection() -> Iterator[None]:
     """Context in which the collector does not run.
 
-    While millions of objects are made that all stay, it would search them for garbage again and again, which takes
-    as long as making them.
+    While millions of objects are created and kept, it would search them for garbage again and again.
     """
     enabled = gc.isenabled()
     gc.disable()

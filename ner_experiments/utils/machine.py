@@ -1,4 +1,4 @@
-"""Cores and memory that this process may use, within the limits of a container."""
+"""The processor, and the cores and memory that this process may use within the limits of a container."""
 
 import os
 from pathlib import Path
@@ -20,6 +20,13 @@ def available_memory() -> int:
     free = 1024 * int(lines["MemAvailable"].split()[0])
     limit, used = read(CGROUP / "memory.max"), read(CGROUP / "memory.current")
     return min(free, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else free
+
+
+def has_avx512() -> bool:
+    """Whether the processor has the 32 registers of 64 bytes of AVX-512; AVX2 has 16 of 32 bytes."""
+    import torch  # slow to import; not every command needs it
+
+    return torch.backends.cpu.get_cpu_capability().startswith("AVX512")
 
 
 def read(path: Path) -> str:

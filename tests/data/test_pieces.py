@@ -78,7 +78,7 @@ def plain_lines(text: str) -> Iterator[Line]:
 
 
 def outcome(items: Iterator[object]) -> tuple[list[object], str]:
-    """What an iterator yields, and the start of its error; no error is empty."""
+    """The items of an iterator, and the start of its error, or "" without one."""
     found = []
     try:
         for item in items:

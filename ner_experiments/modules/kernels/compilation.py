@@ -16,11 +16,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from llvmlite import binding
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from ner_experiments.utils.locks import hold_lock
+from ner_experiments.utils.machine import has_avx512
 
 log = logging.getLogger(__name__)
 
@@ -32,14 +32,6 @@ INLINED = {**FAST, "inline": "always"}
 """Options of the functions that kernels call: inlined first, they are optimized once, not at every level."""
 
 
-def has_avx512() -> bool:
-    """Whether the processor has the 32 registers of 64 bytes of AVX-512; AVX2 has 16 of 32 bytes."""
-    with suppress(RuntimeError):  # LLVM does not know the features of every kind of processor
-        return bool(binding.get_host_cpu_features().get("avx512f"))
-    return False
-
-
-HAS_AVX512 = has_avx512()
 ONE_THREAD = threading.RLock()
 locked: list[str] = []
 """The folder whose lock this process holds now."""
@@ -54,7 +46,7 @@ def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
     """
     files = [*sorted(Path(__file__).parent.glob("*numba*.py")), Path(__file__).with_name("rules.py")]
     digest = hashlib.sha256(
-        b"".join([*(file.read_bytes() for file in files), bytes([HAS_AVX512])])
+        b"".join([*(file.read_bytes() for file in files), bytes([has_avx512()])])
     ).hexdigest()
     function.__qualname__ += f"_{digest[:16]}"
     kernel = njit(nogil=True, **options)(function)

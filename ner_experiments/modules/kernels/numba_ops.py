@@ -14,7 +14,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from ner_experiments.modules.kernels.compilation import FAST, HAS_AVX512, INLINED
+from ner_experiments.modules.kernels.compilation import FAST, INLINED
+from ner_experiments.utils.machine import has_avx512
 
 IN_ORDER = {**FAST, "fastmath": {"contract"}}
 
@@ -109,9 +110,9 @@ def exp_float64(x):
     return 0.0 if x < -87.0 else p * power_of_2
 
 
-VECTOR = 64 if HAS_AVX512 else 32
+VECTOR = 64 if has_avx512() else 32
 """Bytes of a vector."""
-TILES = ((1, 8), (2, 8), (4, 6)) if HAS_AVX512 else ((1, 8), (2, 6), (4, 2))
+TILES = ((1, 8), (2, 8), (4, 6)) if has_avx512() else ((1, 8), (2, 6), (4, 2))
 """Vectors and rows of the products: their sums, and what is added to them, have to stay in the registers."""
 FUSED = ("contract",)
 ITEM_SIZES = {ir.FloatType(): 4, ir.DoubleType(): 8}
