@@ -33,6 +33,7 @@ from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
 from ner_experiments.modules.decoding import Decoder
+from ner_experiments.modules.lookup import set_sparse
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import Run, open_run
@@ -66,14 +67,11 @@ def assemble(cfg: DictConfig, encoder: Encoder, kind: Callable[..., Kind]) -> Ki
             f"decoder: {cfg.decoder._target_} has no num_tags: set it in the constructor to the number of scores "
             "per token"
         )
-    sparse = takes_sparse_gradients(cfg)
     direct = {
-        name: instantiate(part.module)(
-            num_tags=decoder.num_tags, sparse=sparse, **encoder.inputs[name].sizes()
-        )
+        name: instantiate(part.module)(num_tags=decoder.num_tags, **encoder.inputs[name].sizes())
         for name, part in cfg.direct.items()
     }
-    return kind(
+    tagger = kind(
         inputs=inputs,
         direct=direct,
         model=model,
@@ -81,6 +79,9 @@ def assemble(cfg: DictConfig, encoder: Encoder, kind: Callable[..., Kind]) -> Ki
         penalty=instantiate(cfg.penalty) if cfg.penalty else None,
         optimizer=build_part(cfg.optimizer),
     )
+    if takes_sparse_gradients(cfg):
+        set_sparse(tagger)
+    return tagger
 
 
 def build_encoder(cfg: DictConfig, input_size: int) -> Architecture:
@@ -112,10 +113,10 @@ def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:
 
 
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
-    """Whether direct features may have sparse gradients.
+    """Whether gradients of words and direct features may be sparse (`modules.lookup`).
 
     The result is the same only for SGD and Adagrad in one process, without weight decay and gradient clipping. The
-    cost of a step then depends on the features in its batch, not on the number of all features.
+    cost of a step then depends on the words and features in its batch, not on the number of all.
     """
     takes_them = cfg.optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")
     changes_all_weights = cfg.optimizer.weight_decay or cfg.trainer.gradient_clip

@@ -31,6 +31,7 @@ from ner_experiments.config.conf import hydra_context
 from ner_experiments.config.launch_settings import composed
 from ner_experiments.config.overrides import is_for_hydra
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.garbage import paused_garbage_collection
 
 
 class RefusedError(CompactHydraException):
@@ -96,7 +97,8 @@ def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
 
     Raises `RefusedError` for a user error.
     """
-    from ner_experiments.train import train  # imports torch and Lightning, which the launchers do not need
+    with paused_garbage_collection():
+        from ner_experiments.train import train  # with torch and Lightning: launchers do not need them
 
     try:
         return train(cfg, wait=wait)

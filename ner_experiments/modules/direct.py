@@ -5,22 +5,18 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
+from ner_experiments.modules.lookup import Lookup
 
 
-class SparseScores(nn.Module):
+class SparseScores(Lookup):
     """Tag scores of a row: the sum of the weights of its features. All weights start at 0.
 
-    Feature ids start at 1; id 0 is padding. With `sparse`, the gradient has rows only for the features of the batch,
-    so that a step of SGD or Adagrad does not visit all weights. The result is the same, but Adam, weight decay and
-    gradient clipping do not support such gradients (torch 2.13).
+    Feature ids start at 1; id 0 is padding.
     """
 
-    def __init__(self, *, num_features: int, num_tags: int, sparse: bool = False):
+    def __init__(self, *, num_features: int, num_tags: int):
         super().__init__()
         check_sizes(num_features=num_features, num_tags=num_tags)
-        self.sparse = sparse
-        if sparse:  # Adagrad warns as long as this is left open
-            torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
         self.weight = nn.Parameter(torch.zeros(1 + num_features, num_tags))
 
     def forward(self, ids: Int[Tensor, "rows features"]) -> Float[Tensor, "rows tags"]:

@@ -5,6 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from ner_experiments.modules.checks import check_sizes
+from ner_experiments.modules.lookup import Lookup
 from ner_experiments.utils.ranges import POSITIVE, PROBABILITY
 
 
@@ -46,7 +47,7 @@ class SingletonReplacement(nn.Module):
         return f"probability={self.probability}"
 
 
-class RandomEmbedding(nn.Module):
+class RandomEmbedding(Lookup):
     """Trained word vectors, initialized by `uniform_vectors`; for the unknown word see `SingletonReplacement`."""
 
     def __init__(
@@ -64,10 +65,10 @@ class RandomEmbedding(nn.Module):
         self.vectors = nn.Parameter(uniform_vectors(num_words, dim, bound))
 
     def forward(self, ids: Int[Tensor, " forms"]) -> Float[Tensor, "forms size"]:
-        return nn.functional.embedding(self.replace(ids), self.vectors)
+        return nn.functional.embedding(self.replace(ids), self.vectors, sparse=self.sparse)
 
 
-class PretrainedEmbedding(nn.Module):
+class PretrainedEmbedding(Lookup):
     """Pretrained vectors, and one trained vector for the unknown word.
 
     `found` marks the rows of `vectors` that come from the file. Row 0 never does, and rows that are not marked are
@@ -103,6 +104,5 @@ class PretrainedEmbedding(nn.Module):
 
     def forward(self, ids: Int[Tensor, " forms"]) -> Float[Tensor, "forms size"]:
         ids = self.replace(ids)
-        return torch.where(
-            self.has_vector[ids, None], nn.functional.embedding(ids, self.vectors), self.unknown
-        )
+        vectors = nn.functional.embedding(ids, self.vectors, sparse=self.sparse)
+        return torch.where(self.has_vector[ids, None], vectors, self.unknown)
