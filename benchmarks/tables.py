@@ -437,6 +437,20 @@ def onednn(result: Result) -> list[str]:
     return [f"Vector instructions: {result['capability']}.", table(*head, rows=rows)]
 
 
+def optimizers(result: Result) -> list[str]:
+    kinds = ("PyTorch's", "ours")
+    rows = [
+        [
+            f"{case['forms']:,}",
+            case["optimizer"],
+            *(ms(case["step"][kind]) for kind in kinds),
+            ratio(*(case["step"][kind] for kind in kinds)),
+        ]
+        for case in result["cases"]
+    ]
+    return [table("forms", "optimizer", *(f"{kind}, ms" for kind in kinds), "gain", rows=rows)]
+
+
 def bf16(result: Result) -> list[str]:
     rows = [
         [

@@ -81,10 +81,10 @@ class Clocked(EpochLog):
         self.spent = timing.now() - self.begun
 
 
-def made_up(sentences: int, length: int | range, types: int = 4) -> Corpus:
+def made_up(sentences: int, length: int | range, types: int = 4, forms: int = WORDS) -> Corpus:
     """A corpus of random words and tags, with `length` tokens per sentence, or lengths drawn uniformly from a range."""
     draws = random.Random(0)
-    words = ["".join(draws.choices("etaoinshrdlu", k=draws.randint(2, 10))) for _ in range(WORDS)]
+    words = ["".join(draws.choices("etaoinshrdlu", k=draws.randint(2, 10))) for _ in range(forms)]
     tags = ["O", *(f"{prefix}-T{kind}" for kind in range(types) for prefix in "BIES")]
     lengths = [length] * sentences if isinstance(length, int) else draws.choices(length, k=sentences)
     train = [

@@ -97,8 +97,16 @@ class Tagger(nn.Module):
             self.shared.clear()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The config's optimizer of the weights that are trained."""
-        return self.make_optimizer(parameter for parameter in self.parameters() if parameter.requires_grad)
+        """The config's optimizer of the weights that are trained.
+
+        On a CPU, Adam takes its steps in PyTorch's fused loop: the same up to rounding, several times as fast.
+        """
+        weights = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimizer = self.make_optimizer(weights)
+        if isinstance(optimizer, torch.optim.Adam) and all(weight.is_cpu for weight in weights):
+            for group in optimizer.param_groups:
+                group["fused"] = True
+        return optimizer
 
 
 def count_parameters(tagger: nn.Module) -> dict[str, Any]:

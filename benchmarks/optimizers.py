@@ -1,0 +1,60 @@
+"""A training step with PyTorch's own optimizers, and with the suite's choices for them, by the size of the vocabulary.
+
+    python benchmarks/optimizers.py [--threads N] [--rounds N] [--clock processor] [--output FILE]
+
+The default BiLSTM-CRF without characters, trained in batches of at most 512 tokens. With Adam the suite takes the fused
+loop (`tagger.Tagger.configure_optimizers`); with SGD and Adagrad it takes sparse gradients of the word vectors
+(`modules.lookup`), where neither weight decay nor clipping forbids it.
+"""
+
+from typing import Any
+
+import timing
+from taggers import Trial, made_up
+
+from ner_experiments.data.sentence import Corpus
+from ner_experiments.modules.lookup import Lookup
+
+UNCLIPPED = "trainer.gradient_clip=0"
+OPTIMIZERS = {
+    "adam": ["optimizer=adam"],
+    "adagrad": ["optimizer=adagrad", UNCLIPPED],
+    "sgd": ["optimizer=sgd", UNCLIPPED],
+}
+FORMS = (5_000, 25_000, 100_000)
+TOKENS_PER_FORM = 5
+"""So that nearly all forms occur."""
+
+
+def main() -> None:
+    arguments = timing.begin(timing.options(__doc__, rounds=5))
+    cases = []
+    for forms in (100,) if arguments.tiny else FORMS:
+        corpus = made_up(forms * TOKENS_PER_FORM // 12, range(5, 20), forms=forms)
+        for name, overrides in OPTIMIZERS.items():
+            steps = measure(corpus, overrides, arguments.rounds)
+            timing.say(f"{forms:,} forms, {name}", steps)
+            cases.append({"forms": forms, "optimizer": name, "step": steps})
+    timing.write("optimizers", {"rounds": arguments.rounds, "cases": cases}, arguments.output)
+
+
+def measure(corpus: Corpus, overrides: list[str], rounds: int) -> dict[str, timing.Times]:
+    trials = {
+        kind: Trial(corpus, ["model=bilstm", "chars=none", *overrides]) for kind in ("PyTorch's", "ours")
+    }
+    forgo_choices(trials["PyTorch's"])
+    batch = trials["ours"].batches()[0]
+    runs: dict[str, Any] = {kind: lambda trial=trial: trial.step(batch) for kind, trial in trials.items()}
+    return timing.measure(runs, rounds)
+
+
+def forgo_choices(trial: Trial) -> None:
+    for group in trial.optimizer.param_groups:
+        group["fused"] = None
+    for module in trial.tagger.modules():
+        if isinstance(module, Lookup):
+            module.sparse = False
+
+
+if __name__ == "__main__":
+    main()
