@@ -7,7 +7,7 @@ EXTRAS := dev
 export OMP_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow faults cluster fuzz round-trips smoke table dashboard tables report screenshots diagrams generated docs bench check audit clean
+.PHONY: help setup demo test test-slow faults cluster fuzz round-trips smoke smoke-rows smoke-models table dashboard tables report screenshots diagrams generated docs bench check audit clean
 
 help:    ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,8 +40,12 @@ faults: .venv/installed    ## inject faults: kills, full disks, damaged files, .
 cluster: .venv/installed    ## train one model on two nodes, kill each and resume: by torchrun in two network namespaces, and by SLURM (root)
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/cluster.py
 
-smoke: .venv/installed    ## train and score every row of every table, and every architecture, for two steps
+smoke: smoke-rows smoke-models    ## train and score every row of every table, and every architecture, for two steps
+
+smoke-rows: .venv/installed
 	$(BIN)/ner-experiments smoke
+
+smoke-models: .venv/installed
 	$(BIN)/python run.py -m 'model=glob(*)' data=toy_en,toy_zh trainer=smoke runtime.progress=false \
 	    output_dir=outputs/smoke
 

@@ -99,13 +99,15 @@ class Tagger(nn.Module):
     def configure_optimizers(self) -> torch.optim.Optimizer:
         """The config's optimizer of the weights that are trained.
 
-        On a CPU, Adam takes its steps in PyTorch's fused loop: the same up to rounding, several times as fast.
+        On a CPU, Adam takes its steps in PyTorch's fused loop, unless the config chooses another: the same up to
+        rounding, several times as fast.
         """
         weights = [parameter for parameter in self.parameters() if parameter.requires_grad]
         optimizer = self.make_optimizer(weights)
         if isinstance(optimizer, torch.optim.Adam) and all(weight.is_cpu for weight in weights):
             for group in optimizer.param_groups:
-                group["fused"] = True
+                if group["fused"] is None and group["foreach"] is None:
+                    group["fused"] = True
         return optimizer
 
 

@@ -1,5 +1,7 @@
 """The optimizer of a tagger: which loop takes its steps, and that they are PyTorch's."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -40,3 +42,12 @@ def test_steps_of_adam_on_a_cpu_are_those_of_the_unfused_loop(name: str) -> None
 def test_others_are_as_pytorch_makes_them(name: str) -> None:
     groups = tagger(name).configure_optimizers().param_groups
     assert not any(group.get("fused") for group in groups)
+
+
+@pytest.mark.parametrize("choice", ["fused", "foreach"])
+def test_a_loop_that_the_config_chooses_is_kept(choice: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = tagger("adam")
+    monkeypatch.setattr(ours, "make_optimizer", partial(torch.optim.Adam, **{choice: False}))
+    (group,) = ours.configure_optimizers().param_groups
+    assert group[choice] is False
+    assert not group["fused"]
