@@ -52,7 +52,7 @@ class Stack:
         crfs = [parameter for decoder in self.decoders for parameter in decoder.parameters()]
         self.of_seed = of_seed
         self.parameters = [*of_seed, *crfs]
-        self.optimizer = trials[0].tagger.make_optimizer(self.parameters)
+        self.optimizer = trials[0].tagger.optimizer_of(self.parameters)
 
     def scores(self, batch: Batch) -> Tensor:
         """Tag scores of every seed: [seed batch time tags]."""

@@ -82,7 +82,10 @@ class Clocked(EpochLog):
 
 
 def made_up(sentences: int, length: int | range, types: int = 4, forms: int = WORDS) -> Corpus:
-    """A corpus of random words and tags, with `length` tokens per sentence, or lengths drawn uniformly from a range."""
+    """A corpus of random words and tags, with `length` tokens per sentence, or lengths drawn uniformly from a range.
+
+    forms: number of word forms that are drawn; fewer are distinct.
+    """
     draws = random.Random(0)
     words = ["".join(draws.choices("etaoinshrdlu", k=draws.randint(2, 10))) for _ in range(forms)]
     tags = ["O", *(f"{prefix}-T{kind}" for kind in range(types) for prefix in "BIES")]

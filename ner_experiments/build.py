@@ -115,11 +115,12 @@ def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
     """Whether gradients of words and direct features may be sparse (`modules.lookup`).
 
-    The result is the same only for SGD and Adagrad in one process, without weight decay and gradient clipping. The
-    cost of a step then depends on the words and features in its batch, not on the number of all.
+    The result is the same only for SGD without momentum and Adagrad, in one process, without weight decay and gradient
+    clipping. The cost of a step then depends on the words and features in its batch, not on the number of all.
     """
     takes_them = cfg.optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")
-    changes_all_weights = cfg.optimizer.weight_decay or cfg.trainer.gradient_clip
+    optimizer = cfg.optimizer
+    changes_all_weights = optimizer.weight_decay or optimizer.get("momentum") or cfg.trainer.gradient_clip
     return takes_them and not changes_all_weights and num_processes(cfg) == 1
 
 

@@ -97,16 +97,21 @@ class Tagger(nn.Module):
             self.shared.clear()
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """The config's optimizer of the weights that are trained.
+        """The config's optimizer of the weights that are trained."""
+        return self.optimizer_of([parameter for parameter in self.parameters() if parameter.requires_grad])
 
-        On a CPU, Adam takes its steps in PyTorch's fused loop, unless the config chooses another: the same up to
-        rounding, several times as fast.
+    def optimizer_of(self, weights: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """The config's optimizer of these weights.
+
+        On a CPU, Adam uses PyTorch's fused loop unless the config sets `fused` or `foreach`. Its steps are equal up to
+        rounding and several times as fast.
         """
-        weights = [parameter for parameter in self.parameters() if parameter.requires_grad]
         optimizer = self.make_optimizer(weights)
-        if isinstance(optimizer, torch.optim.Adam) and all(weight.is_cpu for weight in weights):
+        adam = isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW)
+        if adam and all(weight.is_cpu for weight in weights):
             for group in optimizer.param_groups:
                 if group["fused"] is None and group["foreach"] is None:
+                    # not in the constructor: Lightning would then refuse to clip with bf16-mixed
                     group["fused"] = True
         return optimizer
 

@@ -1,15 +1,15 @@
-"""Tables of weights of which a batch uses few rows."""
+"""Weight tables of which a batch looks up few rows."""
 
 import torch
 from torch import nn
 
 
 class Lookup(nn.Module):
-    """Base class of a module with such a table.
+    """Base class of modules that look up rows of a weight table.
 
     With `sparse`, the table's gradient has rows only for what the batch looks up, so that a step of SGD or Adagrad does
-    not visit all weights. The result is the same, but Adam, weight decay and gradient clipping do not support such
-    gradients (torch 2.13).
+    not visit all weights. The result is the same. Adam, weight decay and gradient clipping do not support such
+    gradients, and momentum collects them without end (torch 2.13).
     """
 
     sparse = False
