@@ -3,8 +3,8 @@
     python benchmarks/optimizers.py [--threads N] [--rounds N] [--clock processor] [--output FILE]
 
 The default BiLSTM-CRF without characters, trained in batches of at most 512 tokens. With Adam the suite takes the fused
-loop (`tagger.Tagger.configure_optimizers`); with SGD and Adagrad it takes sparse gradients of the word vectors
-(`modules.lookup`), where neither weight decay nor clipping forbids it.
+loop (`tagger.Tagger.optimizer_of`); with SGD and Adagrad, without clipping, weight decay and momentum, it takes sparse
+gradients of the word vectors (`modules.lookup`).
 """
 
 from typing import Any

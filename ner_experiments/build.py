@@ -115,7 +115,7 @@ def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:
 def takes_sparse_gradients(cfg: DictConfig) -> bool:
     """Whether gradients of words and direct features may be sparse (`modules.lookup`).
 
-    The result is the same only for SGD without momentum and Adagrad, in one process, without weight decay and gradient
+    The result is the same only for Adagrad, and SGD without momentum, in one process, without weight decay and gradient
     clipping. The cost of a step then depends on the words and features in its batch, not on the number of all.
     """
     takes_them = cfg.optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")

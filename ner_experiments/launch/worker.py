@@ -98,7 +98,7 @@ def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
     Raises `RefusedError` for a user error.
     """
     with paused_garbage_collection():
-        from ner_experiments.train import train  # with torch and Lightning: launchers do not need them
+        from ner_experiments.train import train  # imports torch and Lightning; launchers need neither
 
     try:
         return train(cfg, wait=wait)
