@@ -44,13 +44,13 @@ def measure(corpus: Corpus, overrides: list[str], rounds: int) -> dict[str, timi
     trials = {
         kind: Trial(corpus, ["model=bilstm", "chars=none", *overrides]) for kind in ("PyTorch's", "ours")
     }
-    forgo_choices(trials["PyTorch's"])
+    use_defaults_of_pytorch(trials["PyTorch's"])
     batch = trials["ours"].batches()[0]
     runs: dict[str, Any] = {kind: lambda trial=trial: trial.step(batch) for kind, trial in trials.items()}
     return timing.measure(runs, rounds)
 
 
-def forgo_choices(trial: Trial) -> None:
+def use_defaults_of_pytorch(trial: Trial) -> None:
     for group in trial.optimizer.param_groups:
         group["fused"] = None
     for module in trial.tagger.modules():

@@ -118,8 +118,8 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
     The result is the same only for Adagrad, and SGD without momentum, in one process, without weight decay and gradient
     clipping. The cost of a step then depends on the words and features in its batch, not on the number of all.
     """
-    takes_them = cfg.optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")
     optimizer = cfg.optimizer
+    takes_them = optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")
     changes_all_weights = optimizer.weight_decay or optimizer.get("momentum") or cfg.trainer.gradient_clip
     return takes_them and not changes_all_weights and num_processes(cfg) == 1
 

@@ -1,4 +1,4 @@
-"""Sparse gradients of tables of weights: which taggers have them, and that they change no step."""
+"""Sparse gradients of weight tables: which taggers have them, and that they change no step."""
 
 from collections.abc import Callable
 
@@ -16,8 +16,8 @@ NONE = torch.zeros(10, dtype=torch.bool)
 FOUND = torch.arange(10) % 2 == 1
 IDS = torch.tensor([3, 1, 9, 5, 7, 2, 8, 3, 0, 1])
 ACTIVE = [0, 1, 2, 3, 5, 7, 8, 9]
-FEATURES = [1, 2, 3, 5, 7, 8, 9]
-"""Those of `IDS` without 0, which is padding."""
+FEATURES = ACTIVE[1:]
+"""Without 0, which is padding."""
 
 MODULES: dict[str, tuple[Callable[[], Lookup], Tensor, list[int]]] = {
     "direct": (lambda: SparseScores(num_features=9, num_tags=4), IDS.view(5, 2), FEATURES),
@@ -41,8 +41,8 @@ MODULES: dict[str, tuple[Callable[[], Lookup], Tensor, list[int]]] = {
 def test_steps_are_those_with_dense_gradients_and_touch_only_what_was_looked_up(
     kind: Callable[..., torch.optim.Optimizer], name: str
 ) -> None:
-    build_one, ids, active = MODULES[name]
-    modules = [build_one(), build_one()]
+    create, ids, active = MODULES[name]
+    modules = [create(), create()]
     modules[1].load_state_dict(modules[0].state_dict())
     set_sparse(modules[0])
     before = table(modules[0]).detach().clone()

@@ -1,4 +1,4 @@
-"""The optimizer of a tagger: which loop takes its steps, and that they are PyTorch's."""
+"""The optimizer of a tagger: which of PyTorch's loops it uses, and that its steps are equal."""
 
 from functools import partial
 
