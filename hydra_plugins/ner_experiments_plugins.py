@@ -17,6 +17,10 @@ class LocalLauncher(local.LocalLauncher):
     """`hydra/launcher=local`"""
 
 
+class BasicLauncher(local.BasicLauncher):
+    """`hydra/launcher=basic`"""
+
+
 class SlurmLauncher(slurm.SlurmLauncher):
     """`hydra/launcher=slurm`"""
 
@@ -31,6 +35,7 @@ class OptunaSweeper(search.OptunaSweeper):
 
 STORE = ConfigStore.instance()
 STORE.store(group="hydra/launcher", name="local", node=local.LocalLauncherConfig)
+STORE.store(group="hydra/launcher", name="basic", node=local.BasicLauncherConfig)  # in place of Hydra's
 STORE.store(group="hydra/launcher", name="slurm", node=slurm.SlurmLauncherConfig)
 STORE.store(group="hydra/sweeper", name="table", node=sweeper.TableSweeperConfig)
 STORE.store(group="hydra/sweeper", name="optuna", node=search.OptunaSweeperConfig)

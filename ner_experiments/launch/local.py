@@ -1,7 +1,7 @@
 """`hydra/launcher=local`, the default: the jobs of a sweep side by side on this machine, in worker processes.
 
 A worker takes one job after another, so what is imported and compiled serves all of its jobs. Where only one job could
-run at a time there are no workers: the jobs run in this process.
+run at a time there are no workers: the jobs run in this process, as those of `hydra/launcher=basic` do.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
@@ -46,6 +46,13 @@ class LocalLauncherConfig:
     gpus: list[int] | None = None
     gpus_per_job: int = 1
     minutes: float = 0.0
+
+
+@dataclass
+class BasicLauncherConfig:
+    """`hydra/launcher=basic` has no settings."""
+
+    _target_: str = "hydra_plugins.ner_experiments_plugins.BasicLauncher"
 
 
 GRACE = 60.0
@@ -134,20 +141,11 @@ class LocalLauncher(Launcher):
         at_a_time = min(self.jobs or spare(devices, cores), len(configs))
         several = [num_processes(cfg) > 1 for cfg in configs]
         if at_a_time == 1 and not (self.jobs or self.minutes or self.gpus or any(several)):
-            return self.work_here(job_overrides)
+            return work_here(self.hydra_overrides, job_overrides)
         jobs = [Job(n, list(job_overrides[n]), several[n]) for n in range(len(configs))]
         if at_a_time > 1:
             print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
         return self.work(jobs, at_a_time, devices)
-
-    def work_here(self, job_overrides: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
-        """Run the jobs one after another in this process."""
-        results: dict[int, JobReturn] = {}
-        for number, overrides in enumerate(job_overrides):
-            content = worker.outcome([*self.hydra_overrides, *overrides])
-            results[number] = worker.returned(overrides, content)
-            self.report(results, len(job_overrides), 0)
-        return list(results.values())
 
     def work(self, jobs: Sequence[Job], at_a_time: int, devices: Sequence[str]) -> Sequence[JobReturn]:
         waiting = list(jobs)[::-1]
@@ -169,7 +167,7 @@ class LocalLauncher(Launcher):
                     else:
                         workers.remove(each)
                         each.process.communicate()  # closes its stdin, and waits for its end
-                    self.report(results, len(jobs), len(workers))
+                    report(results, len(jobs), len(workers))
         return [results[number] for number in range(len(jobs))]
 
     def start(self, job: Job, folder: Path, workers: Sequence[Worker], devices: Sequence[str]) -> Worker:
@@ -208,11 +206,39 @@ class LocalLauncher(Launcher):
             return worker.failed(each.job.overrides, reason)
         return worker.job_return(each.outcome, each.job.overrides, each.process.returncode or 0)
 
-    @staticmethod
-    def report(results: dict[int, JobReturn], total: int, running: int) -> None:
-        bad = sum(result.status.name == "FAILED" for result in results.values())
-        failed = f", {bad} of them failed" if bad else ""
-        print(f"{len(results)} of {total} jobs done{failed}, {running} running", file=sys.stderr, flush=True)
+
+class BasicLauncher(Launcher):
+    """Runs the jobs one after another in this process, in place of Hydra's launcher of this name.
+
+    Hydra's composes the settings of Hydra itself again for every job.
+    """
+
+    def __init__(self) -> None:
+        self.hydra_overrides: list[str] = []
+
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
+        """Store only the overrides of Hydra itself: each job composes its own config."""
+        self.hydra_overrides = worker.hydra_overrides(config)
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        return work_here(self.hydra_overrides, job_overrides)
+
+
+def work_here(hydra_overrides: list[str], job_overrides: Sequence[Sequence[str]]) -> Sequence[JobReturn]:
+    """Run the jobs one after another in this process."""
+    results: dict[int, JobReturn] = {}
+    for number, overrides in enumerate(job_overrides):
+        content = worker.outcome([*hydra_overrides, *overrides])
+        results[number] = worker.returned(overrides, content)
+        report(results, len(job_overrides), 0)
+    return list(results.values())
+
+
+def report(results: dict[int, JobReturn], total: int, running: int) -> None:
+    """Print on stderr how many jobs are done."""
+    bad = sum(result.status.name == "FAILED" for result in results.values())
+    failed = f", {bad} of them failed" if bad else ""
+    print(f"{len(results)} of {total} jobs done{failed}, {running} running", file=sys.stderr, flush=True)
 
 
 def spare(devices: Sequence[str], cores: int) -> int:

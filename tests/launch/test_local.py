@@ -9,11 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import hydra
 import pytest
+from hydra._internal.callbacks import Callbacks
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
+from hydra.types import HydraContext
 from places import ROOT
 from waiting import until
 
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context, loader
 from ner_experiments.launch import local
 from ner_experiments.launch.local import LocalLauncher, spare
 from ner_experiments.launch.worker import completed
@@ -67,6 +73,30 @@ def test_jobs_that_cannot_run_side_by_side_run_in_this_process(
     side_by_side_said = "2 jobs, 2 at a time (2 cores); hydra/launcher=basic runs them one after another\n"
     in_turn_said = "".join(f"{done + 1} of {number} jobs done, 0 running\n" for done in range(number))
     assert capsys.readouterr().err == (side_by_side_said if side_by_side else in_turn_said)
+
+
+def test_the_basic_launcher_runs_jobs_here_and_composes_hydra_itself_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(
+        local.worker, "run", lambda overrides: ran.append([*overrides]) or {"here": os.getpid()}
+    )
+    with hydra_context():
+        config = hydra.compose(
+            CONFIG_NAME, overrides=["hydra/launcher=basic", "hydra.verbose=false"], return_hydra_config=True
+        )
+        context = HydraContext(config_loader=loader(), callbacks=Callbacks())
+        launcher = Plugins.instance().instantiate_launcher(
+            hydra_context=context, task_function=lambda _: None, config=config
+        )
+        monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", None)
+        results = launcher.launch([["seed=1"], ["seed=2"]], 0)
+    of_hydra = ["hydra/launcher=basic", "hydra.verbose=false"]
+    assert [job.overrides for job in results] == [["seed=1"], ["seed=2"]]
+    assert all(job.return_value == {"here": os.getpid()} for job in results)
+    assert ran == [[*of_hydra, "seed=1"], [*of_hydra, "seed=2"]]
+    assert capsys.readouterr().err == "1 of 2 jobs done, 0 running\n2 of 2 jobs done, 0 running\n"
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":
