@@ -1,5 +1,6 @@
 """Compilation of kernels: when it happens, where it is cached, and threads after a fork."""
 
+import gc
 import logging
 import subprocess
 import sys
@@ -9,11 +10,12 @@ from typing import Any, NoReturn
 
 import pytest
 import torch
+from numba import njit
 from numba.core.caching import CacheImpl, IndexDataCacheFile
 
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.kernels import compilation, cpu, trial
-from ner_experiments.modules.kernels.compilation import compiled
+from ner_experiments.modules.kernels.compilation import FAST, compiled
 from ner_experiments.modules.recurrent import BiRNN
 
 
@@ -95,6 +97,32 @@ def test_a_cached_kernel_is_loaded_and_not_compiled(cache: Path) -> None:
     assert (again.stats.cache_hits.total(), again.stats.cache_misses.total()) == (1, 0)
 
 
+def test_no_garbage_is_collected_while_a_kernel_compiles(tmp_path: Path) -> None:
+    assert gc.isenabled()
+    assert not compilation.compile_in_turn(lambda _: gc.isenabled(), str(tmp_path), None)
+    assert gc.isenabled()
+
+
+def test_only_kernels_are_compiled_with_an_entry_for_python(cache: Path) -> None:
+    """What a kernel calls has none, and nothing has one for C."""
+
+    @njit(**FAST)
+    def inner(x: int) -> int:
+        return x + 1
+
+    def outer(x: int) -> int:
+        return inner(x)
+
+    kernel = compiled(outer)
+    assert kernel(1) == 2
+    names = [
+        [function.name for function in each.overloads[kernel.signatures[0]].library.get_defined_functions()]
+        for each in (inner, kernel)
+    ]
+    assert ["cpython" in " ".join(of_one) for of_one in names] == [False, True]
+    assert ["cfunc" in " ".join(of_one) for of_one in names] == [False, False]
+
+
 def cut(data: bytes) -> bytes:
     return data[: len(data) // 2]
 
@@ -133,7 +161,7 @@ def test_a_full_disk_costs_the_cache_alone(
 
 SLOW_COMPILER = """
 import logging, sys, time
-from ner_experiments.modules.kernels.compilation import compiled
+from ner_experiments.modules.kernels.compilation import FAST, compiled
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
 
 def add_one(x):

@@ -19,6 +19,7 @@ from typing import Any
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.machine import has_avx512
 
@@ -27,10 +28,12 @@ log = logging.getLogger(__name__)
 FAST = {
     "error_model": "numpy",  # 1 / 0 is inf; a check would prevent vectorization
     "fastmath": {"reassoc", "contract", "nsz", "arcp"},  # all but nnan and ninf: NaN must propagate
+    "no_cpython_wrapper": True,  # compiling what only Python or C would call takes a fifth of the time
+    "no_cfunc_wrapper": True,
 }
+"""Options of the functions that kernels call, and of kernels."""
 INLINED = {**FAST, "inline": "always"}
-"""Options of the functions that kernels call: inlined first, they are optimized once, not at every level."""
-
+"""Options of functions that are inlined first, so that they are optimized once, not at every level."""
 
 ONE_THREAD = threading.RLock()
 locked: list[str] = []
@@ -49,7 +52,7 @@ def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
         b"".join([*(file.read_bytes() for file in files), bytes([has_avx512()])])
     ).hexdigest()
     function.__qualname__ += f"_{digest[:16]}"
-    kernel = njit(nogil=True, **options)(function)
+    kernel = njit(**{**options, "nogil": True, "no_cpython_wrapper": False})(function)
     with suppress(RuntimeError):  # no folder is writable
         kernel._cache = KernelCache(function)
     kernel.compile = functools.partial(compile_in_turn, kernel.compile, kernel._cache.cache_path)
@@ -59,11 +62,12 @@ def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
 def compile_in_turn(compile_or_load: Callable[[Any], Any], folder: str | None, signature: Any) -> Any:
     """Load a kernel from the cache, or compile it while other processes that need it wait for the cache.
 
-    Compiling a kernel compiles the kernels that it calls, under the same lock.
+    Compiling a kernel compiles the kernels that it calls, under the same lock. It makes millions of objects; garbage
+    collection would search them, and those of PyTorch, again and again.
     """
     if folder is None:
         announce(None)
-    with ONE_THREAD, ExitStack() as stack:
+    with ONE_THREAD, paused_garbage_collection(), ExitStack() as stack:
         if folder is not None and not locked:
             with suppress(OSError):  # such as a disk that has become read-only
                 stack.enter_context(hold_lock(Path(folder), wait=True))
