@@ -250,7 +250,8 @@ def fit(
     `monitoring` callbacks are called in their order, before the best weights are updated.
     """
     dev_score = f"dev/{tagger.metric.primary_metric}"
-    best, predictions = BestWeights(dev_score), Predictions()
+    best = BestWeights(dev_score)
+    predictions = Predictions(best)
     callbacks = [
         StepSeeds(cfg.seed),
         *([LearningRate(instantiate(cfg.schedule))] if cfg.schedule else []),
@@ -302,15 +303,17 @@ def score(
 ) -> dict[str, Any]:
     """Evaluate those of the splits that the corpus has; return the report of the metric by split.
 
-    The first process writes the predicted tags.
+    Dev is not evaluated again if the predictions of the selected epoch are known. The first process writes the
+    predicted tags.
     """
     scores: dict[str, Any] = {}
     for split in splits:
         if split not in data.corpus.splits:
             continue
-        evaluate = trainer.validate if split == "dev" else trainer.test
-        with killing_stragglers(trainer):
-            evaluate(tagger, datamodule=data, verbose=False)
+        if not (split == "dev" and predictions.restore_dev(tagger)):
+            evaluate = trainer.validate if split == "dev" else trainer.test
+            with killing_stragglers(trainer):
+                evaluate(tagger, datamodule=data, verbose=False)
         sigterm.exit_if_requested()
         scores[split] = tagger.report
         ids = predictions.gather(trainer)

@@ -25,7 +25,7 @@ def machine(device: torch.device) -> dict[str, Any]:
 
     return {
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in LIBRARIES},
+        "versions": dict(versions()),
         "code": code(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
         "threads": torch.get_num_threads(),
@@ -51,6 +51,12 @@ def commit(*paths: str) -> str | None:
         return None
 
 
+@cache  # each is read from the metadata of its package
+def versions() -> dict[str, str]:
+    """Installed versions of `LIBRARIES`. Cached: do not change what is returned."""
+    return {name: version(name) for name in LIBRARIES}
+
+
 @cache
 def code() -> str:
     """SHA-256 of the package's modules, which identifies the source with or without a checkout."""
@@ -63,7 +69,7 @@ def code() -> str:
 
 def made_by() -> str:
     """Code and versions that must be unchanged for a run to resume to the same weights."""
-    return f"code {code()[:12]}, torch {version('torch')}, lightning {version('lightning')}"
+    return f"code {code()[:12]}, torch {versions()['torch']}, lightning {versions()['lightning']}"
 
 
 def reset_peak_memory() -> None:

@@ -12,6 +12,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.runs.artifacts import LOG, TEST_LOG
+from ner_experiments.training.checkpoints import BestWeights
 from ner_experiments.training.schedule import Schedule
 from ner_experiments.utils.files import write_csv
 
@@ -176,10 +177,28 @@ def parameter_groups(trainer: Trainer) -> list[dict[str, Any]]:
 
 
 class Predictions(Callback):
-    """Predicted tag ids of the split evaluated last, by sentence number."""
+    """Predicted tag ids of the split evaluated last, by sentence number.
 
-    def __init__(self) -> None:
+    Those of dev in the best epoch are held in main memory, with the report of the metric, so that the selected weights
+    are not evaluated on dev again. A run that was resumed after its best epoch has none.
+    """
+
+    def __init__(self, best: BestWeights | None = None) -> None:
+        self.best = best
         self.tags: dict[int, list[int]] = {}
+        self.on_dev: tuple[dict[int, list[int]], dict[str, Any]] | None = None
+
+    def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
+        """Keep the predictions and the report of dev if `best`, which was called before, chose this epoch."""
+        if self.best is not None and self.best.epoch == trainer.current_epoch + 1:
+            self.on_dev = dict(self.tags), module.report
+
+    def restore_dev(self, module: Any) -> bool:
+        """Restore what an evaluation of the best weights on dev would find; return whether it is known."""
+        if self.on_dev is None:
+            return False
+        self.tags, module.report = self.on_dev
+        return True
 
     def gather(self, trainer: Trainer) -> list[list[int]]:
         """Predictions of all processes in the order of the sentences; every process must call this."""

@@ -1,6 +1,7 @@
 """Runs with audit.test=false, which are started again for their test score alone."""
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,14 @@ import forked
 import pytest
 from tiny_runs import TINY, TOY
 
+from ner_experiments.build import batches, decode, load_with_corpus
 from ner_experiments.config.compose import compose
+from ner_experiments.metrics import SpanF1
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.predictions import iob2, read
 from ner_experiments.tables import experiments, spec
 from ner_experiments.train import train
+from ner_experiments.training.callbacks import Predictions
 
 SMALL = [*TINY, TOY, "data=toy_en", "model.hidden_size=8", "chars=none"]
 
@@ -46,6 +51,39 @@ def test_test_is_not_scored_until_it_is_asked_for_and_then_as_if_at_once(
     assert artifacts.read(folder / "metrics.json")["test"] == at_once["test"]
     artifacts.verify(folder, after)
     assert run(tmp_path / "later", "audit.test=false")["test"] == at_once["test"]
+
+
+def test_dev_is_evaluated_once_an_epoch_and_the_selected_weights_predict_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another epoch than the last is selected. An oracle: the run's tagger, loaded from its folder."""
+    evaluations: list[str] = []
+    for name in ("on_validation_start", "on_test_start"):
+        monkeypatch.setattr(Predictions, name, noted(getattr(Predictions, name), evaluations))
+    result = run(tmp_path, "optimizer.lr=0.2")
+    assert result["best_epoch"] < result["epochs"] == 4
+    assert evaluations == ["on_validation_start"] * 4 + ["on_test_start"]
+    tagger, encoder, corpus = load_with_corpus(Path(result["folder"]))
+    metric = SpanF1(encoder.labels)
+    tags: dict[int, list[int]] = {}
+    for batch in batches(encoder, corpus.splits["dev"]):
+        predicted = decode(tagger, batch)
+        metric.update(predicted, batch.tags, batch.mask)
+        tags |= zip(batch.sentences.tolist(), predicted.tolist(), strict=True)
+    assert metric.compute() == result["dev"]
+    for number, sentence in enumerate(read(Path(result["folder"]), "dev")):
+        found = [encoder.labels[tag] for tag in tags[number][: len(sentence.words)]]
+        assert sentence.predicted == iob2(found)
+
+
+def noted(method: Callable[..., None], calls: list[str]) -> Callable[..., None]:
+    """The method, whose calls are noted by its name."""
+
+    def noting(*arguments: Any) -> None:
+        calls.append(method.__name__)
+        method(*arguments)
+
+    return noting
 
 
 @pytest.mark.slow
