@@ -14,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from io import StringIO
 from itertools import chain, groupby
 from typing import Any, AnyStr, BinaryIO, TypedDict, Unpack
@@ -44,6 +45,22 @@ _NUMBER = re.compile(r"-?\d{1,4}", re.ASCII)
 
 Columns = Mapping[str, int | str]
 """Layer, such as "word" or "tag" -> its column: a number (0 is the first, -1 the last) or a name in the header line."""
+
+
+@dataclass(slots=True)
+class Block:
+    """A run of lines as one text, joined by LF, with the number of each. Millions of lines are slow one by one."""
+
+    numbers: Sequence[int]
+    text: str
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Block:
+        return cls([number for number, _ in lines], "\n".join(text for _, text in lines))
+
+    @property
+    def lines(self) -> list[Line]:
+        return list(zip(self.numbers, self.text.split("\n"), strict=True))
 
 
 class Layout(TypedDict, total=False):
@@ -86,24 +103,28 @@ def read_columns(
     """
     remarks = remarks or Remarks()
     tokens = filled = 0
-    first: Line | None = None
+    first: Block | None = None
+    checked = set[str]()
+    strings: dict[str, str] = {}
     for block, layers in _layers(path, columns, remarks, **layout):
         words, tags = layers.pop("word"), layers.pop("tag")
         tokens += len(tags)
         if "" in tags:
             filled += tags.count("")
             tags = _fill(tags, empty_tag, "tag", path, block, remarks)
-        check_tags(tags, path, block)
-        first = first or block[0]
+        if not checked.issuperset(tags):
+            check_tags(tags, path, block.lines)
+            checked.update(tags)
+        first = first or block
         yield Sentence(
-            intern_all(words),
-            intern_all(tags),
-            {name: intern_all(layer) for name, layer in layers.items()},
-            line=block[0][0],
+            tuple(map(strings.setdefault, words, words)),
+            tuple(map(strings.setdefault, tags, tags)),
+            {name: tuple(map(strings.setdefault, layer, layer)) for name, layer in layers.items()},
+            line=block.numbers[0],
         )
     if first and tokens == filled:
         rule = f"every tag of the file is empty: the tags are not in column {columns['tag']}"
-        raise malformed(path, first, rule)
+        raise malformed(path, first.lines[0], rule)
 
 
 def read_untagged(path: PathOrFile, *, columns: Columns, **layout: Unpack[Layout]) -> Iterator[Sentence]:
@@ -112,7 +133,7 @@ def read_untagged(path: PathOrFile, *, columns: Columns, **layout: Unpack[Layout
         raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
     for block, layers in _layers(path, columns, Remarks(), **layout):
         words = layers.pop("word")
-        yield Sentence(words, ("O",) * len(words), layers, line=block[0][0])
+        yield Sentence(words, ("O",) * len(words), layers, line=block.numbers[0])
 
 
 def _layers(
@@ -124,32 +145,47 @@ def _layers(
     empty_word: str | None = None,
     comments: str | None = AUTO,
     encoding: str = UTF_8,
-) -> Iterator[tuple[list[Line], dict[str, tuple[str, ...]]]]:
+) -> Iterator[tuple[Block, dict[str, tuple[str, ...]]]]:
     """For each sentence, its lines and the values of its tokens by column."""
     columns, blocks = column_numbers(path, named_columns, read_blocks(path, encoding))
     blocks = split_blocks(blocks, lambda line: is_docstart(line, columns), _DOCSTART)
     if comments not in (None, AUTO):
         blocks = _without_comments(blocks, comments, columns, path, remarks)
-    width: int | None = None
-    for first, block in _with_first_token(blocks):
-        if width is None:
-            width = _width_for(columns, split_fields(first[1]), path, first)
-        if comments == AUTO and block[0][1].startswith(_COMMENT):
-            block = _after_comments(block, split_fields(first[1]), columns, path, remarks)
-        if not block:
+    first, blocks = _first_token(blocks)
+    if first is None:
+        return
+    first_fields = split_fields(first[1])
+    width = _width_for(columns, first_fields, path, first)
+    for block in blocks:
+        if comments == AUTO and block.text.startswith(_COMMENT):
+            block = _after_comments(block, first_fields, columns, path, remarks)
+        if not block.text:
             continue
-        rows = [line.split("\t") if "\t" in line else line.split(" ") for _, line in block]
-        if any(len(row) != width or "" in row for row in rows):
-            rows = [split_fields(line) for _, line in block]
-            check_width(rows, width, path, block)
-        values: list[tuple[str, ...]] = list(zip(*rows, strict=True))
+        values = _columns(block, width, path)
         layers = {name: values[index] for name, index in columns.items()}
         if "" in layers["word"]:
             layers["word"] = _fill(layers["word"], empty_word, "word", path, block, remarks)
         if first_character:
-            words = zip(layers["word"], block, strict=True)
+            words = zip(layers["word"], block.lines, strict=True)
             layers["word"] = tuple(_first_character(word, path, line) for word, line in words)
         yield block, layers
+
+
+def _columns(block: Block, width: int, path: PathOrFile) -> list[tuple[str, ...]]:
+    """The fields of the block's lines by column. Raises ValueError for a line without exactly `width` fields.
+
+    All lines are split at once, with their ends as fields. If each end is in its place, every line has `width` fields.
+    Blocks with more than one separator between fields are split line by line.
+    """
+    separator = "\t" if "\t" in block.text else " "
+    fields = f"{block.text}\n".replace("\n", f"{separator}\n{separator}").split(separator)[:-1]
+    line_ends = fields[width :: width + 1]
+    if line_ends == ["\n"] * len(block.numbers) and (separator == "\t" or "" not in fields):
+        return [tuple(fields[column :: width + 1]) for column in range(width)]
+    lines = block.lines
+    rows = [split_fields(text) for _, text in lines]
+    check_width(rows, width, path, lines)
+    return list(zip(*rows, strict=True))
 
 
 def parse_columns(text: str) -> dict[str, int | str]:
@@ -162,8 +198,8 @@ def parse_columns(text: str) -> dict[str, int | str]:
 
 
 def column_numbers(
-    path: PathOrFile, columns: Columns, blocks: Iterator[list[Line]]
-) -> tuple[dict[str, int], Iterator[list[Line]]]:
+    path: PathOrFile, columns: Columns, blocks: Iterator[Block]
+) -> tuple[dict[str, int], Iterator[Block]]:
     """The number of each column, and the blocks without the header line that a file has if a column is given by name.
 
     Raises ValueError for a name that the header does not have.
@@ -171,7 +207,7 @@ def column_numbers(
     numbers = {name: column for name, column in columns.items() if not isinstance(column, str)}
     if len(numbers) == len(columns):
         return numbers, blocks
-    header, *others = next(blocks, [(1, "")])
+    header, *others = next(blocks, Block([1], "")).lines
     names = split_fields(header[1])
     for name, column in columns.items():
         if isinstance(column, str):
@@ -180,60 +216,61 @@ def column_numbers(
                     path, header, f"the first line, the header, has no column {column!r} for {name}"
                 )
             numbers[name] = names.index(column)
-    return numbers, chain([others] if others else [], blocks)
+    return numbers, chain([Block.of(others)] if others else [], blocks)
 
 
-def _with_first_token(blocks: Iterable[list[Line]]) -> Iterator[tuple[Line, list[Line]]]:
-    """Pairs of the file's first token line, by which its width is known, and a block.
+def _first_token(blocks: Iterator[Block]) -> tuple[Line | None, Iterator[Block]]:
+    """The file's first token line, by which its width is known, and all blocks; None if there is no block.
 
     The first token line is the first that does not start with `#`. If all lines do, it is the first that does not
     look like a comment, or else the first line.
     """
-    first: Line | None = None
-    before: list[list[Line]] = []
+    before: list[Block] = []
     for block in blocks:
         before.append(block)
-        first = first or next((line for line in block if not line[1].startswith("#")), None)
-        if first is not None:
-            yield from ((first, block) for block in before)
-            before = []
-    lines = list(chain.from_iterable(before))
+        if first := next((line for line in block.lines if not line[1].startswith("#")), None):
+            return first, chain(before, blocks)
+    lines = [line for block in before for line in block.lines]
     first = next((line for line in lines if not line[1].startswith(_COMMENT)), None)
-    yield from ((first or lines[0], block) for block in before)
+    return first or next(iter(lines), None), iter(before)
 
 
 def _after_comments(
-    block: list[Line],
+    block: Block,
     first: Sequence[str],
     columns: Mapping[str, int],
     path: PathOrFile,
     remarks: Remarks,
-) -> list[Line]:
+) -> Block:
     """The block without the lines at its start that can only be comments, which is judged by the first token's fields.
 
     They are of another width; or, if something else than the word is in the first column, they end in a tab, as those
     of GermEval do, and tokens do not.
     """
-    for place, (number, text) in enumerate(block):
+    lines = block.lines
+    for place, (number, text) in enumerate(lines):
         fields = split_fields(text)
         ends_in_a_tab = columns["word"] % len(first) > 0 and first[-1] and not fields[-1]
         if not text.startswith(_COMMENT) or (len(fields) == len(first) and not ends_in_a_tab):
-            return block[place:]
+            return Block.of(lines[place:])
         remarks.add("lines skipped as comments", place_of(name_of(path), number), text)
-    return []
+    return Block([], "")
 
 
 def _without_comments(
-    blocks: Iterable[list[Line]],
+    blocks: Iterable[Block],
     start: str,
     columns: Mapping[str, int],
     path: PathOrFile,
     remarks: Remarks,
-) -> Iterator[list[Line]]:
+) -> Iterator[Block]:
     """The blocks without the lines that start with `start`. Raises ValueError if such a line has a mention's tag."""
     for block in blocks:
+        if start not in block.text:
+            yield block
+            continue
         kept = []
-        for line in block:
+        for line in block.lines:
             if not line[1].startswith(start):
                 kept.append(line)
                 continue
@@ -243,7 +280,7 @@ def _without_comments(
                 raise malformed(path, line, f"a line that starts with comments={start!r} has a mention")
             remarks.add("lines skipped as comments", place_of(name_of(path), line[0]), line[1])
         if kept:
-            yield kept
+            yield Block.of(kept)
 
 
 def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
@@ -274,14 +311,14 @@ def _fill(
     filler: str | None,
     what: str,
     path: PathOrFile,
-    block: Sequence[Line],
+    block: Block,
     remarks: Remarks,
 ) -> tuple[str, ...]:
     """The values with `filler` in place of empty ones. Raises ValueError if `filler` is None."""
     if filler is None:
-        line = block[values.index("")]
+        line = block.lines[values.index("")]
         raise malformed(path, line, f"empty {what} (set empty_{what} to the {what} that it stands for)")
-    for value, (number, text) in zip(values, block, strict=True):
+    for value, (number, text) in zip(values, block.lines, strict=True):
         if not value:
             remarks.add(f"empty {what}s read as {filler}", place_of(name_of(path), number), text)
     return tuple(value or filler for value in values)
@@ -293,7 +330,7 @@ def _first_character(word: str, path: PathOrFile, line: Line) -> str:
     return word[0]
 
 
-def read_blocks(path: PathOrFile, encoding: str = UTF_8) -> Iterator[list[Line]]:
+def read_blocks(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Block]:
     """Non-empty runs of lines between blank lines. Raises ValueError as `read_lines`."""
     number, begun = 1, [""]  # pieces of a block whose end has not been read yet
     for _, piece in _unix_pieces(path, encoding):
@@ -302,30 +339,31 @@ def read_blocks(path: PathOrFile, encoding: str = UTF_8) -> Iterator[list[Line]]
         begun.append(piece)
         if "\n\n" in piece or piece.startswith("\n"):
             *blocks, rest = "".join(begun).split("\n\n")
-            for block in blocks:
-                yield from _lines_of(block, number)
-                number += block.count("\n") + 2
+            for text in blocks:
+                if lines := text.strip("\n"):
+                    yield _numbered(lines, number + text.startswith("\n"))
+                number += text.count("\n") + 2
             begun = [rest]
-    yield from _lines_of("".join(begun), number)
+    text = "".join(begun)
+    if lines := text.strip("\n"):
+        yield _numbered(lines, number + text.startswith("\n"))
 
 
-def _lines_of(block: str, number: int) -> Iterator[list[Line]]:
-    """Yield the lines of a block without the empty ones around them, if there are any; `number` is its first line's."""
-    if lines := [line for line in enumerate(block.split("\n"), number) if line[1]]:
-        yield lines
+def _numbered(text: str, first: int) -> Block:
+    return Block(range(first, first + text.count("\n") + 1), text)
 
 
 def split_blocks(
-    blocks: Iterable[list[Line]], ends_sentence: Callable[[str], bool], marker: str
-) -> Iterator[list[Line]]:
+    blocks: Iterable[Block], ends_sentence: Callable[[str], bool], marker: str
+) -> Iterator[Block]:
     """The blocks, split further at lines that end a sentence, which are left out. All such lines contain `marker`."""
     for block in blocks:
-        if not any(marker in text for _, text in block):
+        if marker not in block.text:
             yield block
             continue
-        for ends, lines in groupby(block, lambda line: ends_sentence(line[1])):
+        for ends, lines in groupby(block.lines, lambda line: ends_sentence(line[1])):
             if not ends:
-                yield list(lines)
+                yield Block.of(list(lines))
 
 
 def read_lines(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:

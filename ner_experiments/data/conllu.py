@@ -35,7 +35,7 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
     """
     (other,) = _TAGS.keys() - {tag}
     for block in read_blocks(path):
-        lines, rows = _words(path, block)
+        lines, rows = _words(path, block.lines)
         if not rows:
             continue
         for line, row in zip(lines, rows, strict=True):
@@ -51,7 +51,7 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
 def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
     """Read as `read_conllu` does, but with O for every tag and both tag columns in `Sentence.columns`."""
     for block in read_blocks(path):
-        lines, rows = _words(path, block)
+        lines, rows = _words(path, block.lines)
         words = tuple(row[_FORM] for row in rows)
         if words:
             columns = {name: tuple(row[column] for row in rows) for name, column in _TAGS.items()}

@@ -286,8 +286,10 @@ class ColumnFiles(Files):
         """For each block between blank lines, whether it has `-DOCSTART-` lines, and whether it has tokens."""
         columns, blocks = column_numbers(path, self.columns, read_blocks(path, self.encoding))
         for block in blocks:
-            docstarts = [is_docstart(line, columns) for _, line in block]
-            others = [line for (_, line), docstart in zip(block, docstarts, strict=True) if not docstart]
+            docstarts = [is_docstart(line, columns) for _, line in block.lines]
+            others = [
+                line for (_, line), docstart in zip(block.lines, docstarts, strict=True) if not docstart
+            ]
             yield any(docstarts), any(not line.startswith("# ") for line in others)
 
 

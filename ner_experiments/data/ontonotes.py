@@ -51,13 +51,14 @@ def read_untagged_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
 def _rows(path: PathOrFile) -> Iterator[tuple[list[Line], list[list[str]]]]:
     """The lines of each sentence and their fields."""
     for block in split_blocks(read_blocks(path), lambda line: line.startswith(_DOCUMENT), " document"):
-        rows = [split_fields(line) for _, line in block]
+        lines = block.lines
+        rows = [split_fields(line) for _, line in lines]
         width = len(rows[0])
         if width < _FEWEST_COLUMNS:
-            raise malformed(path, block[0], f"expected at least {_FEWEST_COLUMNS} columns, got {width}")
-        check_width(rows, width, path, block)
-        check_words([row[_WORD] for row in rows], path, block)
-        yield block, rows
+            raise malformed(path, lines[0], f"expected at least {_FEWEST_COLUMNS} columns, got {width}")
+        check_width(rows, width, path, lines)
+        check_words([row[_WORD] for row in rows], path, lines)
+        yield lines, rows
 
 
 def _sentence(block: Sequence[Line], rows: Sequence[Sequence[str]], tags: tuple[str, ...]) -> Sentence:

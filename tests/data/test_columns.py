@@ -3,9 +3,11 @@
 from functools import partial
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from read_files import WORD_TAG, message_of, pairs, written
 
-from ner_experiments.data.columns import read_columns
+from ner_experiments.data.columns import read_columns, read_untagged, split_fields
 from ner_experiments.data.sentence import Sentence
 
 
@@ -71,6 +73,25 @@ def test_a_byte_order_mark_is_dropped_once_and_only_at_the_start(file):
 def test_line_is_that_of_the_first_token(file):
     path = file("\ufeff\n-DOCSTART- O\na O\nb O\n\n\nc O\n")
     assert [sentence.line for sentence in read_columns(path, columns=WORD_TAG)] == [3, 7]
+
+
+LINES = st.text(alphabet="ab \t", min_size=1, max_size=6).filter(lambda line: line.strip(" \t"))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(lines=st.lists(LINES, min_size=1, max_size=4))
+def test_the_lines_of_a_sentence_are_split_as_each_by_itself(file, lines):
+    path = file("\n".join(lines))
+    rows = [split_fields(line) for line in lines]
+    layers = {"word": 0, "last": -1}
+    if other := next((number for number, row in enumerate(rows) if len(row) != len(rows[0])), None):
+        rule = f"expected {len(rows[0])} columns, got {len(rows[other])}"
+        message = message_of(read_untagged, path, columns=layers, empty_word="_")
+        assert message == f"corpus.txt:{other + 1}: {rule}: {lines[other]!r}"
+        return
+    (sentence,) = read_untagged(path, columns=layers, empty_word="_")
+    assert sentence.words == tuple(row[0] or "_" for row in rows)
+    assert sentence.columns == {"last": tuple(row[-1] for row in rows)}
 
 
 def test_columns_in_any_order_and_empty_fields_between_tabs(file):

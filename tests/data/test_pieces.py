@@ -51,7 +51,7 @@ def test_line_ends_are_kept_in_text(text: str, size: int) -> None:
 
 @given(text=TEXTS, size=st.integers(1, 9))
 def test_blocks_are_runs_of_lines_between_blank_lines(text: str, size: int) -> None:
-    read, error = outcome(read_blocks(InPieces(text.encode(), size)))
+    read, error = outcome(block.lines for block in read_blocks(InPieces(text.encode(), size)))
     lines, expected_error = outcome(plain_lines(text))
     expected, block = [], []
     for line in lines:

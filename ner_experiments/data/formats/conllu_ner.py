@@ -33,11 +33,11 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
     key = options.columns.get("tag", _KEY)
     tagged, first = 0, None
     for block in read_blocks(path):
-        comments = [line for _, line in block if line.startswith("#")]
+        comments = [line for _, line in block.lines if line.startswith("#")]
         if header := next(filter(None, map(_HEADER.fullmatch, comments)), None):
             names = header[1].split()
         words, tags, at = [], [], []
-        for line in block:
+        for line in block.lines:
             if line[1].startswith("#"):
                 continue
             first = first or line
