@@ -30,8 +30,6 @@ from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.columns import UTF_8, parse_columns
 from ner_experiments.data.corpus import (
     Source,
-    count_illegal,
-    count_mentions,
     count_shared,
     hold_out,
     printed,
@@ -45,7 +43,7 @@ from ner_experiments.data.formats.registry import FORMATS, READABLE, config_of, 
 from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, found_config, settings_of
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import Scheme
+from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions, count_windows
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 
@@ -404,10 +402,11 @@ def corpus_report(source: Source) -> Report:
     """
     remarks = Remarks()
     splits = source.read(remarks)
-    schemes = schemes_of(source, splits) if source.task == "mentions" else {}
+    windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
+    schemes = schemes_of(source, windows) if source.task == "mentions" else {}
     counts = {
         split: _count(sentences)
-        | (_count_mentions(sentences, schemes[split]) if schemes else _count_tags(sentences))
+        | (_count_mentions(windows[split], schemes[split]) if schemes else _count_tags(sentences))
         for split, sentences in splits.items()
     }
     for split, number in source.sentences_with_docstart().items():
@@ -432,12 +431,12 @@ def _count(sentences: Sequence[Sentence]) -> Report:
     return {"sentences": len(sentences), "tokens": sum(lengths), "longest_sentence": max(lengths)}
 
 
-def _count_mentions(sentences: Sequence[Sentence], scheme: Scheme) -> Report:
-    by_type = count_mentions(sentences)
+def _count_mentions(windows: Counter[Window], scheme: Scheme) -> Report:
+    by_type = count_mentions(windows)
     return {
         "mentions": by_type.total(),
         "mentions_by_type": dict(sorted(by_type.items())),
-        "illegal_tags": count_illegal(sentences, scheme),
+        "illegal_tags": count_illegal(windows, scheme),
     }
 
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Any, ClassVar, Literal, Protocol
@@ -16,7 +17,17 @@ from ner_experiments.data import toy
 from ner_experiments.data.columns import PathOrFile, read_untagged
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
-from ner_experiments.data.tags import DECISIVE, Scheme, encode, illegal_positions, spans, strict_spans
+from ner_experiments.data.tags import (
+    DECISIVE,
+    Scheme,
+    Window,
+    convert,
+    count_illegal,
+    count_mentions,
+    count_windows,
+    distinct_tags,
+    windows_of,
+)
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.ranges import AT_LEAST_1
 
@@ -174,12 +185,18 @@ def _read(source: Source) -> Corpus:
     notes += remarks.counts()
     if unofficial := source.unofficial():
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
-    schemes = schemes_of(source, splits) if source.task == "mentions" else {}
+    windows: dict[str, Counter[Window]] = {}
+    schemes: Schemes = {}
+    if source.task == "mentions":
+        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
+        schemes = schemes_of(source, windows)
     if schemes and _detected_together(source, splits):
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
     corpus, mentions, illegal = dict(splits), dict[str, Counter[str]](), dict[str, int]()
     for split, scheme in schemes.items():
-        corpus[split], mentions[split], illegal[split] = _to_bioes(splits[split], scheme)
+        illegal[split] = count_illegal(windows[split], scheme)
+        mentions[split] = count_mentions(windows[split])
+        corpus[split] = _to_bioes(splits[split], windows[split])
     if "dev" not in splits:
         corpus, note = hold_out(source, corpus)
         notes.append(note)
@@ -195,24 +212,24 @@ def _read(source: Source) -> Corpus:
     return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes))
 
 
-def schemes_of(source: Source, splits: Splits) -> Schemes:
-    """The scheme of each split: the one that `source` states, or else the one detected from the tags.
+def schemes_of(source: Source, windows: Mapping[str, Counter[Window]]) -> Schemes:
+    """The scheme of each split: the one that `source` states, or else the one detected from its windows of tags.
 
     Tags with M are bmes, with L or U bilou, and with E or S bioes. Otherwise they are iob1 if fewer tags break it than
     iob2, else iob2. A single "auto" detects one scheme for all splits; with an "auto" for each split, each is
     detected by itself.
     """
-    schemes = schemes_by_letters(source, splits)
-    for group in _detected_together(source, splits):
+    schemes = schemes_by_letters(source, {split: distinct_tags(counts) for split, counts in windows.items()})
+    for group in _detected_together(source, windows):
         if schemes[group[0]] == "iob2":
-            sentences = list(chain.from_iterable(splits[split] for split in group))
-            illegal = count_illegal(sentences, "iob2")
-            if illegal and count_illegal(sentences, "iob1") < illegal:
+            counts = sum((windows[split] for split in group), Counter[Window]())
+            illegal = count_illegal(counts, "iob2")
+            if illegal and count_illegal(counts, "iob1") < illegal:
                 schemes |= dict.fromkeys(group, "iob1")
     return schemes
 
 
-def _detected_together(source: Source, splits: Splits) -> list[list[str]]:
+def _detected_together(source: Source, splits: Iterable[str]) -> list[list[str]]:
     if isinstance(source.scheme, str):
         return [[*splits]] if source.scheme == "auto" else []
     return [[split] for split in splits if source.scheme.get(split, "auto") == "auto"]
@@ -225,28 +242,20 @@ def printed(schemes: Schemes) -> str:
     return ", ".join(f"{scheme} in {split}" for split, scheme in schemes.items())
 
 
-def count_illegal(sentences: Iterable[Sentence], scheme: Scheme) -> int:
-    """Number of tags that break the scheme."""
-    return sum(len(illegal_positions(sentence.tags, scheme)) for sentence in sentences)
+def schemes_by_letters(source: Source, tags: Mapping[str, Set[str]]) -> Schemes:
+    """The schemes by the letters of each split's distinct tags alone, so that iob1 is returned as iob2.
 
-
-def schemes_by_letters(source: Source, splits: Splits) -> Schemes:
-    """As `schemes_of`, but by letters alone, so that iob1 is returned as iob2. Strings that are no tags are ignored."""
+    Strings that are no tags are ignored.
+    """
     stated = source.scheme
     schemes: dict[str, Any] = {
-        split: stated if isinstance(stated, str) else stated.get(split, "auto") for split in splits
+        split: stated if isinstance(stated, str) else stated.get(split, "auto") for split in tags
     }
-    for group in _detected_together(source, splits):
-        tags = {tag for split in group for sentence in splits[split] for tag in sentence.tags}
-        letters = {tag[0] for tag in tags if tag[1:2] == "-"}
+    for group in _detected_together(source, tags):
+        letters = {tag[0] for split in group for tag in tags[split] if tag[1:2] == "-"}
         detected = next((scheme for scheme, own in DECISIVE.items() if letters & set(own)), "iob2")
         schemes |= dict.fromkeys(group, detected)
     return schemes
-
-
-def count_mentions(sentences: Iterable[Sentence]) -> Counter[str]:
-    """Number of mentions of each type, as conlleval reads them."""
-    return Counter(type_ for sentence in sentences for _, _, type_ in spans(sentence.tags))
 
 
 def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
@@ -272,23 +281,13 @@ def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     return {"train": train[:-count], "dev": train[-count:], **others}, note
 
 
-def _to_bioes(sentences: Sequence[Sentence], scheme: Scheme) -> tuple[list[Sentence], Counter[str], int]:
-    """The sentences with BIOES tags, the number of mentions of each type, and the number of tags that broke `scheme`.
-
-    Raises ValueError as `illegal_positions`.
-    """
-    for tag in set[str]().union(*(sentence.tags for sentence in sentences)):
-        illegal_positions((tag,), scheme)
-    converted, mentions, illegal = [], Counter[str](), 0
-    for sentence in sentences:
-        found, length = spans(sentence.tags), len(sentence.tags)
-        legal, tags = encode(found, length, scheme), encode(found, length, "bioes")
-        assert strict_spans(tags) == found, f"converting {sentence.tags} to {tags} changed the mentions"
-        if legal != sentence.tags:
-            illegal += sum(map(str.__ne__, legal, sentence.tags))
-        mentions.update(type_ for _, _, type_ in found)
-        converted.append(Sentence(sentence.words, tags, sentence.columns, sentence.line))
-    return converted, mentions, illegal
+def _to_bioes(sentences: Sequence[Sentence], windows: Iterable[Window]) -> list[Sentence]:
+    """The sentences with BIOES tags; `windows` are those of their tags. Each sequence of tags is converted once."""
+    bioes = {window: sys.intern(convert(window, "bioes")[1]) for window in windows}
+    converted = {
+        tags: tuple(map(bioes.__getitem__, windows_of(tags))) for tags in {it.tags for it in sentences}
+    }
+    return [Sentence(it.words, converted[it.tags], it.columns, it.line) for it in sentences]
 
 
 def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], corpus: Splits) -> None:

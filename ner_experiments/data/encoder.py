@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ner_experiments.data.indexed_text import BatchIndex, IndexedText
 from ner_experiments.data.inputs import Input
-from ner_experiments.data.sentence import PRIMARY_METRIC, Corpus, Sentence, Task
+from ner_experiments.data.sentence import PRIMARY_METRIC, Corpus, Sentence, Task, tags_of
 from ner_experiments.utils.text import check_strings, truncated_repr
 
 
@@ -135,7 +135,7 @@ class Encoder:
 
 def labels(corpus: Corpus) -> tuple[str, ...]:
     """O and the four BIOES tags of each type; for the task "tags", the tags themselves, sorted."""
-    tags = set[str]().union(*(sentence.tags for split in corpus.splits.values() for sentence in split))
+    tags = tags_of(chain.from_iterable(corpus.splits.values()))
     if corpus.task == "tags":
         return tuple(sorted(tags))
     types = sorted({tag[2:] for tag in tags if tag != "O"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -28,7 +28,7 @@ from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, schemes_by_letters
 from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
 from ner_experiments.data.remarks import Remarks, place_of
-from ner_experiments.data.sentence import Sentence, Task, Tokens
+from ner_experiments.data.sentence import Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
 from ner_experiments.utils.files import sha256
@@ -136,33 +136,31 @@ class Files(ABC):
             if not sentences:
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
         if self.task == "mentions":
-            schemes = schemes_by_letters(self, splits)
-            for split, parts in files.items():
-                for path, sentences in parts:
-                    self._check_tags(path, sentences, schemes[split], files)
+            tags = {split: tags_of(sentences) for split, sentences in splits.items()}
+            for split, scheme in schemes_by_letters(self, tags).items():
+                self._check_tags(tags[split], scheme, split, files)
         return splits
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with every tag written as `B-ORG`."""
         return files
 
-    def _check_tags(self, path: Path, sentences: Sequence[Sentence], scheme: Scheme, files: Parts) -> None:
-        """Raise ValueError at the first tag that is not one of the scheme, whatever its neighbors."""
+    def _check_tags(self, tags: Iterable[str], scheme: Scheme, split: str, files: Parts) -> None:
+        """Raise ValueError at the first tag of the split that is not one of the scheme, whatever its neighbors."""
         faults = {}
-        for tag in {tag for sentence in sentences for tag in sentence.tags}:
+        for tag in tags:
             try:
                 illegal_positions((tag,), scheme)
             except ValueError as error:
                 faults[tag] = error
-        if not faults:
-            return
-        for sentence in sentences:
-            for token, tag in enumerate(sentence.tags):
-                if tag in faults:
-                    line = self.line_of(sentence, token)
-                    hint = f"; {IF_COMMENT}" if sentence.words[token].startswith("#") else ""
-                    hint += self._decided_by(scheme, files)
-                    raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}{hint}")
+        for path, sentences in files[split] if faults else ():
+            for sentence in sentences:
+                for token, tag in enumerate(sentence.tags):
+                    if tag in faults:
+                        line = self.line_of(sentence, token)
+                        hint = f"; {IF_COMMENT}" if sentence.words[token].startswith("#") else ""
+                        hint += self._decided_by(scheme, files)
+                        raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}{hint}")
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
@@ -254,7 +252,7 @@ class ColumnFiles(Files):
         several labels, unless `multi_label` is "first".
         """
         parts = list(chain.from_iterable(files.values()))
-        tags = {tag for _, sentences in parts for sentence in sentences for tag in sentence.tags}
+        tags = tags_of(chain.from_iterable(sentences for _, sentences in parts))
         several = {tag for tag in tags if len(labels(tag)) > 1}
         for path, sentences in parts if several else ():
             for sentence in sentences:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -41,3 +42,8 @@ class Corpus:
     splits: dict[str, list[Sentence]]
     checksum: str
     notes: tuple[str, ...] = ()
+
+
+def tags_of(sentences: Iterable[Sentence]) -> set[str]:
+    """The distinct tags of the sentences."""
+    return set().union(*(sentence.tags for sentence in sentences))

@@ -5,15 +5,24 @@ A tag is `O`, or a letter, a hyphen and a type (`B-PER`, `I-creative-work`: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from typing import Literal
 
 from ner_experiments.utils.text import truncated_repr
 
 Span = tuple[int, int, str]
 """A mention: its first token, the token after its last one, and its type."""
+
+Window = tuple[str, str, str]
+"""A tag between those before and after it, or `O` at the ends of a sentence.
+
+It determines, as the whole sentence does, whether its middle tag starts a mention, whether it is legal, and its
+counterpart in another scheme. A corpus has a few hundred distinct windows.
+"""
 
 Scheme = Literal["iob1", "iob2", "bioes", "bmes", "bilou"]
 """bilou is also called BIOLU."""
@@ -142,6 +151,36 @@ def illegal_positions(tags: Sequence[str], scheme: Scheme) -> list[int]:
     if legal == tuple(tags):
         return []
     return [position for position, tag in enumerate(tags) if tag != legal[position]]
+
+
+def windows_of(tags: tuple[str, ...]) -> Iterator[Window]:
+    """The window of each tag."""
+    return zip(("O", *tags), tags, (*tags[1:], "O"), strict=False)
+
+
+def count_windows(sequences: Iterable[tuple[str, ...]]) -> Counter[Window]:
+    """Number of occurrences of each window in sequences of tags."""
+    return Counter(chain.from_iterable(map(windows_of, sequences)))
+
+
+def distinct_tags(windows: Iterable[Window]) -> set[str]:
+    return {tag for _, tag, _ in windows}
+
+
+def count_mentions(counts: Counter[Window]) -> Counter[str]:
+    """Number of mentions of each type, as `spans` reads them, from the number of each window."""
+    mentions: Counter[str] = Counter()
+    for window, number in counts.items():
+        mentions.update({type_: number for start, _, type_ in spans(window) if start == 1})
+    return mentions
+
+
+def count_illegal(counts: Counter[Window], scheme: Scheme) -> int:
+    """Number of tags that break the scheme, from the number of each window.
+
+    Raises ValueError as `illegal_positions`.
+    """
+    return sum(number for window, number in counts.items() if 1 in illegal_positions(window, scheme))
 
 
 @dataclass(frozen=True, slots=True)

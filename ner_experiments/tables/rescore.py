@@ -19,10 +19,10 @@ from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.analysis.randomization import numerator_and_denominator
 from ner_experiments.analysis.randomization import ratio as f1_of
 from ner_experiments.data.columns import Columns
-from ner_experiments.data.corpus import count_mentions
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.projection import OtherTextError, Projection, project
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tags import count_mentions, count_windows
 from ner_experiments.runs import predictions
 from ner_experiments.runs.predictions import Predicted, as_field
 from ner_experiments.runs.run import Run
@@ -52,7 +52,7 @@ class Gold:
     @property
     def types(self) -> Counter[str]:
         """Number of mentions of each type."""
-        return count_mentions(self.sentences)
+        return count_mentions(count_windows(sentence.tags for sentence in self.sentences))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Reading tags: against seqeval, and against adjacency rules written here."""
 
 import re
+from collections import Counter
 from itertools import pairwise, product
 from typing import get_args
 
@@ -15,10 +16,15 @@ from tag_sequences import BIOES, SCHEMES, seeded, sequences
 from ner_experiments.data.tags import (
     Scheme,
     allowed_transitions,
+    convert,
+    count_illegal,
+    count_mentions,
+    count_windows,
     encode,
     illegal_positions,
     spans,
     strict_spans,
+    windows_of,
 )
 
 
@@ -145,6 +151,33 @@ def test_readers_of_tags_refuse_what_is_no_tag():
         strict_spans(["M-PER"])
     with pytest.raises(ValueError, match=r"tag '<pad>' is neither O"):
         allowed_transitions(["<pad>", "O"])
+
+
+# Windows
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_window_of_a_tag_determines_its_counterpart_in_another_scheme(scheme):
+    for tags in sequences(BIOES, 4):  # spans reads M as I, and L and U as E and S
+        assert tuple(convert(window, scheme)[1] for window in windows_of(tags)) == convert(tags, scheme), tags
+
+
+def test_counts_of_windows_are_those_of_sentences():
+    for scheme, letters in {
+        "iob1": "IB",
+        "iob2": "IB",
+        "bioes": "BIES",
+        "bmes": "BMES",
+        "bilou": "BILU",
+    }.items():
+        labels = ("O", *(f"{letter}-{type_}" for letter in letters for type_ in "AB"))
+        every = [*sequences(labels, 3)]
+        for texts in [[tags] for tags in every] + [every]:
+            counts = count_windows(texts)
+            assert count_mentions(counts) == Counter(type_ for tags in texts for _, _, type_ in spans(tags))
+            assert count_illegal(counts, scheme) == sum(
+                len(illegal_positions(tags, scheme)) for tags in texts
+            )
 
 
 # What may follow what
