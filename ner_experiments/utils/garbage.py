@@ -11,7 +11,8 @@ from contextlib import contextmanager
 def paused_garbage_collection() -> Iterator[None]:
     """Context in which the collector does not run.
 
-    While millions of objects are created and kept, it would search them for garbage again and again.
+    While millions of objects are created and kept, it would search them for garbage again and again. They are then
+    moved to the oldest generation, which is searched rarely.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -19,4 +20,6 @@ def paused_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            gc.freeze()  # moves every object out of the young generations
+            gc.unfreeze()  # and from there to the oldest
             gc.enable()
