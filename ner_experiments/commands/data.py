@@ -14,7 +14,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
-import yaml
 from hydra.errors import HydraException
 from hydra.utils import instantiate
 from omegaconf import MISSING, OmegaConf
@@ -22,6 +21,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from ner_experiments.config import safe_yaml
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, file_of
 from ner_experiments.config.config_dirs import config_dirs
@@ -294,11 +294,12 @@ def new(arguments: argparse.Namespace) -> None:
         data["tokens"] = "characters"
         print("tokens are single characters; predict splits text into these (tokens)")
     print_report(report, Console(markup=False, emoji=False, highlight=False))
-    template = file_of(f"data/{config}").read_text(encoding="utf-8")
-    changed = {key: value for key, value in data.items() if yaml.safe_load(template).get(key) != value}
+    template = file_of(f"data/{config}")
+    defaults = safe_yaml.load(template)
+    changed = {key: value for key, value in data.items() if defaults.get(key) != value}
     title = f"{name}: {source.task} in {', '.join(map(str, files))}"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(as_yaml(template, title, changed), encoding="utf-8")
+    path.write_text(as_yaml(template.read_text(encoding="utf-8"), title, changed), encoding="utf-8")
     option = "" if folder.absolute() == CONF else f" --config-dir {folder}"
     print(f"written: {path}")
     if "dev" not in splits:

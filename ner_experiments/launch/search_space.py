@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import yaml
 from hydra.core.override_parser.types import (
     IntervalSweep,
     Override,
@@ -26,7 +25,7 @@ from hydra.core.override_parser.types import (
 )
 from hydra.errors import OverrideParseException
 
-from ner_experiments.config import conf
+from ner_experiments.config import conf, safe_yaml
 from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import file_of, hydra_context
@@ -329,5 +328,5 @@ def shipped(name: str) -> list[str]:
     """The overrides of conf/search/NAME.yaml. ValueError for a name that is not there."""
     if name not in names():
         raise ValueError(f"search={name}: there is no search {name!r}{did_you_mean(name, names())}")
-    settings = yaml.safe_load(file_of(f"search/{name}").read_text(encoding="utf-8"))
+    settings = safe_yaml.load(file_of(f"search/{name}"))
     return [f"{key}={value}" for key, value in settings.items()]

@@ -151,11 +151,13 @@ def test_nor_hidden_deeper_or_behind_other_keys(place: str, value: Any, named: s
         "a ${seed} b",
         "${oc.decode:${oc.env:SECRET}}",
         "${model.x}",
+        "${",
     ],
 )
 def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "hunter2")
-    rewrite(run, "data.name", reference)
+    config = run / "config.yaml"
+    config.write_text(config.read_text().replace("  name: toy_en\n", f"  name: '{reference}'\n"))
     for load in (build.load, load_with_corpus, read_config):
         with pytest.raises(
             ValueError, match=r"data.name: .* are values, not interpolations, got '.*\$\{"
@@ -169,8 +171,7 @@ def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytes
     [
         ("a: !!python/object/apply:os.system [true]", "tags are not allowed, got 'tag:yaml.org,2002:python/"),
         ("a: !!python/name:os.system", "tags are not allowed, got 'tag:yaml.org,2002:python/"),
-        ("a: [", "expected the node content"),
-        ("a: ${", "no viable alternative"),
+        ("a: [", "did not find expected node content"),
         ("- a", "expected the settings of a run, got a list"),
         ("3", "expected a mapping, got '3'"),
         ("true", "expected a mapping, got 'true'"),

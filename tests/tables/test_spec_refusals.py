@@ -41,7 +41,7 @@ BROKEN = [
         "title: t\nsource: s\nseeds: [1, 1]\nrows: [{label: a, run: []}]",
         "seeds must be different whole numbers",
     ),
-    (GOOD + "rows: [", "broken.yaml:4: while parsing a flow node expected the node content"),
+    (GOOD + "rows: [", "broken.yaml:4: while parsing a flow node did not find expected node content"),
     (GOOD + "rows: []\nseeds: [2]", "broken.yaml:5: while constructing a mapping found duplicate key seeds"),
     (GOOD + "rows: [{label: a, run: [], published: .nan}]", "published must be a number, a text or a list"),
     (GOOD + "rows: [{label: a, run: [], sd: .inf}]", "sd must be a number, got inf"),
@@ -63,7 +63,7 @@ BROKEN = [
     ("title: a\n---\ntitle: b", "broken.yaml:2: expected a single document in the stream but found another"),
     ("title: caf\udce9", "broken.yaml:1: not UTF-8 (unexpected end of data at byte 11 of the line)"),
     ("title: a\nsource: \0", "broken.yaml:2: NUL byte"),
-    ("title: a\nsource: \x07", "broken.yaml:2: U+0007: special characters are not allowed"),
+    ("title: a\nsource: \x07", "broken.yaml:2: U+0007: control characters are not allowed"),
     (
         GOOD + "rows: [{label: a, run: [], measure: {of: b, figure: type, key: c}}]",
         "row 'a': measure belongs to the rows of an analysis",
