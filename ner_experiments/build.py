@@ -32,7 +32,7 @@ from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
-from ner_experiments.modules.decoding import Decoder
+from ner_experiments.modules.decoding import Decoder, Scores, Tags
 from ner_experiments.modules.lookup import set_sparse
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
@@ -336,6 +336,13 @@ def decode_with_probabilities(
     """
     scores = tagger(batch)
     ids = tagger.decoder.decode(scores, batch.mask)
+    yield from with_probabilities(tagger.decoder, encoder, batch, scores, ids)
+
+
+def with_probabilities(
+    decoder: Decoder, encoder: Encoder, batch: Batch, scores: Scores, ids: Tags
+) -> Iterator[tuple[list[str], list[Span], list[float]]]:
+    """As `decode_with_probabilities`, given the tag scores of a batch and the decoded ids."""
     tags = [
         [encoder.labels[tag] for tag in row[:length]]
         for row, length in zip(ids.tolist(), batch.lengths.tolist(), strict=True)
@@ -345,7 +352,7 @@ def decode_with_probabilities(
     probabilities: Iterator[float] = iter(())
     if bounds:
         spans = torch.tensor(bounds, device=scores.device)
-        of_spans = tagger.decoder.span_probabilities(scores, ids, batch.mask, spans)
+        of_spans = decoder.span_probabilities(scores, ids, batch.mask, spans)
         probabilities = iter(of_spans.clamp(max=1).tolist())
     for row, row_mentions in zip(tags, mentions, strict=True):
         yield row, row_mentions, [next(probabilities) for _ in row_mentions]

@@ -40,7 +40,7 @@ from ner_experiments.loggers.epoch import LogEpochs
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS_FILE, WEIGHTS
-from ner_experiments.runs.predictions import seqeval_f1, write_predictions
+from ner_experiments.runs.predictions import seqeval_f1, write_predictions, write_probabilities
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.tagger import Tagger, count_parameters, describe
 from ner_experiments.training.callbacks import (
@@ -206,7 +206,7 @@ def score_test(
     log.info("%s: scoring test, which was left out in training", folder)
     tagger = seeded_tagger(cfg, encoder)
     tagger.load_state_dict(read_weights(folder))
-    predictions = Predictions()
+    predictions = Predictions(encoder)
     trainer = make_trainer(cfg, folder, [predictions])
     data = corpus_module(cfg, corpus, encoder)
     scores = score(trainer, tagger, data, predictions, folder, sigterm, ("test",))
@@ -251,7 +251,7 @@ def fit(
     """
     dev_score = f"dev/{tagger.metric.primary_metric}"
     best = BestWeights(dev_score)
-    predictions = Predictions(best)
+    predictions = Predictions(data.encoder, best)
     callbacks = [
         StepSeeds(cfg.seed),
         *([LearningRate(instantiate(cfg.schedule))] if cfg.schedule else []),
@@ -304,7 +304,7 @@ def score(
     """Evaluate those of the splits that the corpus has; return the report of the metric by split.
 
     Dev is not evaluated again if the predictions of the selected epoch are known. The first process writes the
-    predicted tags.
+    predicted tags, and the probabilities of the mentions of test.
     """
     scores: dict[str, Any] = {}
     for split in splits:
@@ -316,9 +316,12 @@ def score(
                 evaluate(tagger, datamodule=data, verbose=False)
         sigterm.exit_if_requested()
         scores[split] = tagger.report
-        ids = predictions.gather(trainer)
+        predicted = predictions.gather(trainer)
         if trainer.is_global_zero:
-            write_scored_predictions(folder, split, data, ids, scores[split])
+            write_scored_predictions(folder, split, data, [tags for tags, _ in predicted], scores[split])
+            if split == "test":
+                path = folder / artifacts.PROBABILITIES
+                write_probabilities(path, [probabilities for _, probabilities in predicted])
     return scores
 
 
@@ -395,10 +398,9 @@ def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger
 
 
 def write_scored_predictions(
-    folder: Path, split: str, data: CorpusModule, ids: list[list[int]], report: dict[str, Any]
+    folder: Path, split: str, data: CorpusModule, tags: list[list[str]], report: dict[str, Any]
 ) -> None:
     """Write predictions/SPLIT.conll, and assert that seqeval computes the reported F1 from it."""
-    tags = [[data.encoder.labels[tag] for tag in sentence] for sentence in ids]
     path = folder / "predictions" / f"{split}.conll"
     write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
     if data.corpus.task == "mentions":

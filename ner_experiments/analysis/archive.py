@@ -27,13 +27,13 @@ from ner_experiments.analysis.breakdown import (
     grouped,
     marked,
 )
-from ner_experiments.analysis.calibration import Calibration, of_run
+from ner_experiments.analysis.calibration import Calibration, of_predictions, of_run
 from ner_experiments.analysis.disagreements import Outcomes, correct, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_counts, pairs, shares_of_kinds
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
-from ner_experiments.runs.artifacts import WEIGHTS, add_checksum, read_config
+from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum, read_config
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.utils.files import write_json
@@ -166,13 +166,25 @@ def dimensions_of(corpus: Corpus, task: Task) -> dict[str, Dimension]:
 def run_calibration(run: Run) -> Calibration | None:
     """Calibration of a run's probabilities on test, or None if they are unknown; a warning says why.
 
-    For a run in its own folder, the trained model tags the test set again.
+    The model of a run that did not record them tags the test set again.
     """
     if isinstance(run, ArchivedRun):
         record = run.content["calibration"]
         return record and Calibration.from_record(record)
+    probabilities = run.probabilities()
+    if probabilities is not None:
+        try:
+            return of_predictions(run.predicted(), probabilities, run.metrics["task"])
+        except ValueError as error:
+            place = run.folder / PROBABILITIES
+            raise ValueError(f"{place}: expected one for each predicted mention of test: {error}") from None
     run.verified(WEIGHTS)
     return of_run(run.folder)
+
+
+def has_calibration(run: Run) -> bool:
+    """Whether no model has to tag the test set again for `run_calibration`."""
+    return run.archived or (run.folder / PROBABILITIES).is_file()
 
 
 def f1_by_mention(run: Run, dimension: str) -> dict[str, float]:

@@ -1,12 +1,13 @@
 """Calibration of mention probabilities: whether 80 % of the mentions predicted with probability 0.8 are correct.
 
-`calibration` bins given probabilities; `of_run` has a finished run's model tag its test set to obtain them.
+`calibration` bins given probabilities, and `of_predictions` those that a run recorded. For runs from before they were
+recorded, `of_run` has the model tag the test set again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import Span
-from ner_experiments.runs.predictions import units
+from ner_experiments.runs.predictions import Predicted, units
 
 if TYPE_CHECKING:
     from ner_experiments.data.encoder import Encoder
@@ -103,8 +104,33 @@ def gap(sums: Float[np.ndarray, "draws bins 3"]) -> Float[np.ndarray, " draws"]:
     return ratio(np.abs(sums[..., 1] - sums[..., 2]).sum(axis=-1), sums[..., 0].sum(axis=-1))
 
 
+def of_predictions(
+    sentences: Sequence[Predicted], probabilities: Sequence[Sequence[float]], task: Task
+) -> Calibration | None:
+    """Calibration of predicted mentions, or of tags if single tokens are tagged; None without any.
+
+    Raises ValueError unless there is a probability for each of them.
+    """
+    mentions = [
+        (number, mention, probability)
+        for number, (sentence, of_sentence) in enumerate(zip(sentences, probabilities, strict=True))
+        for mention, probability in zip(units(sentence.predicted, task), of_sentence, strict=True)
+    ]
+    return of_mentions(mentions, [set(units(sentence.gold, task)) for sentence in sentences])
+
+
+def of_mentions(mentions: Sequence[Scored], gold: Sequence[Set[Span]]) -> Calibration | None:
+    """Calibration of predicted mentions, given the gold mentions of each sentence."""
+    return calibration(
+        np.array([probability for _, _, probability in mentions]),
+        np.array([mention in gold[number] for number, mention, _ in mentions], dtype=bool),
+        np.array([number for number, _, _ in mentions], dtype=np.int64),
+        len(gold),
+    )
+
+
 def of_run(folder: Path) -> Calibration | None:
-    """Calibration of a run's predicted mentions on test, or of its tags if single tokens are tagged.
+    """Calibration of a run whose model tags the test set again, as `of_predictions`.
 
     None without predictions, or, with a warning, if the run or its corpus cannot be read or has changed. Runs on a
     GPU if there is one.
@@ -120,14 +146,8 @@ def of_run(folder: Path) -> Calibration | None:
         return None
     test = corpus.splits["test"]
     tagger.to("cuda" if torch.cuda.is_available() else "cpu")
-    mentions = list(predicted(tagger, encoder, test))
     gold = [set(units(sentence.tags, encoder.task)) for sentence in test]
-    return calibration(
-        np.array([probability for _, _, probability in mentions]),
-        np.array([mention in gold[number] for number, mention, _ in mentions], dtype=bool),
-        np.array([number for number, _, _ in mentions], dtype=np.int64),
-        len(test),
-    )
+    return of_mentions(list(predicted(tagger, encoder, test)), gold)
 
 
 def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> Iterator[Scored]:

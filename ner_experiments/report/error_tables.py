@@ -40,7 +40,7 @@ HEADINGS = {
     SENTENCE_LENGTH: "length of the sentence, tokens",
 }
 MAX_CALIBRATED = 5
-"""Runs of a row whose models tag the test set again for their calibration, which takes most of a report's time."""
+"""Runs of a row whose models tag the test set again, as they recorded no probabilities: it takes a report's time."""
 NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
 INTERVALS = {
     "seeds": "Several runs: means and 95 % t-intervals over seeds, on the same sentences.",

@@ -22,7 +22,8 @@ TAGGER = (METRICS_FILE, CONFIG, ENCODER, WEIGHTS)
 """The files of a run that `ner_experiments.load` reads."""
 LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
 PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
-ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS)
+PROBABILITIES = "predictions/test.probabilities"
+ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS, PROBABILITIES)
 RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("identity", "checksum", "task"), (str,)),
     "commit": (str, NoneType),

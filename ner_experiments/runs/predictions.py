@@ -114,6 +114,24 @@ def write_predictions(
             file.write("\n")
 
 
+def write_probabilities(path: Path, sentences: Iterable[Sequence[float]]) -> None:
+    """Write the probabilities of the predicted mentions, a line for each sentence."""
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        for probabilities in sentences:
+            file.write(" ".join(f"{probability:.6f}" for probability in probabilities) + "\n")
+
+
+def read_probabilities(path: Path) -> list[list[float]]:
+    """The probabilities that `write_probabilities` wrote. ValueError, with the line, for another content."""
+    sentences = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            sentences.append([float(field) for field in line.split()])
+        except ValueError as error:
+            raise ValueError(f"{path}:{number}: expected probabilities: {error}") from None
+    return sentences
+
+
 def seqeval_f1(path: Path) -> float:
     """F1 of a file of predicted mentions, computed by seqeval."""
     from seqeval.metrics import f1_score  # imports scikit-learn, which takes a second

@@ -102,6 +102,11 @@ class Run:
                 raise ValueError(f"{path}: {error}") from error
         return found
 
+    def probabilities(self) -> list[list[float]] | None:
+        """Probabilities of the predicted mentions of each test sentence; None if the run did not record them."""
+        path = self.verified(artifacts.PROBABILITIES)
+        return predictions.read_probabilities(path) if path.is_file() else None
+
     def verified(self, name: str) -> Path:
         """Path of a file of the folder, after its checksum has been verified."""
         artifacts.verify(self.folder, self.metrics, [name])

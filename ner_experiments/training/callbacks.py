@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from ner_experiments.data.encoder import Batch
+from ner_experiments.build import with_probabilities
+from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.runs.artifacts import LOG, TEST_LOG
 from ner_experiments.training.checkpoints import BestWeights
 from ner_experiments.training.schedule import Schedule
@@ -177,53 +178,57 @@ def parameter_groups(trainer: Trainer) -> list[dict[str, Any]]:
 
 
 class Predictions(Callback):
-    """Predicted tag ids of the split evaluated last, by sentence number.
+    """Predicted tags of the split evaluated last; on test, the probabilities of the predicted mentions too.
 
-    Those of dev in the best epoch are held in main memory, with the report of the metric, so that the selected weights
-    are not evaluated on dev again. A run that was resumed after its best epoch has none.
+    The tags of dev in the best epoch are held in main memory, with the report of the metric, so that the selected
+    weights are not evaluated on dev again. A run that was resumed after its best epoch has none.
     """
 
-    def __init__(self, best: BestWeights | None = None) -> None:
+    def __init__(self, encoder: Encoder, best: BestWeights | None = None) -> None:
+        self.encoder = encoder
         self.best = best
-        self.tags: dict[int, list[int]] = {}
-        self.on_dev: tuple[dict[int, list[int]], dict[str, Any]] | None = None
+        self.by_sentence: dict[int, tuple[list[str], list[float]]] = {}
+        self.on_dev: tuple[dict[int, tuple[list[str], list[float]]], dict[str, Any]] | None = None
 
     def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
         """Keep the predictions and the report of dev if `best`, which was called before, chose this epoch."""
         if self.best is not None and self.best.epoch == trainer.current_epoch + 1:
-            self.on_dev = dict(self.tags), module.report
+            self.on_dev = dict(self.by_sentence), module.report
 
     def restore_dev(self, module: Any) -> bool:
         """Restore what an evaluation of the best weights on dev would find; return whether it is known."""
         if self.on_dev is None:
             return False
-        self.tags, module.report = self.on_dev
+        self.by_sentence, module.report = self.on_dev
         return True
 
-    def gather(self, trainer: Trainer) -> list[list[int]]:
-        """Predictions of all processes in the order of the sentences; every process must call this."""
-        shares: list[Any] = [self.tags]
+    def gather(self, trainer: Trainer) -> list[tuple[list[str], list[float]]]:
+        """Tags and probabilities of each sentence, from all processes; every process must call this."""
+        shares: list[Any] = [self.by_sentence]
         if trainer.world_size > 1:
             shares = [None] * trainer.world_size
-            torch.distributed.all_gather_object(shares, self.tags)
-        return [tags for _, tags in sorted(item for share in shares for item in share.items())]
+            torch.distributed.all_gather_object(shares, self.by_sentence)
+        return [found for _, found in sorted(item for share in shares for item in share.items())]
 
     def on_validation_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.tags.clear()
+        self.by_sentence.clear()
 
     def on_test_start(self, trainer: Trainer, module: LightningModule) -> None:
-        self.tags.clear()
+        self.by_sentence.clear()
 
     def on_validation_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int, loader: int = 0
     ) -> None:
-        rows = zip(batch.sentences.tolist(), batch.lengths.tolist(), outputs.tolist(), strict=True)
-        self.tags.update({sentence: tags[:length] for sentence, length, tags in rows})
+        rows = zip(batch.sentences.tolist(), batch.lengths.tolist(), outputs["ids"].tolist(), strict=True)
+        for sentence, length, ids in rows:
+            self.by_sentence[sentence] = [self.encoder.labels[tag] for tag in ids[:length]], []
 
     def on_test_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int, loader: int = 0
     ) -> None:
-        self.on_validation_batch_end(trainer, module, outputs, batch, number, loader)
+        found = with_probabilities(module.decoder, self.encoder, batch, **outputs)
+        for sentence, (tags, _, probabilities) in zip(batch.sentences.tolist(), found, strict=True):
+            self.by_sentence[sentence] = tags, probabilities
 
 
 class TestEveryEpoch(Callback):

@@ -8,7 +8,6 @@ from torch import Tensor
 
 from ner_experiments.data.encoder import Batch
 from ner_experiments.metrics import SpanF1, TagAccuracy
-from ner_experiments.modules.decoding import Tags
 from ner_experiments.tagger import Tagger
 
 
@@ -33,11 +32,12 @@ class LightningTagger(Tagger, LightningModule):
     def start_evaluation(self) -> None:
         self.metric.reset()
 
-    def evaluate_batch(self, batch: Batch) -> Tags:
-        """Decode a batch, add it to the metric, and return the ids of the predicted tags."""
-        predicted = self.decoder.decode(self(batch), batch.mask)
+    def evaluate_batch(self, batch: Batch) -> dict[str, Tensor]:
+        """Decode a batch and add it to the metric; return its tag scores, and the `ids` of the predicted tags."""
+        scores = self(batch)
+        predicted = self.decoder.decode(scores, batch.mask)
         self.metric.update(predicted, batch.tags, batch.mask)
-        return predicted
+        return {"scores": scores, "ids": predicted}
 
     def finish_evaluation(self) -> dict[str, Any]:
         """Return the report of the metric at the end of an evaluation."""
@@ -50,10 +50,10 @@ class LightningTagger(Tagger, LightningModule):
     def on_test_epoch_start(self) -> None:
         self.start_evaluation()
 
-    def validation_step(self, batch: Batch, _: int) -> Tags:
+    def validation_step(self, batch: Batch, _: int) -> dict[str, Tensor]:
         return self.evaluate_batch(batch)
 
-    def test_step(self, batch: Batch, number: int) -> Tags:
+    def test_step(self, batch: Batch, number: int) -> dict[str, Tensor]:
         return self.evaluate_batch(batch)
 
     def on_validation_epoch_end(self) -> None:

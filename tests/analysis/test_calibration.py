@@ -2,7 +2,8 @@
 
 import json
 import math
-from itertools import pairwise, product
+import shutil
+from itertools import chain, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -14,14 +15,16 @@ from sklearn.calibration import calibration_curve
 from tiny_runs import METRICS
 
 from ner_experiments.analysis import bootstrap
+from ner_experiments.analysis.archive import run_calibration
 from ner_experiments.analysis.calibration import Calibration, calibration, of_run, predicted
-from ner_experiments.build import build, read_data
+from ner_experiments.build import build, load_with_corpus, read_data
 from ner_experiments.config.compose import compose
 from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import allowed_transitions, spans
-from ner_experiments.runs.artifacts import add_checksum
+from ner_experiments.runs.artifacts import PROBABILITIES, add_checksum
+from ner_experiments.runs.run import Run, open_run
 from ner_experiments.tagger import Tagger
 
 SMALL = ["data=toy_en", "data.sentences={train: 60, dev: 5, test: 40}", "model.hidden_size=8", "chars=none"]
@@ -150,3 +153,47 @@ def test_a_runs_calibration_is_of_its_predicted_mentions_on_test(
     assert of_run(tmp_path) is None
     assert "the calibration is left out:" in caplog.text
     assert "toy_en has changed since the run: its checksum is" in caplog.text
+
+
+def test_a_run_records_the_probabilities_of_its_predicted_mentions(toy_run: Path) -> None:
+    tagger, encoder, corpus = load_with_corpus(toy_run)
+    test = corpus.splits["test"]
+    again: list[list[float]] = [[] for _ in test]
+    for number, _, probability in predicted(tagger, encoder, test):
+        again[number].append(probability)
+    recorded = open_run(toy_run).probabilities()
+    assert [len(it) for it in recorded] == [len(it) for it in again]
+    assert [*chain(*recorded)] == pytest.approx([*chain(*again)], abs=1e-5)
+    assert sum(map(len, recorded)) > 10
+
+
+def test_recorded_probabilities_give_the_calibration_without_the_weights(
+    toy_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = of_run(toy_run)
+    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", None)
+    found = run_calibration(open_run(toy_run))
+    assert [(it.start, it.count, it.correct) for it in found.bins] == [
+        (it.start, it.count, it.correct) for it in expected.bins
+    ]
+    assert found.error == pytest.approx(expected.error, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("0.5 x\n", "test.probabilities:1: expected probabilities: could not"),
+        ("0.5\n", "test.probabilities: expected one for each predicted mention"),
+    ],
+)
+def test_probabilities_of_other_mentions_are_refused(
+    content: str, message: str, toy_run: Path, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(toy_run, tmp_path / "run")
+    run = open_run(copy)
+    (copy / PROBABILITIES).write_text(content)
+    with pytest.raises(ValueError, match=r"test\.probabilities is damaged: its SHA-256 is"):
+        run_calibration(run)
+    unchecked = Run(copy, {name: value for name, value in run.metrics.items() if name != "files"})
+    with pytest.raises(ValueError, match=message):
+        run_calibration(unchecked)

@@ -67,13 +67,14 @@ def test_every_sentence_is_scored_once_whatever_the_number_of_processes(tmp_path
         assert only_metrics(tmp_path / str(n))["processes"] == n
     single = only_metrics(tmp_path / "1")
     assert single["test"]["predicted"] > 0
-    (predictions,) = (tmp_path / "1").glob("*/seed-1/predictions/test.conll")
+    (predictions,) = (tmp_path / "1").glob("*/seed-1/predictions")
     for n in (2, 3):
         shared = only_metrics(tmp_path / str(n))
         assert shared["dev"] == single["dev"]
         assert shared["test"] == single["test"]
-        (again,) = (tmp_path / str(n)).glob("*/seed-1/predictions/test.conll")
-        assert again.read_bytes() == predictions.read_bytes()
+        (again,) = (tmp_path / str(n)).glob("*/seed-1/predictions")
+        for name in ("test.conll", "test.probabilities"):
+            assert (again / name).read_bytes() == (predictions / name).read_bytes()
 
 
 @given(
