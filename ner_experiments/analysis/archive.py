@@ -182,11 +182,6 @@ def run_calibration(run: Run) -> Calibration | None:
     return of_run(run.folder)
 
 
-def has_calibration(run: Run) -> bool:
-    """Whether no model has to tag the test set again for `run_calibration`."""
-    return run.archived or (run.folder / PROBABILITIES).is_file()
-
-
 def f1_by_mention(run: Run, dimension: str) -> dict[str, float]:
     """F1 on test by "type" or "length" of mention, in percent, for groups with a gold mention.
 

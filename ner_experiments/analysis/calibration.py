@@ -1,7 +1,7 @@
 """Calibration of mention probabilities: whether 80 % of the mentions predicted with probability 0.8 are correct.
 
-`calibration` bins given probabilities, and `of_predictions` those that a run recorded. For runs from before they were
-recorded, `of_run` has the model tag the test set again.
+`calibration` bins given probabilities, and `of_predictions` those that a run recorded. For older runs, which recorded
+none, `of_run` has the model tag the test set again.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.analysis import disagreements, statistics
-from ner_experiments.analysis.archive import Errors, errors_by_seed, has_calibration, run_calibration
+from ner_experiments.analysis.archive import Errors, errors_by_seed, run_calibration
 from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.disagreements import Agreements, Case, check_same_sentences
@@ -58,11 +58,11 @@ class RowErrors:
     def calibration(self, most: int | None = None) -> MeanCalibration | None:
         """Mean calibration; None if no run has one.
 
-        most: of the runs whose models have to tag the test set again, only so many are taken.
+        most: of the runs in their own folders only so many are taken.
         """
-        known = [run for run in self.runs.values() if has_calibration(run)]
-        unknown = [run for run in self.runs.values() if not has_calibration(run)]
-        return calibration(map(run_calibration, [*known, *unknown[:most]]))
+        archived = [run for run in self.runs.values() if run.archived]
+        trained = [run for run in self.runs.values() if not run.archived]
+        return calibration(map(run_calibration, [*archived, *trained[:most]]))
 
     def predicted(self) -> dict[Path, list[Predicted]]:
         """Test sentences by folder, of the runs in their own folders; archived runs have no sentences."""

@@ -39,8 +39,8 @@ HEADINGS = {
     FREQUENCY: "frequency in train",
     SENTENCE_LENGTH: "length of the sentence, tokens",
 }
-MAX_CALIBRATED = 5
-"""Runs of a row whose models tag the test set again, as they recorded no probabilities: it takes a report's time."""
+MAX_CALIBRATED = 20
+"""Run folders of a row whose calibration is shown."""
 NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
 INTERVALS = {
     "seeds": "Several runs: means and 95 % t-intervals over seeds, on the same sentences.",

@@ -61,7 +61,7 @@ def file(run: Path, name: str) -> Path:
 def units(tags: Sequence[str], task: Task) -> list[Span]:
     """The scored units: the mentions, or each token with its tag if single tokens are tagged."""
     if task == "mentions":
-        return spans(tags)
+        return sorted(mentions(tuple(tags)))
     return [(place, place + 1, tag) for place, tag in enumerate(tags)]
 
 
