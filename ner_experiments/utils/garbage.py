@@ -20,6 +20,7 @@ def paused_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            gc.freeze()  # moves every object out of the young generations
-            gc.unfreeze()  # and from there to the oldest
+            if not gc.get_freeze_count():  # else `unfreeze` would thaw what was frozen before
+                gc.freeze()  # moves every object out of the young generations
+                gc.unfreeze()  # and from there to the oldest
             gc.enable()
