@@ -175,9 +175,9 @@ def run_calibration(run: Run) -> Calibration | None:
     if probabilities is not None:
         try:
             return of_predictions(run.predicted(), probabilities, run.metrics["task"])
-        except ValueError as error:
+        except ValueError:
             place = run.folder / PROBABILITIES
-            raise ValueError(f"{place}: expected one for each predicted mention of test: {error}") from None
+            raise ValueError(f"{place}: expected one for each mention that is predicted on test") from None
     run.verified(WEIGHTS)
     return of_run(run.folder)
 

@@ -20,9 +20,6 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf._utils import get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
-from yaml.constructor import SafeConstructor
-from yaml.cyaml import CParser
-from yaml.resolver import Resolver
 
 from ner_experiments.config import renamed
 from ner_experiments.config.conf import CONF, PACKAGE
@@ -40,13 +37,23 @@ _NESTS = {
 }
 
 
-class Loader(CParser, get_yaml_loader()):  # type: ignore[misc]
-    """OmegaConf's loader, which makes plain values alone, with the parser of libyaml: ten times as fast."""
+Loader = get_yaml_loader()
+"""OmegaConf's loader, which makes plain values alone."""
 
-    def __init__(self, text: str):
-        CParser.__init__(self, text)
-        SafeConstructor.__init__(self)
-        Resolver.__init__(self)
+if yaml.__with_libyaml__:
+    from yaml.constructor import SafeConstructor
+    from yaml.cyaml import CParser
+    from yaml.resolver import Resolver
+
+    class LibYamlLoader(CParser, Loader):  # type: ignore[misc, valid-type]
+        """OmegaConf's loader with the parser of libyaml, which is ten times as fast."""
+
+        def __init__(self, text: str):
+            CParser.__init__(self, text)
+            SafeConstructor.__init__(self)
+            Resolver.__init__(self)
+
+    Loader = LibYamlLoader
 
 
 def read_text(path: Path) -> str:
@@ -80,12 +87,16 @@ def read_plain(path: Path) -> Any:
 
 
 def load(path: Path) -> Any:
-    """The content of a file as dictionaries and lists. ValueError as `read_text`, and for values that have no type."""
+    """The content of a file as dictionaries and lists.
+
+    ValueError as `read_text`, and for values that cannot be read.
+    """
     text = read_text(path)
     try:
-        return yaml.load(text, Loader) or {}
+        content = yaml.load(text, Loader)
     except (YAMLError, ValueError) as error:  # such as a number of 5,000 digits
         raise ValueError(f"{path}{describe(error, text)}") from error
+    return {} if content is None else content
 
 
 def as_config(content: Any, path: Path) -> DictConfig | ListConfig:
@@ -118,10 +129,10 @@ def describe(error: Exception, text: str = "") -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         rule = " ".join(part for part in (error.context, error.problem) if part)
-        line = (
-            min(mark.line, text.count("\n")) + 1 if mark else 0
-        )  # libyaml ends a file one line below its last
-        return f":{line}: {visible(rule)}" if mark else f": {visible(rule)}"
+        if not mark:
+            return f": {visible(rule)}"
+        line = min(mark.line, text.count("\n")) + 1  # libyaml puts the end of a file one line below its last
+        return f":{line}: {visible(rule)}"
     if isinstance(error, yaml.reader.ReaderError):
         line = text.encode()[: error.position].count(b"\n") + 1
         return f":{line}: U+{error.character:04X}: {error.reason}"

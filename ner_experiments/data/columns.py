@@ -49,7 +49,7 @@ Columns = Mapping[str, int | str]
 
 @dataclass(slots=True)
 class Block:
-    """A run of lines as one text, joined by LF, with the number of each. Millions of lines are slow one by one."""
+    """Consecutive lines as one text, joined by LF, and their numbers. Handling millions of lines one by one is slow."""
 
     numbers: Sequence[int]
     text: str

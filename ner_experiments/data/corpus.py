@@ -173,7 +173,7 @@ def load(source: Source) -> Corpus:
     check(source)
     if last_loaded and last_loaded[0][0] == source and last_loaded[0][1].checksum == source.checksum():
         return last_loaded[0][1]
-    with paused_garbage_collection():
+    with paused_garbage_collection(keeps=True):
         corpus = _read(source)
     last_loaded[:] = [(source, corpus)]
     return corpus

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,6 +14,7 @@ import numpy as np
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import Span, encode, spans, strict_spans
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import truncated_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,7 @@ def read(run: Path, split: str = "test") -> list[Predicted]:
 
 def read_file(path: Path) -> list[Predicted]:
     """The sentences of a file of predictions. ValueError, with the line of the sentence, for another content."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not UTF-8 at byte {error.start + 1}") from None
+    text = text_of(path)
     sentences, line = [], 1
     for block in text.removesuffix("\n\n").split("\n\n"):
         try:
@@ -44,6 +43,14 @@ def read_file(path: Path) -> list[Predicted]:
             raise ValueError(f"{path}:{line}: {expected}") from None
         line += block.count("\n") + 2
     return sentences
+
+
+def text_of(path: Path) -> str:
+    """The text of a file. ValueError, with the byte, if it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: not UTF-8 at byte {error.start + 1}") from None
 
 
 def file(run: Path, name: str) -> Path:
@@ -124,11 +131,14 @@ def write_probabilities(path: Path, sentences: Iterable[Sequence[float]]) -> Non
 def read_probabilities(path: Path) -> list[list[float]]:
     """The probabilities that `write_probabilities` wrote. ValueError, with the line, for another content."""
     sentences = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
         try:
-            sentences.append([float(field) for field in line.split()])
-        except ValueError as error:
-            raise ValueError(f"{path}:{number}: expected probabilities: {error}") from None
+            probabilities = [float(field) for field in line.split()]
+        except ValueError:
+            probabilities = [math.nan]
+        if not all(0 <= probability <= 1 for probability in probabilities):
+            raise ValueError(f"{path}:{number}: expected numbers from 0 to 1, got {truncated_repr(line)}")
+        sentences.append(probabilities)
     return sentences
 
 

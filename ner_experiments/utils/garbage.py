@@ -8,11 +8,10 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def paused_garbage_collection() -> Iterator[None]:
-    """Context in which the collector does not run.
+def paused_garbage_collection(*, keeps: bool = False) -> Iterator[None]:
+    """Context in which the collector does not run: it would search millions of new objects again and again.
 
-    While millions of objects are created and kept, it would search them for garbage again and again. They are then
-    moved to the oldest generation, which is searched rarely.
+    keeps: whether the objects are kept. They are then moved to the oldest generation, which is searched rarely.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -20,7 +19,7 @@ def paused_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if not gc.get_freeze_count():  # else `unfreeze` would thaw what was frozen before
+            if keeps and not gc.get_freeze_count():  # else `unfreeze` would thaw what was frozen before
                 gc.freeze()  # moves every object out of the young generations
                 gc.unfreeze()  # and from there to the oldest
             gc.enable()

@@ -182,16 +182,20 @@ def test_recorded_probabilities_give_the_calibration_without_the_weights(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0.5 x\n", "test.probabilities:1: expected probabilities: could not"),
-        ("0.5\n", "test.probabilities: expected one for each predicted mention"),
+        (b"0.5 x\n", "test.probabilities:1: expected numbers from 0 to 1, got '0.5 x'"),
+        (b"0.5\n\nnan\n", "test.probabilities:3: expected numbers from 0 to 1, got 'nan'"),
+        (b"0.5 -0.3\n", "test.probabilities:1: expected numbers from 0 to 1"),
+        (b"1.5\n", "test.probabilities:1: expected numbers from 0 to 1"),
+        (b"0.5 \xff\n", "test.probabilities: not UTF-8 at byte 5"),
+        (b"0.5\n", "test.probabilities: expected one for each mention that is predicted on test"),
     ],
 )
 def test_probabilities_of_other_mentions_are_refused(
-    content: str, message: str, toy_run: Path, tmp_path: Path
+    content: bytes, message: str, toy_run: Path, tmp_path: Path
 ) -> None:
     copy = shutil.copytree(toy_run, tmp_path / "run")
     run = open_run(copy)
-    (copy / PROBABILITIES).write_text(content)
+    (copy / PROBABILITIES).write_bytes(content)
     with pytest.raises(ValueError, match=r"test\.probabilities is damaged: its SHA-256 is"):
         run_calibration(run)
     unchecked = Run(copy, {name: value for name, value in run.metrics.items() if name != "files"})

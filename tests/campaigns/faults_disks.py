@@ -18,6 +18,7 @@ from resumed import outcome
 WRITTEN = {
     **{"last.ckpt": 400_000, "model.safetensors": 100_000, "encoder.json": 8_000, "metrics.json": 3_000},
     **{"config.yaml": 1_400, "log.csv": 250, "dev.conll": 9_000, "test.conll": 9_000},
+    "test.probabilities": 1_000,
 }
 """Files of a run, and their approximate sizes in bytes."""
 

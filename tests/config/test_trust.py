@@ -4,6 +4,8 @@ import json
 import pickle
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -211,6 +213,26 @@ def test_an_archived_table_executes_and_looks_up_nothing(tmp_path: Path, mark: P
         ValueError, match=r"table.json: overrides must be values, not references, got 'data.f"
     ):
         results_folder.write(tmp_path)
+
+
+WITHOUT_LIBYAML = """
+import sys
+from pathlib import Path
+import yaml
+yaml.__with_libyaml__ = False
+from ner_experiments.config import safe_yaml
+print(safe_yaml.Loader.__name__, safe_yaml.load(Path(sys.argv[1])))
+"""
+
+
+def test_configs_are_read_alike_without_libyaml(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("a: 1e-3\nb: [yes, 2020-01-01, .inf]\nc: {d: 'x', 1: null}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_LIBYAML, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"OmegaConfLoader {safe_yaml.load(path)}\n"
+    assert safe_yaml.Loader.__name__ == "LibYamlLoader"
 
 
 # Weights

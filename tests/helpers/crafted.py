@@ -76,7 +76,7 @@ def craft(run: Path, chance: random.Random) -> str:
         lines = path.read_text().split("\n")
         place = chance.randrange(len(lines) - 1)
         lines[place] = chance.choice(
-            ["", "x", "a b", "a B-PER B-PER x", " O O", "\x1b\u202e O S-X", "nan,inf,1"]
+            ["", "x", "a b", "a B-PER B-PER x", " O O", "\x1b\u202e O S-X", "nan,inf,1", "nan"]
         )
         path.write_text("\n".join(lines))
     seal(run)
@@ -84,7 +84,7 @@ def craft(run: Path, chance: random.Random) -> str:
 
 
 NAMES = (artifacts.METRICS_FILE, artifacts.METRICS_FILE, artifacts.CONFIG, artifacts.ENCODER, artifacts.LOG)
-NAMES += (artifacts.WEIGHTS, *artifacts.PREDICTIONS)
+NAMES += (artifacts.WEIGHTS, *artifacts.PREDICTIONS, artifacts.PROBABILITIES)
 
 
 def seal(run: Path) -> None:

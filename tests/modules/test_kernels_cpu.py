@@ -161,7 +161,7 @@ def test_a_full_disk_costs_the_cache_alone(
 
 SLOW_COMPILER = """
 import logging, sys, time
-from ner_experiments.modules.kernels.compilation import FAST, compiled
+from ner_experiments.modules.kernels.compilation import compiled
 logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(message)s")
 
 def add_one(x):
