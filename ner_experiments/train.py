@@ -318,7 +318,7 @@ def score(
         scores[split] = tagger.report
         predicted = predictions.gather(trainer)
         if trainer.is_global_zero:
-            write_scored_predictions(folder, split, data, [tags for tags, _ in predicted], scores[split])
+            write_scored_predictions(folder, split, data, [ids for ids, _ in predicted], scores[split])
             if split == "test":
                 path = folder / artifacts.PROBABILITIES
                 write_probabilities(path, [probabilities for _, probabilities in predicted])
@@ -398,9 +398,10 @@ def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger
 
 
 def write_scored_predictions(
-    folder: Path, split: str, data: CorpusModule, tags: list[list[str]], report: dict[str, Any]
+    folder: Path, split: str, data: CorpusModule, ids: list[list[int]], report: dict[str, Any]
 ) -> None:
     """Write predictions/SPLIT.conll, and assert that seqeval computes the reported F1 from it."""
+    tags = [[data.encoder.labels[tag] for tag in sentence] for sentence in ids]
     path = folder / "predictions" / f"{split}.conll"
     write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
     if data.corpus.task == "mentions":

@@ -58,7 +58,7 @@ class RowErrors:
     def calibration(self, most: int | None = None) -> MeanCalibration | None:
         """Mean calibration; None if no run has one.
 
-        most: of the runs in their own folders only so many are taken.
+        most: maximum number of run folders; all archived runs are taken.
         """
         archived = [run for run in self.runs.values() if run.archived]
         trained = [run for run in self.runs.values() if not run.archived]

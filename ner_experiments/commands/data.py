@@ -29,6 +29,7 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.columns import UTF_8, parse_columns
 from ner_experiments.data.corpus import (
+    Schemes,
     Source,
     count_shared,
     hold_out,
@@ -403,8 +404,11 @@ def corpus_report(source: Source) -> Report:
     """
     remarks = Remarks()
     splits = source.read(remarks)
-    windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
-    schemes = schemes_of(source, windows) if source.task == "mentions" else {}
+    windows: dict[str, Counter[Window]] = {}
+    schemes: Schemes = {}
+    if source.task == "mentions":
+        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
+        schemes = schemes_of(source, windows)
     counts = {
         split: _count(sentences)
         | (_count_mentions(windows[split], schemes[split]) if schemes else _count_tags(sentences))

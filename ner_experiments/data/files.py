@@ -153,7 +153,9 @@ class Files(ABC):
                 illegal_positions((tag,), scheme)
             except ValueError as error:
                 faults[tag] = error
-        for path, sentences in files[split] if faults else ():
+        if not faults:
+            return
+        for path, sentences in files[split]:
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
                     if tag in faults:

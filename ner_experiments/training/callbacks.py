@@ -178,17 +178,17 @@ def parameter_groups(trainer: Trainer) -> list[dict[str, Any]]:
 
 
 class Predictions(Callback):
-    """Predicted tags of the split evaluated last; on test, the probabilities of the predicted mentions too.
+    """Ids of the predicted tags of the split evaluated last; on test, the probabilities of the mentions too.
 
-    The tags of dev in the best epoch are held in main memory, with the report of the metric, so that the selected
+    The ids of dev in the best epoch are held in main memory, with the report of the metric, so that the selected
     weights are not evaluated on dev again. A run that was resumed after its best epoch has none.
     """
 
     def __init__(self, encoder: Encoder, best: BestWeights | None = None) -> None:
         self.encoder = encoder
         self.best = best
-        self.by_sentence: dict[int, tuple[list[str], list[float]]] = {}
-        self.on_dev: tuple[dict[int, tuple[list[str], list[float]]], dict[str, Any]] | None = None
+        self.by_sentence: dict[int, tuple[list[int], list[float]]] = {}
+        self.on_dev: tuple[dict[int, tuple[list[int], list[float]]], dict[str, Any]] | None = None
 
     def on_train_epoch_end(self, trainer: Trainer, module: Any) -> None:
         """Keep the predictions and the report of dev if `best`, which was called before, chose this epoch."""
@@ -202,8 +202,8 @@ class Predictions(Callback):
         self.by_sentence, module.report = self.on_dev
         return True
 
-    def gather(self, trainer: Trainer) -> list[tuple[list[str], list[float]]]:
-        """Tags and probabilities of each sentence, from all processes; every process must call this."""
+    def gather(self, trainer: Trainer) -> list[tuple[list[int], list[float]]]:
+        """Ids and probabilities of each sentence, from all processes; every process must call this."""
         shares: list[Any] = [self.by_sentence]
         if trainer.world_size > 1:
             shares = [None] * trainer.world_size
@@ -221,14 +221,15 @@ class Predictions(Callback):
     ) -> None:
         rows = zip(batch.sentences.tolist(), batch.lengths.tolist(), outputs["ids"].tolist(), strict=True)
         for sentence, length, ids in rows:
-            self.by_sentence[sentence] = [self.encoder.labels[tag] for tag in ids[:length]], []
+            self.by_sentence[sentence] = ids[:length], []
 
     def on_test_batch_end(
         self, trainer: Trainer, module: Any, outputs: Any, batch: Batch, number: int, loader: int = 0
     ) -> None:
+        self.on_validation_batch_end(trainer, module, outputs, batch, number, loader)
         found = with_probabilities(module.decoder, self.encoder, batch, **outputs)
-        for sentence, (tags, _, probabilities) in zip(batch.sentences.tolist(), found, strict=True):
-            self.by_sentence[sentence] = tags, probabilities
+        for sentence, (_, _, probabilities) in zip(batch.sentences.tolist(), found, strict=True):
+            self.by_sentence[sentence][1].extend(probabilities)
 
 
 class TestEveryEpoch(Callback):

@@ -19,7 +19,9 @@ def paused_garbage_collection(*, keeps: bool = False) -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if keeps and not gc.get_freeze_count():  # else `unfreeze` would thaw what was frozen before
+            if (
+                keeps and not gc.get_freeze_count()
+            ):  # else `unfreeze` would also release what was frozen before
                 gc.freeze()  # moves every object out of the young generations
                 gc.unfreeze()  # and from there to the oldest
             gc.enable()

@@ -104,7 +104,7 @@ def test_no_garbage_is_collected_while_a_kernel_compiles(tmp_path: Path) -> None
 
 
 def test_only_kernels_are_compiled_with_an_entry_for_python(cache: Path) -> None:
-    """What a kernel calls has none, and nothing has one for C."""
+    """Functions that a kernel calls have none, and no function has one for C."""
 
     @njit(**FAST)
     def inner(x: int) -> int:
