@@ -16,12 +16,12 @@ import timing
 from hydra.utils import instantiate
 from taggers import CPU
 
-from ner_experiments.build import make_encoder
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF
 from ner_experiments.data.batches import Batching, Plan, SentenceCount
 from ner_experiments.data.corpus import load
 from ner_experiments.data.encoder import EncodedSplit
+from ner_experiments.experiment_data import make_encoder
 
 CORPORA = ("toy_en", "conll2003")
 

@@ -39,9 +39,9 @@ from drivers import corpus as text
 from safetensors.torch import save
 from taggers import Clocked
 
-from ner_experiments.build import make_encoder
 from ner_experiments.config.compose import compose
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.experiment_data import make_encoder
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import Transitions, plain_viterbi
 from ner_experiments.modules.forward_backward import plain_likelihood

@@ -30,9 +30,9 @@ import torch
 from hydra.utils import instantiate
 from taggers import CPU, Trial, made_up
 
-from ner_experiments.build import make_encoder
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
+from ner_experiments.experiment_data import make_encoder
 from ner_experiments.runs import artifacts
 from ner_experiments.utils.files import sha256
 

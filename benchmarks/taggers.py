@@ -12,10 +12,11 @@ from hydra.utils import instantiate
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from ner_experiments.build import build, make_encoder
+from ner_experiments.build import build
 from ner_experiments.config.compose import compose
 from ner_experiments.data.encoder import Batch, EncodedSplit
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.experiment_data import make_encoder
 from ner_experiments.modules.peephole import PeepholeLSTM
 from ner_experiments.modules.recurrent import UniRNN
 from ner_experiments.modules.units import BiLSTMUnits

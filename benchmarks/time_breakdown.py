@@ -22,10 +22,10 @@ from hydra.utils import instantiate
 from taggers import Clocked, Trial, made_up, outermost
 from torch import Tensor, nn
 
-from ner_experiments.build import make_encoder
 from ner_experiments.config.compose import compose
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
+from ner_experiments.experiment_data import make_encoder
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.units import BiLSTMUnits

@@ -1,52 +1,42 @@
-"""From config to objects: corpus, inputs and tagger of an experiment, or of a finished run.
-
-Also the checksums of the data that an experiment reads, and decoding with a tagger.
-"""
+"""From config to tagger, that of an experiment or of a finished run, and decoding with it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from ner_experiments.config import safe_yaml
-from ner_experiments.config.identity import identity
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.batches import EVALUATION
-from ner_experiments.data.corpus import Source
-from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
+from ner_experiments.experiment_data import DENSE, corpus_with_config, make_encoder
 from ner_experiments.modules.decoding import Decoder, Scores, Tags
 from ner_experiments.modules.lookup import set_sparse
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
-from ner_experiments.runs.run import Run, open_run
+from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Architecture, Tagger
 from ner_experiments.utils.text import read_json_object, visible
 
 log = logging.getLogger(__name__)
 
-DENSE = ("words", "chars", "features")
 Kind = TypeVar("Kind", bound=Tagger)
 
 
-# An experiment's tagger and data
+# An experiment's tagger
 
 
 def build(cfg: DictConfig, encoder: Encoder) -> Tagger:
@@ -124,87 +114,6 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
     return takes_them and not changes_all_weights and num_processes(cfg) == 1
 
 
-def read_data(cfg: DictConfig) -> tuple[Corpus, Encoder]:
-    """Corpus and fitted inputs of an experiment. ValueError or OSError for missing or malformed files."""
-    corpus = load_corpus(source(cfg))
-    encoder = make_encoder(cfg)
-    encoder.fit(corpus)
-    return corpus, encoder
-
-
-def source(cfg: DictConfig) -> Source:
-    """The config's corpus, not read yet."""
-    return build_part(cfg.data)
-
-
-def make_encoder(cfg: DictConfig) -> Encoder:
-    """The config's inputs, not fitted yet."""
-    return Encoder({name: instantiate(part.input) for name, part in readers(cfg).items()})
-
-
-def readers(cfg: DictConfig) -> dict[str, DictConfig]:
-    """Parts of the config that read the text: dense inputs, then direct features."""
-    return {name: cfg[name] for name in DENSE if cfg[name]} | dict(cfg.direct)
-
-
-def init_config(cfg: DictConfig) -> DictConfig:
-    """Config of the run that provides the initial weights: `cfg` with the settings of `init_from` replacing its own."""
-    settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    return OmegaConf.create(settings | settings["init_from"] | {"init_from": {}})
-
-
-# Checksums of what an experiment reads
-
-
-class Fingerprints:
-    """Callable that returns the fingerprint of a config and reads the same corpus with the same inputs only once.
-
-    It trains nothing. Raises ValueError or OSError for missing or malformed files.
-    """
-
-    def __init__(self) -> None:
-        self.checksums: dict[str, str] = {}
-
-    def __call__(self, cfg: DictConfig) -> str:
-        settings = data_settings(cfg)
-        if settings not in self.checksums:
-            self.checksums[settings] = fingerprint(*read_data(cfg))
-        if not cfg.init_from:
-            return self.checksums[settings]
-        start = init_config(cfg)
-        return with_start(self.checksums[settings], identity(start, self(start)))
-
-
-def fingerprint(corpus: Corpus, encoder: Encoder) -> str:
-    """Checksums of the corpus and of every input that reads files, joined by colons."""
-    return ":".join([corpus.checksum, *encoder.checksums()])
-
-
-def with_start(fingerprint: str, identity: str) -> str:
-    """Fingerprint of a run that starts from the weights of the run with this identity."""
-    return f"{fingerprint}:{identity}"
-
-
-def checksums_by_source(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> dict[str, str]:
-    """Checksums of the corpus and of each input that reads files, by a digest of the settings that locate them."""
-    data = OmegaConf.to_container(cfg.data, resolve=True)
-    checksums: list[tuple[Any, str]] = [(data, corpus.checksum)]
-    for name, part in readers(cfg).items():
-        if checksum := encoder.inputs[name].checksum():
-            checksums.append(([data, OmegaConf.to_container(part.input, resolve=True)], checksum))
-    return {digest(json.dumps(settings)): checksum for settings, checksum in checksums}
-
-
-def data_settings(cfg: DictConfig) -> str:
-    """JSON of the settings that say where and how the corpus and each input are read."""
-    inputs = {name: OmegaConf.to_container(part.input, resolve=True) for name, part in readers(cfg).items()}
-    return json.dumps([OmegaConf.to_container(cfg.data, resolve=True), inputs])
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 # A finished run
 
 
@@ -264,50 +173,6 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
     run, cfg = open_run(folder), read_config(folder)
     corpus = corpus_with_config(run, cfg)
     return *load_with_config(folder, cfg), corpus
-
-
-def corpus_of(folder: Path) -> Corpus:
-    """Corpus of a run. ValueError or OSError if it cannot be read or has changed since the run."""
-    run = open_run(folder)
-    return corpus_with_config(run, read_config(folder))
-
-
-def corpus_with_config(run: Run, cfg: DictConfig) -> Corpus:
-    """As `corpus_of`, given the content of its config.yaml."""
-    source = OmegaConf.to_yaml(cfg.data)
-    try:
-        return read_unchanged_corpus(source, run.metrics["data"]["checksum"])
-    except ValueError as error:
-        raise ValueError(f"{run.folder}: {error}") from error
-
-
-def corpus_if_unchanged(folder: Path) -> Corpus | None:
-    """Corpus of a run; None, with a warning, if it cannot be read or has changed."""
-    try:
-        return corpus_of(folder)
-    except (ValueError, OSError) as error:
-        log.warning("errors by mentions seen in train are left out: %s", error)
-        return None
-
-
-@lru_cache(maxsize=2)  # the runs of a table read one corpus after the other, or alternate between two
-def read_unchanged_corpus(source: str, checksum: str) -> Corpus:
-    """The corpus of a config given as YAML. ValueError if its checksum is not `checksum`."""
-    corpus = read_corpus(OmegaConf.create(source))
-    if corpus.checksum != checksum:
-        raise ValueError(
-            f"{corpus.name} has changed since the run: its checksum is {corpus.checksum}, the run's was {checksum}"
-        )
-    return corpus
-
-
-def read_corpus(source: Any) -> Corpus:
-    """Corpus of an untrusted config, such as one from a run's folder or from the overrides of a page in results/.
-
-    Raises ValueError for a `_target_` that `safe_yaml.refuse_foreign` refuses.
-    """
-    safe_yaml.refuse_foreign({"data": OmegaConf.to_container(source, resolve=True)}, "the corpus")
-    return load_corpus(build_part(source))
 
 
 # Decoding

@@ -17,24 +17,22 @@ from lightning.pytorch import Callback, Trainer, seed_everything
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
-from ner_experiments.build import (
-    assemble,
-    checksums_by_source,
-    data_settings,
-    digest,
-    encoder_class,
-    fingerprint,
-    init_config,
-    read_data,
-    read_weights,
-    with_start,
-)
+from ner_experiments.build import assemble, encoder_class, read_weights
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import is_first_process, processes_note
 from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
+from ner_experiments.experiment_data import (
+    checksums_by_source,
+    data_settings,
+    digest,
+    fingerprint,
+    init_config,
+    read_data,
+    with_start,
+)
 from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
 from ner_experiments.loggers.epoch import LogEpochs
 from ner_experiments.metrics import SpanF1, TagAccuracy

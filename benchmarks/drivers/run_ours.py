@@ -12,9 +12,9 @@ import torch
 from hydra.utils import instantiate
 from lightning.pytorch import seed_everything
 
-from ner_experiments.build import read_data
 from ner_experiments.config import compose
 from ner_experiments.data.datamodule import Batches, CorpusModule
+from ner_experiments.experiment_data import read_data
 from ner_experiments.runs.provenance import commit
 from ner_experiments.train import build_for_training, fit
 from ner_experiments.training.callbacks import EpochLog

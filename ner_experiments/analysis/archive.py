@@ -32,6 +32,7 @@ from ner_experiments.analysis.disagreements import Outcomes, correct, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_counts, pairs, shares_of_kinds
 from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Corpus, Task
+from ner_experiments.experiment_data import corpus_if_unchanged
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
 from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum, read_config
 from ner_experiments.runs.predictions import Predicted
@@ -151,14 +152,11 @@ def run_errors(run: Run) -> Errors:
 
 def known_dimensions(folder: Path, task: Task) -> dict[str, Dimension]:
     """Dimensions of the mentions of a run; those that need train only if its corpus can be read and is unchanged."""
-    # imports Lightning, which archived runs do not need
-    from ner_experiments.build import corpus_if_unchanged
-
     corpus = corpus_if_unchanged(folder)
     return dimensions(None, task) if corpus is None else dimensions_of(corpus, task)
 
 
-@lru_cache(maxsize=2)  # as `build.read_unchanged_corpus`
+@lru_cache(maxsize=2)  # as `experiment_data.read_unchanged_corpus`
 def dimensions_of(corpus: Corpus, task: Task) -> dict[str, Dimension]:
     return dimensions(corpus.splits["train"], task)
 

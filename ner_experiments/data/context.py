@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from ner_experiments.data.indexed_text import IndexedText, PerToken, align_left
 from ner_experiments.data.inputs import Input, State
@@ -56,7 +55,7 @@ class Context(Input):
             seen = np.append(known, -1)[positions] == ngrams
             ids[seen, place] = first + positions[seen]
             first += len(known)
-        return PerToken(torch.from_numpy(align_left(ids)))
+        return PerToken.of(align_left(ids))
 
     def required_columns(self) -> Sequence[str]:
         return self.columns

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from ner_experiments.data.indexed_text import BatchIndex, IndexedText
 from ner_experiments.data.inputs import Input
 from ner_experiments.data.sentence import PRIMARY_METRIC, Corpus, Sentence, Task, tags_of
 from ner_experiments.utils.text import check_strings, truncated_repr
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class EncodedSplit:
     def __init__(
         self, text: IndexedText, tags: Tensor, inputs: Mapping[str, Input], device: torch.device
     ) -> None:
+        import torch  # as in `indexed_text.Table.of`
+
         self.lengths = text.lengths
         self._starts = torch.from_numpy(text.starts[:-1]).to(device)
         self._lengths = torch.from_numpy(text.lengths).to(device)
@@ -62,6 +66,8 @@ class EncodedSplit:
 
         share: pass all forms of the split as inputs, so that their outputs can be reused across batches.
         """
+        import torch  # as in `indexed_text.Table.of`
+
         time = int(self.lengths[sentences].max())
         numbers = torch.from_numpy(sentences).to(self._starts.device)
         lengths = self._lengths[numbers]
@@ -106,6 +112,8 @@ class Encoder:
             input.fit(train, texts.values())
 
     def encode(self, sentences: Sequence[Sentence], device: torch.device) -> EncodedSplit:
+        import torch  # as in `indexed_text.Table.of`
+
         ids = {label: number for number, label in enumerate(self.labels)}
         indexed = (text for text in self._fitted if text.sentences is sentences)
         text = next(indexed, None) or IndexedText.from_sentences(sentences)

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from ner_experiments.data.sentence import Sentence
+
+if TYPE_CHECKING:
+    import torch
+    from numpy.typing import ArrayLike
+    from torch import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +81,25 @@ class EncodedText(Protocol):
 
 
 @dataclass(frozen=True)
-class PerForm(EncodedText):
-    """A table [forms] or [forms width]: the module runs once per distinct form. Right-padded with 0."""
+class Table(EncodedText):
+    """A text as one table."""
 
     table: Tensor
 
-    def to(self, device: torch.device) -> PerForm:
-        return PerForm(self.table.to(device))
+    @classmethod
+    def of(cls, rows: ArrayLike) -> Self:
+        """The rows as a tensor."""
+        import torch  # slow to import, and a table of results needs an input's checksum alone
+
+        return cls(torch.as_tensor(rows))
+
+    def to(self, device: torch.device) -> Self:
+        return replace(self, table=self.table.to(device))
+
+
+@dataclass(frozen=True)
+class PerForm(Table):
+    """A table [forms] or [forms width]: the module runs once per distinct form. Right-padded with 0."""
 
     def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
         return trim_padding(self.table[index.forms]), index.form_rows
@@ -94,15 +109,12 @@ class PerForm(EncodedText):
 
 
 @dataclass(frozen=True)
-class PerToken(EncodedText):
+class PerToken(Table):
     """A table [tokens] or [tokens width], for features that depend on the context. Right-padded with 0."""
 
-    table: Tensor
-
-    def to(self, device: torch.device) -> PerToken:
-        return PerToken(self.table.to(device))
-
     def select(self, index: BatchIndex) -> tuple[Tensor, Tensor]:
+        import torch  # as in `Table.of`
+
         rows = torch.arange(index.tokens.numel(), device=index.tokens.device).view_as(index.tokens)
         return trim_padding(self.table[index.tokens.flatten()]), rows
 
@@ -121,6 +133,8 @@ def align_left(ids: np.ndarray) -> np.ndarray:
 
 def apply_in_chunks(module: Callable[[Tensor], Tensor], table: Tensor, *, size: int = 512) -> Tensor:
     """Apply a module to all rows of a table, in chunks of similar length to limit padding."""
+    import torch  # as in `Table.of`
+
     order = torch.arange(len(table), device=table.device)
     if table.ndim == 2:
         order = (table != 0).sum(1).argsort()

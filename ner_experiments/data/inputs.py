@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from ner_experiments.data import vectors
 from ner_experiments.data.indexed_text import EncodedText, IndexedText, PerForm
@@ -74,9 +73,11 @@ class RandomWords(Input):
         self.restore({"words": list(counts), "singletons": [count == 1 for count in counts.values()]})
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm(torch.tensor([self.ids.get(self._normalize(form), UNKNOWN) for form in text.forms]))
+        return PerForm.of([self.ids.get(self._normalize(form), UNKNOWN) for form in text.forms])
 
     def sizes(self) -> dict[str, Any]:
+        import torch  # as in `indexed_text.Table.of`
+
         return {"num_words": len(self.ids) + 1, "singletons": torch.tensor([False, *self.singletons])}
 
     def state(self) -> State:
@@ -121,12 +122,14 @@ class PretrainedWords(Input):
         self._checksum = loaded.checksum
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm(torch.tensor([self._id(form) for form in text.forms]))
+        return PerForm.of([self._id(form) for form in text.forms])
 
     def _id(self, form: str) -> int:
         return next((self.ids[key] for _, key in vectors.back_off(form) if key in self.ids), UNKNOWN)
 
     def sizes(self) -> dict[str, Any]:
+        import torch  # as in `indexed_text.Table.of`
+
         unseen = len(self.singletons)
         table = torch.zeros(1 + self.num_found + unseen, self.dim)
         table[1 : 1 + self.num_found] = torch.from_numpy(np.array(self.matrix))
@@ -173,7 +176,7 @@ class Characters(Input):
         for row, form in zip(rows, text.forms, strict=True):
             ids = [self.ids.get(character, 1) for character in form[:longest]]
             row[: len(ids)] = ids
-        return PerForm(torch.from_numpy(rows))
+        return PerForm.of(rows)
 
     def sizes(self) -> dict[str, Any]:
         return {"num_chars": len(self.ids) + 2}
@@ -190,7 +193,7 @@ class Case(Input):
     """Capitalization class of each form, one of four (Li, Fu & Ma 2020, 3.1); see `case`."""
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm(torch.tensor([case(form) for form in text.forms]))
+        return PerForm.of([case(form) for form in text.forms])
 
     def sizes(self) -> dict[str, Any]:
         return {"num_values": 4}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from ner_experiments.data.indexed_text import IndexedText, PerForm
 from ner_experiments.data.inputs import UNKNOWN, Input, State, case
@@ -37,9 +36,11 @@ class TypedCharacters(Input):
         for row, form in zip(rows, text.forms, strict=True):
             beginning = form[: self.max_length]
             row[: len(beginning)] = [ids.get(character, 1) for character in beginning]
-        return PerForm(torch.from_numpy(rows))
+        return PerForm.of(rows)
 
     def sizes(self) -> dict[str, Any]:
+        import torch  # as in `indexed_text.Table.of`
+
         typed = [[character in of_type for of_type in TYPES] for character in CHARACTERS]
         return {"length": self.max_length, "types": torch.tensor([[False] * len(TYPES)] * 2 + typed)}
 
@@ -79,9 +80,11 @@ class WordsWithCase(Input):
         self._checksum = sha256(path)
 
     def encode(self, text: IndexedText) -> PerForm:
-        return PerForm(torch.tensor([self.ids.get(form, UNKNOWN) for form in text.forms]))
+        return PerForm.of([self.ids.get(form, UNKNOWN) for form in text.forms])
 
     def sizes(self) -> dict[str, Any]:
+        import torch  # as in `indexed_text.Table.of`
+
         return {"vectors": torch.tensor(self.table)}
 
     def checksum(self) -> str:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from ner_experiments.data.indexed_text import IndexedText, PerForm
 from ner_experiments.data.inputs import Input, State
@@ -44,7 +43,7 @@ class Spelling(Input):
         rows = np.zeros((len(features), max(1, *map(len, features))), dtype=np.int32)
         for row, ids in zip(rows, features, strict=True):
             row[: len(ids)] = ids
-        return PerForm(torch.from_numpy(rows))
+        return PerForm.of(rows)
 
     def sizes(self) -> dict[str, Any]:
         return {"num_features": len(self.ids)}

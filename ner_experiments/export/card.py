@@ -14,9 +14,9 @@ from importlib.metadata import version
 from typing import Any
 
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
-from ner_experiments.build import readers
 from ner_experiments.config.identity import counted, kind
 from ner_experiments.data.sentence import PRIMARY_METRIC
+from ner_experiments.experiment_data import readers
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config

@@ -16,6 +16,7 @@ from torch.export import Dim, ExportedProgram
 from ner_experiments import build
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.experiment_data import corpus_of
 from ner_experiments.export.card import card
 from ner_experiments.export.formats import FORMATS, Outputs, suppress_warnings
 from ner_experiments.export.inputs import check_exportable, description, random_sentences
@@ -150,7 +151,7 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
 def sentences_to_check(folder: Path, encoder: Encoder, number: int) -> CheckedSentences:
     """`number` sentences of dev and test, filled up with random ones if there are too few or the data has changed."""
     try:
-        splits = build.corpus_of(folder).splits
+        splits = corpus_of(folder).splits
         available, reason = {split: splits[split] for split in SCORED_SPLITS if split in splits}, ""
     except (ValueError, OSError) as error:
         log.warning("%s", error)

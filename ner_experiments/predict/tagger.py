@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from ner_experiments import build
+from ner_experiments import build, experiment_data
 from ner_experiments.build import decode_with_probabilities
 from ner_experiments.data.batches import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
@@ -45,7 +45,7 @@ def load(
     """
     folder = folder_of(run, revision)
     artifacts.verify(folder, open_run(folder).metrics, PARTS)
-    source = build.source(read_config(folder))
+    source = experiment_data.source(read_config(folder))
     tagger, encoder = build.load(folder)
     for input in encoder.inputs.values():
         input.disable_cache()

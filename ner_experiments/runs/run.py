@@ -175,8 +175,8 @@ def finished(
 ) -> dict[int, Run]:
     """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
 
-    fingerprint: computes the checksum of the files that a config reads, such as `build.Fingerprints()`; called
-        only if there is a run, and its exceptions propagate.
+    fingerprint: computes the checksum of the files that a config reads, such as `experiment_data.Fingerprints()`;
+        called only if there is a run, and its exceptions propagate.
     runs: the `candidates`, if they are known.
     Raises ValueError if all runs of the experiment used other files.
     """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT, identity, inputs
 from ner_experiments.config.stand_ins import declared
+from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs import run
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import Row, Table
@@ -71,8 +72,6 @@ def unfinished(
     Without seeds, those of the table. Rows whose files cannot be read are launched: their jobs fail with the
     reason.
     """
-    from ner_experiments.build import Fingerprints  # imports torch, not needed by `table` without a name
-
     jobs, num_finished, fingerprints = [], 0, Fingerprints()
     seeds = seeds or seeds_of_table(table)
     for experiment in experiments(table, extra_overrides):

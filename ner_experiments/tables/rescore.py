@@ -23,6 +23,7 @@ from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.projection import OtherTextError, Projection, project
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import count_mentions, count_windows
+from ner_experiments.experiment_data import read_corpus
 from ner_experiments.runs import predictions
 from ner_experiments.runs.predictions import Predicted, as_field
 from ner_experiments.runs.run import Run
@@ -181,7 +182,6 @@ def text_of(group: Sequence[Result], page: Page, overrides: Sequence[str]) -> li
         )
     if folders := [run for run in runs if not run.archived]:
         return [sentence.words for sentence in folders[0].predicted()]
-    from ner_experiments.build import read_corpus  # imports torch
 
     row = group[0].row.label
     found = experiments(page.table, joined(page.deviations, overrides))

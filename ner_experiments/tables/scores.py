@@ -9,20 +9,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
+from ner_experiments.experiment_data import Fingerprints, read_corpus
 from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run, finished, place, runs_of_any_identity
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.xor.results import FILE, XorResults, read
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
 
 Source = Callable[[Experiment], Mapping[int, Run]]
 """Finds the runs of an experiment by seed. Raises ValueError or OSError if they cannot be identified."""
@@ -156,12 +154,7 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | 
 
 def in_output_dir() -> Source:
     """Source of the runs under `output_dir` that read the data files as they are now."""
-
-    @cache
-    def fingerprints() -> Callable[[DictConfig], str]:
-        from ner_experiments.build import Fingerprints  # imports Lightning, needed only if there is a run
-
-        return Fingerprints()
+    fingerprints = Fingerprints()
 
     @cache
     def candidates(folders: Path) -> list[Run]:
@@ -169,7 +162,7 @@ def in_output_dir() -> Source:
 
     def source(experiment: Experiment) -> Mapping[int, Run]:
         cfg = experiment.cfg
-        return finished(cfg, lambda cfg: fingerprints()(cfg), candidates(place(cfg)))
+        return finished(cfg, fingerprints, candidates(place(cfg)))
 
     return source
 
@@ -222,7 +215,7 @@ def figures_by_seed(figure: str, runs: Mapping[int, Run], corpus: Any) -> dict[i
                 f"{folder}: parts of a model are measured on its weights, and archived runs have none"
             )
         from ner_experiments.analysis.ablation import recalls  # imports torch and Lightning
-        from ner_experiments.build import load, read_corpus
+        from ner_experiments.build import load
 
         dev = read_corpus(corpus).splits["dev"]
         return {seed: recalls(*load(run.folder), dev) for seed, run in trained.items()}

@@ -21,11 +21,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from torch import Tensor
 
-from ner_experiments.build import build, make_encoder
+from ner_experiments.build import build
 from ner_experiments.config.compose import compose_unchecked
 from ner_experiments.config.identity import counted
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.experiment_data import make_encoder
 from ner_experiments.modules.decoding import Decoder
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.provenance import commit, machine

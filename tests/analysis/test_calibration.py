@@ -17,12 +17,13 @@ from tiny_runs import METRICS
 from ner_experiments.analysis import bootstrap
 from ner_experiments.analysis.archive import run_calibration
 from ner_experiments.analysis.calibration import Calibration, calibration, of_run, predicted
-from ner_experiments.build import build, load_with_corpus, read_data
+from ner_experiments.build import build, load_with_corpus
 from ner_experiments.config.compose import compose
 from ner_experiments.data import toy
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import allowed_transitions, spans
+from ner_experiments.experiment_data import read_data
 from ner_experiments.runs.artifacts import PROBABILITIES, add_checksum
 from ner_experiments.runs.run import Run, open_run
 from ner_experiments.tagger import Tagger

@@ -3,10 +3,10 @@
 import pytest
 from omegaconf import OmegaConf
 
-from ner_experiments.build import source
 from ner_experiments.config.compose import compose, resolved
 from ner_experiments.config.identity import experiment
 from ner_experiments.config.stand_ins import build_part, declared
+from ner_experiments.experiment_data import source
 
 VECTORS = "random character vectors in place of those of Li et al. (2018)"
 

@@ -183,7 +183,7 @@ def test_without_the_corpus_sentences_are_made_up(
     def gone(folder: Path) -> None:
         raise ValueError("the corpus is gone")
 
-    monkeypatch.setattr(build, "corpus_of", gone)
+    monkeypatch.setattr("ner_experiments.export.export.corpus_of", gone)
     options = ["--format", "torch", "--sentences", "7", "--output", str(tmp_path / "made")]
     assert cli(["export", str(run), *options]) == 0
     made_up = (

@@ -11,13 +11,14 @@ from omegaconf import OmegaConf
 from places import CONF
 from torch import Tensor
 
-from ner_experiments.build import batches, build, read_data
+from ner_experiments.build import batches, build
 from ner_experiments.commands.smoke import write_vectors
 from ner_experiments.config.conf import architectures
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.experiment_data import read_data
 from ner_experiments.export.export import max_difference, tensors, trace
 from ner_experiments.export.formats import FORMATS, Outputs
 from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences

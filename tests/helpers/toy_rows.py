@@ -6,10 +6,10 @@ from pathlib import Path
 from omegaconf import OmegaConf
 from seqeval.metrics import f1_score
 
-from ner_experiments.build import Fingerprints
 from ner_experiments.config.compose import compose
 from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.data import toy
+from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.tables import spec

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.build import build, read_data
+from ner_experiments.build import build
 from ner_experiments.config.compose import compose
+from ner_experiments.experiment_data import read_data
 from ner_experiments.modules.direct import SparseScores
 from ner_experiments.modules.lookup import Lookup, set_sparse
 from ner_experiments.modules.words import PretrainedEmbedding, RandomEmbedding

@@ -5,8 +5,9 @@ from functools import partial
 import pytest
 import torch
 
-from ner_experiments.build import build, read_data
+from ner_experiments.build import build
 from ner_experiments.config.compose import compose
+from ner_experiments.experiment_data import read_data
 from ner_experiments.tagger import Tagger
 
 

@@ -10,9 +10,10 @@ import pytest
 import torch
 from scipy.optimize import linprog
 
-from ner_experiments.build import build, load, make_encoder
+from ner_experiments.build import build, load
 from ner_experiments.config.conf import CONFIG_NAME, architectures, hydra_context
 from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.experiment_data import make_encoder
 from ner_experiments.tagger import Tagger
 from ner_experiments.train import train
 from ner_experiments.xor import experiment

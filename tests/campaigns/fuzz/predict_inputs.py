@@ -14,10 +14,11 @@ import torch
 from fuzz import oracle
 from fuzz.corpora import WORDS, Columns, draw, laid_out
 from fuzz.readers import Case, Reader
-from ner_experiments.build import build, make_encoder, source
+from ner_experiments.build import build
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Tokens
+from ner_experiments.experiment_data import make_encoder, source
 from ner_experiments.predict.input import InputFormat, InputReader
 from ner_experiments.predict.output import WRITERS
 from ner_experiments.predict.tagger import TaggedSentence, TextTagger
