@@ -65,7 +65,12 @@ class AgainstPublished:
 
 def summarize(scores: Scores) -> Summary:
     """Mean, deviation and interval of at least one score. ValueError for none."""
-    scores = [float(score) for score in (scores.values() if isinstance(scores, Mapping) else scores)]
+    return summary(tuple(map(float, scores.values() if isinstance(scores, Mapping) else scores)))
+
+
+@lru_cache(maxsize=1000)  # each pair of rows asks for both of them again
+def summary(scores: tuple[float, ...]) -> Summary:
+    """As `summarize`."""
     if not scores:
         raise ValueError("expected the score of at least one seed, got none")
     center, n = mean(scores), len(scores)

@@ -46,7 +46,7 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
     with hydra_context():
         try:
             for job in split(overrides) if sweep else [overrides]:
-                check_job(parse(job))
+                check_job(job)
         except HydraException as error:
             raise ValueError(str(error).splitlines()[0]) from error
 
@@ -64,20 +64,29 @@ def split(overrides: Sequence[str]) -> list[list[str]]:
     return batch
 
 
-def check_job(overrides: Sequence[Override]) -> None:
-    own = [item for item in overrides if not is_for_hydra(item)]
-    choices = [item for item in own if options(item.key_or_group)]
-    for item in choices:
-        check_choice(item)
-    chosen_options = tuple(f"{item.key_or_group}={item.get_value_string()}" for item in choices)
-    for item in own:
-        check_setting(item.input_line, chosen_options)
+def check_job(overrides: Sequence[str]) -> None:
+    choices = tuple(filter(None, map(checked_choice, overrides)))
+    for line in overrides:
+        check_setting(line, choices)
 
 
 @cache  # the jobs of a sweep have few different overrides
+def checked_choice(line: str) -> str | None:
+    """The choice of an option that an override makes, such as model=residual; None for any other override."""
+    (item,) = parse([line])
+    if is_for_hydra(item) or not options(item.key_or_group):
+        return None
+    check_choice(item)
+    return f"{item.key_or_group}={item.get_value_string()}"
+
+
+@cache  # as `checked_choice`
 def check_setting(line: str, choices: tuple[str, ...]) -> None:
     """Check an override beside these choices of options, of which it may be one."""
-    (item,), defaults = parse([line]), chosen(choices)
+    (item,) = parse([line])
+    if is_for_hydra(item):
+        return
+    defaults = chosen(choices)
     if not options(item.key_or_group):
         check_key(item, known_keys(choices))
         check_value(item, defaults)

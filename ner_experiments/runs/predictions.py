@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from sys import intern
 
@@ -17,13 +17,27 @@ from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Predicted:
-    """A sentence with its gold and predicted tags, mentions in IOB2; spaces within a field are U+2423."""
+    """A sentence with its gold and predicted tags, mentions in IOB2; spaces within a field are U+2423.
+
+    What is computed from its tags is kept: runs that tag a sentence alike share the object.
+    """
 
     words: tuple[str, ...]
     gold: tuple[str, ...]
     predicted: tuple[str, ...]
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """The distinct gold and predicted tags."""
+        return frozenset(self.gold + self.predicted)
+
+    @cached_property
+    def mention_counts(self) -> tuple[int, int, int]:
+        """Numbers of correct, predicted and gold mentions."""
+        found, there = mentions(self.predicted), mentions(self.gold)
+        return len(there & found), len(found), len(there)
 
 
 def read(run: Path, split: str = "test") -> list[Predicted]:
@@ -33,15 +47,14 @@ def read(run: Path, split: str = "test") -> list[Predicted]:
 
 def read_file(path: Path) -> list[Predicted]:
     """The sentences of a file of predictions. ValueError, with the line of the sentence, for another content."""
-    text = text_of(path)
-    sentences, line = [], 1
-    for block in text.removesuffix("\n\n").split("\n\n"):
-        try:
-            sentences.append(sentence(block))
-        except ValueError:
-            expected = "expected a sentence with token, gold tag and predicted tag in each line"
-            raise ValueError(f"{path}:{line}: {expected}") from None
-        line += block.count("\n") + 2
+    blocks = text_of(path).removesuffix("\n\n").split("\n\n")
+    sentences: list[Predicted] = []
+    try:
+        sentences.extend(map(sentence, blocks))
+    except ValueError:
+        line = 1 + sum(block.count("\n") + 2 for block in blocks[: len(sentences)])
+        expected = "expected a sentence with token, gold tag and predicted tag in each line"
+        raise ValueError(f"{path}:{line}: {expected}") from None
     return sentences
 
 
@@ -81,14 +94,7 @@ def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
     """Counts, [sentences, counts]: correct, predicted and gold mentions; or correct tags and all tags."""
     if task == "tags":
         return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
-    return np.array([sentence_counts(it.gold, it.predicted) for it in sentences])
-
-
-@lru_cache(maxsize=100_000)
-def sentence_counts(gold: tuple[str, ...], predicted: tuple[str, ...]) -> tuple[int, int, int]:
-    """Numbers of correct, predicted and gold mentions of a sentence."""
-    found, there = mentions(predicted), mentions(gold)
-    return len(there & found), len(found), len(there)
+    return np.array([it.mention_counts for it in sentences])
 
 
 @lru_cache(maxsize=100_000)

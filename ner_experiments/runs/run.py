@@ -94,8 +94,7 @@ class Run:
     def _predicted(self) -> list[Predicted]:
         path = self.verified("predictions/test.conll")
         found = predictions.read(self.folder)
-        tags = set[str]().union(*(it.gold for it in found), *(it.predicted for it in found))
-        for tag in tags:
+        for tag in set[str]().union(*(it.tags for it in found)):
             try:
                 predictions.units([tag], self.metrics["task"])
             except ValueError as error:
