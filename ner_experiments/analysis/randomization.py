@@ -5,7 +5,6 @@ The input is each run's counts by sentence on one test set.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -123,17 +122,21 @@ def compare_block(
     """The tests of pairs of rows; memory grows with their number."""
     first, second = (np.stack([pair[side].means for pair in pairs]) for side in (0, 1))
     null = swap_sentences(first, second, draws, rng)
-    state = rng.bit_generator.state
-    deals: dict[tuple[int, int], Float[np.ndarray, "draws runs"]] = {}
-    tests = []
-    for (a, b), swapped in zip(pairs, null, strict=True):
-        gap, share = float(a.scores.mean() - b.scores.mean()), run_share(a, b)
+    state, shares = rng.bit_generator.state, [run_share(a, b) for a, b in pairs]
+    by_sizes: dict[tuple[int, int], list[int]] = {}
+    for number, ((a, b), share) in enumerate(zip(pairs, shares, strict=True)):
         if share:
-            sizes = len(a.scores), len(b.scores)
-            if sizes not in deals:
-                rng.bit_generator.state = state
-                deals[sizes] = deal_runs(*sizes, draws, rng)
-            swapped = swapped + math.sqrt(share) * (deals[sizes] @ np.concatenate([a.scores, b.scores]))
+            by_sizes.setdefault((len(a.scores), len(b.scores)), []).append(number)
+    for sizes, numbers in by_sizes.items():
+        rng.bit_generator.state = state
+        scores = np.stack(
+            [np.concatenate([row.scores for row in pairs[number]]) for number in numbers], axis=1
+        )
+        scale = np.sqrt([shares[number] or 0.0 for number in numbers])
+        null[numbers] += (deal_runs(*sizes, draws, rng) @ (scale * scores)).T
+    tests = []
+    for (a, b), share, swapped in zip(pairs, shares, null, strict=True):
+        gap = float(a.scores.mean() - b.scores.mean())
         as_far = np.abs(swapped) >= abs(gap) - 1e-12  # ties count, despite rounding errors
         p, variance = (1 + int(as_far.sum())) / (1 + draws), sentence_variance(a, b)
         tests.append(Randomization(gap, p, share, variance, len(a.means)))

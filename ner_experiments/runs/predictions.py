@@ -36,7 +36,7 @@ class Predicted:
     @cached_property
     def mention_counts(self) -> tuple[int, int, int]:
         """Numbers of correct, predicted and gold mentions."""
-        found, there = mentions(self.predicted), mentions(self.gold)
+        found, there = {*mentions(self.predicted)}, {*mentions(self.gold)}
         return len(there & found), len(found), len(there)
 
 
@@ -81,7 +81,7 @@ def file(run: Path, name: str) -> Path:
 def units(tags: Sequence[str], task: Task) -> list[Span]:
     """The scored units: the mentions, or each token with its tag if single tokens are tagged."""
     if task == "mentions":
-        return sorted(mentions(tuple(tags)))
+        return [*mentions(tuple(tags))]
     return [(place, place + 1, tag) for place, tag in enumerate(tags)]
 
 
@@ -98,9 +98,12 @@ def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
 
 
 @lru_cache(maxsize=100_000)
-def mentions(tags: tuple[str, ...]) -> frozenset[Span]:
-    """The mentions of a sentence. Cached: the runs of a table have the same gold tags, and mostly the same others."""
-    return frozenset(spans(tags))
+def mentions(tags: tuple[str, ...]) -> tuple[Span, ...]:
+    """The mentions of a sentence, in order.
+
+    Cached: the runs of a table have the same gold tags, and mostly the same others.
+    """
+    return tuple(spans(tags))
 
 
 @lru_cache(maxsize=100_000)

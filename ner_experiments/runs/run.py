@@ -55,7 +55,12 @@ class Run:
 
     def settings(self) -> Mapping[Any, Any]:
         """The settings that can change the result, as `identity.counted`."""
-        return counted(read_config(self.folder))
+        return counted(self.config)
+
+    @cached_property
+    def config(self) -> DictConfig:
+        """The content of config.yaml, which is slow to read. ValueError as `safe_yaml.read_config`."""
+        return read_config(self.folder)
 
     def counts(self) -> np.ndarray:
         """Counts per test sentence, as `runs.predictions.count`."""

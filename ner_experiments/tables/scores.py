@@ -20,6 +20,7 @@ from ner_experiments.runs.archived_run import ArchivedRun
 from ner_experiments.runs.run import Run, finished, place, runs_of_any_identity
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
+from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.xor.results import FILE, XorResults, read
 
 Source = Callable[[Experiment], Mapping[int, Run]]
@@ -92,7 +93,8 @@ class Result:
     @cached_property
     def counts(self) -> np.ndarray:
         """Counts of its runs, as `runs.predictions.count`, [runs, sentences, counts]. Reads their predictions once."""
-        return np.stack([run.counts() for run in self.runs.values()])
+        with paused_garbage_collection(keeps=True):
+            return np.stack([run.counts() for run in self.runs.values()])
 
     @property
     def data(self) -> Mapping[str, Any]:
@@ -158,7 +160,8 @@ def in_output_dir() -> Source:
 
     @cache
     def candidates(folders: Path) -> list[Run]:
-        return [*runs_of_any_identity(folders)]
+        with paused_garbage_collection(keeps=True):
+            return [*runs_of_any_identity(folders)]
 
     def source(experiment: Experiment) -> Mapping[int, Run]:
         cfg = experiment.cfg
