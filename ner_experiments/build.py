@@ -22,7 +22,7 @@ from ner_experiments.data.batches import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import Span, allowed_transitions, strict_spans
-from ner_experiments.experiment_data import DENSE, corpus_with_config, make_encoder
+from ner_experiments.experiment_data import DENSE, corpus_of, make_encoder
 from ner_experiments.modules.decoding import Decoder, Scores, Tags
 from ner_experiments.modules.lookup import set_sparse
 from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
@@ -170,9 +170,9 @@ def load_with_corpus(folder: Path) -> tuple[Tagger, Encoder, Corpus]:
 
     ValueError or OSError if the run is not finished, or if its corpus cannot be read or has changed.
     """
-    run, cfg = open_run(folder), read_config(folder)
-    corpus = corpus_with_config(run, cfg)
-    return *load_with_config(folder, cfg), corpus
+    run = open_run(folder)
+    corpus = corpus_of(run)
+    return *load_with_config(folder, run.config), corpus
 
 
 # Decoding

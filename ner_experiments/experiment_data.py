@@ -9,7 +9,6 @@ import hashlib
 import json
 import logging
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from hydra.utils import instantiate
@@ -22,8 +21,7 @@ from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
-from ner_experiments.runs.artifacts import read_config
-from ner_experiments.runs.run import Run, open_run
+from ner_experiments.runs.run import Run
 
 log = logging.getLogger(__name__)
 
@@ -117,25 +115,19 @@ def digest(text: str) -> str:
 # A finished run's corpus
 
 
-def corpus_of(folder: Path) -> Corpus:
+def corpus_of(run: Run) -> Corpus:
     """Corpus of a run. ValueError or OSError if it cannot be read or has changed since the run."""
-    run = open_run(folder)
-    return corpus_with_config(run, read_config(folder))
-
-
-def corpus_with_config(run: Run, cfg: DictConfig) -> Corpus:
-    """As `corpus_of`, given the content of its config.yaml."""
-    source = OmegaConf.to_yaml(cfg.data)
+    source = OmegaConf.to_yaml(run.config.data)
     try:
         return read_unchanged_corpus(source, run.metrics["data"]["checksum"])
     except ValueError as error:
         raise ValueError(f"{run.folder}: {error}") from error
 
 
-def corpus_if_unchanged(folder: Path) -> Corpus | None:
+def corpus_if_unchanged(run: Run) -> Corpus | None:
     """Corpus of a run; None, with a warning, if it cannot be read or has changed."""
     try:
-        return corpus_of(folder)
+        return corpus_of(run)
     except (ValueError, OSError) as error:
         log.warning("errors by mentions seen in train are left out: %s", error)
         return None

@@ -30,11 +30,10 @@ from ner_experiments.analysis.breakdown import (
 from ner_experiments.analysis.calibration import Calibration, of_predictions, of_run
 from ner_experiments.analysis.disagreements import Outcomes, correct, outcomes
 from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_counts, pairs, shares_of_kinds
-from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.experiment_data import corpus_if_unchanged
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
-from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum, read_config
+from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.utils.files import write_json
@@ -46,7 +45,7 @@ def archive(run: Run, path: Path, label: str) -> None:
     content = {
         "label": label,
         "metrics": dict(run.metrics),
-        "config": counted(read_config(run.folder)),
+        "config": run.settings(),
         "epochs": run.epochs(),
         "test_every_epoch": run.test_every_epoch(),
         "counts": format_counts(run.counts()),
@@ -107,11 +106,14 @@ def errors_in_predictions(
     groups = {name: grouped(texts, dimension) for name, dimension in named.items()}
     kinds = np.array([kind_counts(it) for it in sentences]) if task == "mentions" else None
     types = [list(pairs(it, task)) for it in sentences]
+    number = {pair: number for number, pair in enumerate(dict.fromkeys(chain.from_iterable(types)))}
+    numbered = [np.array([number[pair] for pair in it], dtype=np.int64) for it in types]
     found = [correct(text) for text in texts]
     gold_groups = outcomes([texts[place[id(it)]] for it in runs[0]], named).groups
     errors = []
     for run in runs:
         index = [place[id(it)] for it in run]
+        occurrences = np.bincount(np.concatenate([numbered[it] for it in index]), minlength=len(number))
         errors.append(
             Errors(
                 {
@@ -119,8 +121,8 @@ def errors_in_predictions(
                     for name, (names, counts) in groups.items()
                 },
                 {} if kinds is None else shares_of_kinds(kinds[index], intervals=intervals),
-                confusion_of(chain.from_iterable(types[number] for number in index)),
-                Outcomes(np.concatenate([found[number] for number in index]), gold_groups),
+                confusion_of({pair: n for pair, n in zip(number, occurrences.tolist(), strict=True) if n}),
+                Outcomes(np.concatenate([found[it] for it in index]), gold_groups),
             )
         )
     return errors
@@ -138,7 +140,7 @@ def errors_by_seed(runs: Mapping[int, Run]) -> dict[int, Errors]:
     }
     if trained := {seed: run for seed, run in runs.items() if seed not in errors}:
         first = next(iter(trained.values()))
-        named = known_dimensions(first.folder, first.metrics["task"])
+        named = known_dimensions(first)
         predicted = [run.predicted() for run in trained.values()]
         found = errors_in_predictions(predicted, first.metrics["task"], named)
         errors |= zip(trained, found, strict=True)
@@ -150,9 +152,9 @@ def run_errors(run: Run) -> Errors:
     return errors_by_seed({0: run})[0]
 
 
-def known_dimensions(folder: Path, task: Task) -> dict[str, Dimension]:
+def known_dimensions(run: Run) -> dict[str, Dimension]:
     """Dimensions of the mentions of a run; those that need train only if its corpus can be read and is unchanged."""
-    corpus = corpus_if_unchanged(folder)
+    corpus, task = corpus_if_unchanged(run), run.metrics["task"]
     return dimensions(None, task) if corpus is None else dimensions_of(corpus, task)
 
 

@@ -164,15 +164,14 @@ class Confusion:
 
 def confusion(sentences: Sequence[Predicted], task: Task = "mentions") -> Confusion:
     """Confusion of the gold and predicted types that occur, sorted by name."""
-    return confusion_of(pair for sentence in sentences for pair in pairs(sentence, task))
+    return confusion_of(Counter(pair for sentence in sentences for pair in pairs(sentence, task)))
 
 
-def confusion_of(pairs: Iterable[tuple[str, str]]) -> Confusion:
-    """Confusion of the given pairs of gold and predicted types, as `pairs` yields them."""
-    counts = Counter(pairs)
+def confusion_of(counts: Mapping[tuple[str, str], int]) -> Confusion:
+    """Confusion from the number of each pair of a gold and a predicted type, as `pairs` yields them."""
     types = sorted({kind for pair in counts for kind in pair if kind})
     names = [*types, ""]
-    return Confusion(tuple(types), tuple(tuple(counts[gold, other] for other in names) for gold in names))
+    return Confusion(tuple(types), tuple(tuple(counts.get((a, b), 0) for b in names) for a in names))
 
 
 def pairs(sentence: Predicted, task: Task) -> Iterator[tuple[str, str]]:

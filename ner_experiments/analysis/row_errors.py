@@ -38,6 +38,7 @@ class RowErrors:
         """Errors of each run by seed."""
         return errors_by_seed(self.runs)
 
+    @cached_property
     def breakdown(self) -> dict[str, dict[str, MeanBucket]]:
         """Mean scores by dimension and group."""
         return breakdown([errors.breakdown for errors in self.errors.values()])
@@ -88,7 +89,7 @@ class RowErrors:
             "runs": {seed: str(run.folder) for seed, run in self.runs.items()},
             "breakdown": {
                 dimension: {name: asdict(bucket) for name, bucket in buckets.items()}
-                for dimension, buckets in self.breakdown().items()
+                for dimension, buckets in self.breakdown.items()
             },
             "kinds": {name: asdict(kind) for name, kind in self.kinds().items()},
             "looser_scores": {name: asdict(score) for name, score in self.looser_scores().items()},

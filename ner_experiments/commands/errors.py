@@ -74,7 +74,7 @@ def row_parts(row: RowErrors, number: int) -> list[str]:
     confusion, calibration = row.confusion(), row.calibration()
     sections = {"Looser scores": scores_grid(row.looser_scores())}
     sections |= {"Errors by kind": kinds_grid(row.kinds())}
-    sections |= {f"By {name}": groups_grid(groups) for name, groups in row.breakdown().items()}
+    sections |= {f"By {name}": groups_grid(groups) for name, groups in row.breakdown.items()}
     if confusion:
         sections["Gold type (row) and predicted type (column)"] = confusion_grid(confusion)
     if calibration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -94,8 +95,13 @@ def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) 
     """Digest of the arguments, and of size and time of all that a report reads: tables, conf/, and files of runs."""
     seen = []
     for place in (CONF, *own_group_folders(), spec.SWEEPS, *filter(None, places)):
-        for path in sorted(place.rglob("*.*")):
-            if path.suffix in READ and output not in path.parents and path.name != PROGRESS_FILE:
-                status = path.stat()
-                seen.append((str(path), status.st_size, status.st_mtime_ns))
+        for folder, folders, files in os.walk(place):
+            if Path(folder) == output:
+                folders.clear()
+                continue
+            folders.sort()
+            for name in sorted(files):
+                if name.endswith(READ) and name != PROGRESS_FILE:
+                    status = os.stat(os.path.join(folder, name))
+                    seen.append((folder, name, status.st_size, status.st_mtime_ns))
     return hashlib.sha256(repr((names, places, seen)).encode()).hexdigest()

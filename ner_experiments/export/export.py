@@ -151,7 +151,7 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
 def sentences_to_check(folder: Path, encoder: Encoder, number: int) -> CheckedSentences:
     """`number` sentences of dev and test, filled up with random ones if there are too few or the data has changed."""
     try:
-        splits = corpus_of(folder).splits
+        splits = corpus_of(open_run(folder)).splits
         available, reason = {split: splits[split] for split in SCORED_SPLITS if split in splits}, ""
     except (ValueError, OSError) as error:
         log.warning("%s", error)

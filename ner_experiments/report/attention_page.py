@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.report.site import Section, Site
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def run_with_weights(runs: Mapping[int, Run]) -> Run | None:
     """The first run with weights; None if there is none, or if its model is not Att."""
     for run in runs.values():
         if not run.archived and (run.folder / artifacts.WEIGHTS).exists():
-            target = str(read_config(run.folder).model.get("_target_", ""))
+            target = str(run.config.model.get("_target_", ""))
             return run if target.endswith(f".{MODEL}") else None
     return None
 

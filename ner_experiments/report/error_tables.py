@@ -52,7 +52,7 @@ DIFFERENCES = "Differences are computed as those between rows above, with Welch 
 
 def table_section(rows: Rows, reference: str, number: int) -> Section | None:
     """Errors of at least two rows on one test set, compared with the row labeled `reference`."""
-    breakdowns = {label: row.breakdown() for label, row in rows.items()}
+    breakdowns = {label: row.breakdown for label, row in rows.items()}
     names = [
         name for name in breakdowns[reference] if all(groups.get(name) for groups in breakdowns.values())
     ]
@@ -182,7 +182,7 @@ def cells(bar: Bar) -> list[str]:
 
 def group_sections(row: RowErrors) -> list[Section | None]:
     """F1 by group of mentions. Runs archived without errors have F1 by type and length alone."""
-    breakdown = {name: groups for name, groups in row.breakdown().items() if groups}
+    breakdown = {name: groups for name, groups in row.breakdown.items() if groups}
     if not breakdown:
         without_errors = any(errors.outcomes is None for errors in row.errors.values())
         reason = Section("archived", "Errors", [NOT_ARCHIVED]) if without_errors else None

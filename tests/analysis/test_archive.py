@@ -151,7 +151,7 @@ def test_tags_of_tokens_have_no_kinds_of_errors(tmp_path: Path) -> None:
     write_predictions(tmp_path / "predictions" / "test.conll", "tags", sentences, [["X", "X"]])
     (tmp_path / "metrics.json").write_text(json.dumps(add_checksum(METRICS)))
     OmegaConf.save(CONFIG, tmp_path / "config.yaml", resolve=True)
-    run = Run(tmp_path, {"task": "tags"})
+    run = Run(tmp_path, {**METRICS, "task": "tags"})
     assert run_errors(run).kinds == {}
     assert {name: it.recall for name, it in run_errors(run).breakdown["type"].items()} == {"X": 1.0, "Y": 0.0}
     assert run_errors(run).confusion.counts == ((1, 0, 0), (1, 0, 0), (0, 0, 0))
@@ -174,7 +174,7 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert "Means over seeds; brackets are 95 % t-intervals over seeds" in printed
     assert "Brackets are 95 % bootstrap intervals" in printed
     found = rows(dict.fromkeys(folders, ""))
-    group = found[0].breakdown()["seen"]["with this type"]
+    group = found[0].breakdown["seen"]["with this type"]
     figures = [f"{100 * it:.2f}" for it in (group.precision, group.recall, group.f1.value)]
     interval = f"[{100 * group.f1.low:.2f}, {100 * group.f1.high:.2f}]"
     assert ["with this type", str(group.gold), *figures, interval] in cells(printed)
