@@ -32,7 +32,7 @@ def modules_after(*command: str) -> set[str]:
     ("command", "used"),
     [
         (("predict", "RUN", "-"), {"torch"}),
-        (("errors", "RUN"), {"torch"}),
+        (("errors", "RUN"), set()),
         (("table", "yang2020_table12"), {"scipy.stats"}),
         pytest.param(
             ("export", "RUN", "--output", "OUT"),
