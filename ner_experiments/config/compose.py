@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config.choices import compose_quickly, parse
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.config.overrides import check, is_for_hydra, split
+from ner_experiments.config.overrides import check, is_for_hydra
 
 
 def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
@@ -50,9 +50,7 @@ def jobs(overrides: Sequence[str]) -> list[list[str]]:
 
 @cache  # commands ask whether overrides are a sweep, and then for its rows
 def _jobs(overrides: tuple[str, ...]) -> list[list[str]]:
-    check(overrides, sweep=True)
-    with hydra_context():
-        return split(overrides)
+    return check(overrides, sweep=True)
 
 
 @cache  # a table's rows are composed for checks, for the sweep and for the page

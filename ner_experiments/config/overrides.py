@@ -38,15 +38,17 @@ TYPES = {
 }
 
 
-def check(overrides: Sequence[str], *, sweep: bool = False) -> None:
-    """Raise ValueError for the first override that names no setting, or gives it a value of the wrong type.
+def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
+    """The overrides of the job, or of each job of a sweep.
 
-    In a sweep every job is checked.
+    Raises ValueError for the first override that names no setting, or gives it a value of the wrong type.
     """
     with hydra_context():
         try:
-            for job in split(overrides) if sweep else [overrides]:
+            jobs = split(overrides) if sweep else [[*overrides]]
+            for job in jobs:
                 check_job(job)
+            return jobs
         except HydraException as error:
             raise ValueError(str(error).splitlines()[0]) from error
 

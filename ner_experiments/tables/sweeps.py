@@ -107,7 +107,7 @@ def requested(
         return find(first, output_dir([*others, *place])), [*others, *place]
     items = [item for item in items if root(item) not in NOT_OF_A_JOB]
     where = [*(item for item in items if is_place(item)), *place]
-    asked = of_jobs(jobs([*items, *place]), "sweep", items)
+    asked = of_jobs([[*job, *place] for job in jobs(items)], "sweep", items)
     if unrecorded:
         return asked, where
     output = output_dir(where)
@@ -311,11 +311,8 @@ def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, 
 
 def same_rows(one: Table, other: Table) -> bool:
     """Whether two tables have the same experiments, in any order and under any label."""
-    return identities(one) == identities(other)
-
-
-def identities(table: Table) -> set[str]:
-    return {identity_of(joined(table.base, row.run)) for row in table.rows if row.run is not None}
+    rows, others = ({joined(it.base, row.run) for row in it.rows if row.run is not None} for it in (one, other))
+    return rows == others or {*map(identity_of, rows)} == {*map(identity_of, others)}  # identities are slow
 
 
 def as_yaml(table: Table) -> str:
