@@ -7,8 +7,9 @@ none, `of_run` has the model tag the test set again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,21 +112,15 @@ def of_predictions(
 
     Raises ValueError unless there is a probability for each of them.
     """
-    mentions = [
-        (number, mention, probability)
-        for number, (sentence, of_sentence) in enumerate(zip(sentences, probabilities, strict=True))
-        for mention, probability in zip(units(sentence.predicted, task), of_sentence, strict=True)
-    ]
-    return of_mentions(mentions, [set(units(sentence.gold, task)) for sentence in sentences])
-
-
-def of_mentions(mentions: Sequence[Scored], gold: Sequence[Set[Span]]) -> Calibration | None:
-    """Calibration of predicted mentions, given the gold mentions of each sentence."""
+    correct = [sentence.correct(task) for sentence in sentences]
+    predicted = [*map(len, correct)]
+    if [*map(len, probabilities)] != predicted:
+        raise ValueError("expected a probability for each predicted mention")
     return calibration(
-        np.array([probability for _, _, probability in mentions]),
-        np.array([mention in gold[number] for number, mention, _ in mentions], dtype=bool),
-        np.array([number for number, _, _ in mentions], dtype=np.int64),
-        len(gold),
+        np.array([*chain.from_iterable(probabilities)]),
+        np.array([*chain.from_iterable(correct)], dtype=bool),
+        np.repeat(np.arange(len(sentences)), predicted),
+        len(sentences),
     )
 
 
@@ -147,7 +142,13 @@ def of_run(folder: Path) -> Calibration | None:
     test = corpus.splits["test"]
     tagger.to("cuda" if torch.cuda.is_available() else "cpu")
     gold = [set(units(sentence.tags, encoder.task)) for sentence in test]
-    return of_mentions(list(predicted(tagger, encoder, test)), gold)
+    mentions = list(predicted(tagger, encoder, test))
+    return calibration(
+        np.array([probability for _, _, probability in mentions]),
+        np.array([mention in gold[number] for number, mention, _ in mentions], dtype=bool),
+        np.array([number for number, _, _ in mentions], dtype=np.int64),
+        len(test),
+    )
 
 
 def predicted(tagger: Tagger, encoder: Encoder, sentences: list[Sentence]) -> Iterator[Scored]:

@@ -34,10 +34,21 @@ class Predicted:
         return frozenset(self.gold + self.predicted)
 
     @cached_property
+    def correct_mentions(self) -> tuple[bool, ...]:
+        """Whether each predicted mention is correct."""
+        return tuple(map({*mentions(self.gold)}.__contains__, mentions(self.predicted)))
+
+    @cached_property
     def mention_counts(self) -> tuple[int, int, int]:
         """Numbers of correct, predicted and gold mentions."""
-        found, there = {*mentions(self.predicted)}, {*mentions(self.gold)}
-        return len(there & found), len(found), len(there)
+        correct = self.correct_mentions
+        return sum(correct), len(correct), len(mentions(self.gold))
+
+    def correct(self, task: Task) -> tuple[bool, ...]:
+        """Whether each predicted mention is correct, or each tag if single tokens are tagged."""
+        if task == "mentions":
+            return self.correct_mentions
+        return tuple(map(str.__eq__, self.gold, self.predicted))
 
 
 def read(run: Path, split: str = "test") -> list[Predicted]:
@@ -93,7 +104,7 @@ def as_field(text: str) -> str:
 def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
     """Counts, [sentences, counts]: correct, predicted and gold mentions; or correct tags and all tags."""
     if task == "tags":
-        return np.array([(sum(map(str.__eq__, it.gold, it.predicted)), len(it.gold)) for it in sentences])
+        return np.array([(sum(it.correct(task)), len(it.gold)) for it in sentences])
     return np.array([it.mention_counts for it in sentences])
 
 

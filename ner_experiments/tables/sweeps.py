@@ -311,7 +311,9 @@ def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, 
 
 def same_rows(one: Table, other: Table) -> bool:
     """Whether two tables have the same experiments, in any order and under any label."""
-    rows, others = ({joined(it.base, row.run) for row in it.rows if row.run is not None} for it in (one, other))
+    rows, others = (
+        {joined(it.base, row.run) for row in it.rows if row.run is not None} for it in (one, other)
+    )
     return rows == others or {*map(identity_of, rows)} == {*map(identity_of, others)}  # identities are slow
 
 
