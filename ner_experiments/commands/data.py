@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -346,7 +347,13 @@ def convert(arguments: argparse.Namespace) -> int:
         if not FORMATS[to].nested:
             sentences = [flat(it, nested, remarks) for it in sentences]
         FORMATS[to].write(sentences, path)
-        differ += _read_back(sentences, path, to, source)
+        try:
+            differ += _read_back(sentences, path, to, source)
+        except ValueError as error:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            raise ValueError(
+                f"the format {to} cannot hold these sentences, as reading them shows: {error}"
+            ) from None
     for remark in remarks.with_places():
         print(remark)
     return 1 if differ else 0

@@ -56,8 +56,8 @@ class AnnotatedFiles(Files):
         self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
         codec_of(self.encoding)
 
-    def annotated(self, path: Path, remarks: Remarks) -> Iterator[Annotated]:
-        """Sentences of one file with all their mentions, nested ones too."""
+    def annotated(self, path: Path, remarks: Remarks, *, all_texts: bool = False) -> Iterator[Annotated]:
+        """Sentences of one file with all their mentions, nested ones too. all_texts: see `Options`."""
         require(self.format)
         read = FORMATS[self.format].read
         assert read is not None
@@ -70,6 +70,7 @@ class AnnotatedFiles(Files):
             multi_label=self.multi_label,
             names=self.names,
             columns=self.columns,
+            all_texts=all_texts,
         )
         for sentence in read(path, options, remarks):
             if word := next((it for it in sentence.words if "\n" in it or "\r" in it), ""):
@@ -95,7 +96,7 @@ class AnnotatedFiles(Files):
         if not (paths := FORMATS[self.format].files(Path(path))):
             raise ValueError(f"{path}: expected {FORMATS[self.format].about}")
         for each in paths:
-            for it in self.annotated(each, Remarks()):
+            for it in self.annotated(each, Remarks(), all_texts=True):
                 yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
 
     def line_of(self, sentence: Sentence, token: int) -> int:

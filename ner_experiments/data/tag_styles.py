@@ -77,12 +77,14 @@ def labels(tag: str) -> list[str]:
     return parts if several else [tag]
 
 
-def check_label(tag: str, place: str, multi_label: MultiLabel, remarks: Remarks) -> None:
+def check_label(
+    tag: str, place: str, multi_label: MultiLabel, remarks: Remarks, *, what: str = "tag"
+) -> None:
     """Count a tag with several labels, the first of which is kept. Raises ValueError if they are refused."""
     if multi_label == "refuse":
-        rule = "a tag with several labels (multi_label: first keeps the first)"
+        rule = f"a {what} with several labels (multi_label: first keeps the first)"
         raise ValueError(f"{place}: {rule}: {truncated_repr(tag)}")
-    remarks.add("tags of which the first label was kept", os.path.basename(place), tag)
+    remarks.add(f"{what}s of which the first label was kept", os.path.basename(place), tag)
 
 
 def respelled(

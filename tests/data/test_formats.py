@@ -96,6 +96,11 @@ VARIANTS: dict[str, Any] = {
 }
 
 
+def labeled(*labels: str, kind: str = "labels", **data: str) -> dict[str, Any]:
+    value = {"start": 0, "end": 3, "text": "Ada", "labels": labels}
+    return {"data": data or {"text": TEXT}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_json_lines_in_their_variants(variant: str, tmp_path: Path) -> None:
     path = lines_of(tmp_path / "a.jsonl", VARIANTS[variant])
@@ -106,6 +111,71 @@ def test_json_lines_in_their_variants(variant: str, tmp_path: Path) -> None:
     array = tmp_path / "b.json"
     array.write_text(json.dumps([VARIANTS[variant]], indent=1))
     assert [text for it in read(array, "jsonl", names=NAMES)[0] for text in it.texts()] == EXPECTED
+
+
+def test_records_that_nobody_accepted_are_skipped_with_their_number(tmp_path: Path) -> None:
+    accepted, rejected, ignored = (
+        {"text": TEXT, "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": answer}
+        for answer in ("accept", "reject", "ignore")
+    )
+    task = {"id": 1, "data": {"text": TEXT}, "annotations": []}
+    cancelled = {**task, "annotations": [{"was_cancelled": True, "result": []}]}
+    empty = {**task, "annotations": [{"result": []}]}
+    path = lines_of(tmp_path / "a.jsonl", accepted, rejected, ignored, task, cancelled, empty)
+    sentences, remarks = read(path, "jsonl")
+    assert [it.line for it in sentences] == [1, 1, 6, 6]
+    assert remarks == ["records skipped, since they are not annotated, or rejected: 4"]
+    lines = [it.line for it in source(path, "jsonl").untagged(path)]
+    assert lines == [line for number in range(1, 7) for line in (number, number)]
+
+
+def test_a_text_without_a_key_of_mentions_is_remarked_on(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"text": TEXT, "entites": ADA}, {"text": TEXT, "entities": ADA})
+    sentences, remarks = read(path, "jsonl")
+    assert [len(it.mentions) for it in sentences] == [0, 0, 3, 0]
+    assert remarks == ['texts without "entities", "spans" or "label", read as having no mention: 1']
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"entities": [], "label": ADA},
+        {"entities": ADA, "spans": ADA},
+        {"label": "news", "spans": ADA},
+        {"labels": ["news", "people"], "entities": ADA},
+    ],
+)
+def test_of_several_keys_those_with_mentions_count(keys: dict[str, Any], tmp_path: Path) -> None:
+    sentences, remarks = read(lines_of(tmp_path / "a.jsonl", {"text": TEXT, **keys}), "jsonl")
+    assert [text for it in sentences for text in it.texts()] == EXPECTED
+    assert remarks == []
+
+
+def test_the_text_of_label_studio_is_the_annotated_one(tmp_path: Path) -> None:
+    more = {"title": "An unrelated headline", "url": "https://example.org"}
+    for data in ({**more, "text": TEXT}, {**more, "body": TEXT}):
+        sentences, remarks = read(lines_of(tmp_path / "a.jsonl", labeled("PER", **data)), "jsonl")
+        assert [text for it in sentences for text in it.texts()] == [("PER", "Ada")]
+        assert dict(sentences[0].keys) == more
+        assert remarks == ([] if "text" in data else ['texts read from "body", the longest in "data": 1'])
+
+
+def test_results_of_label_studio_other_than_labels_are_remarked_on(tmp_path: Path) -> None:
+    record = labeled("PER")
+    record["annotations"][0]["result"].append({"type": "choices", "value": {"choices": ["news"]}})
+    _, remarks = read(lines_of(tmp_path / "a.jsonl", record), "jsonl")
+    assert remarks == ["results other than labels, such as choices and relations: 1"]
+
+
+def test_labels_in_a_list_and_several_of_them(tmp_path: Path) -> None:
+    """The small export of Label Studio, and two labels on one mention."""
+    value = {"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}
+    (first, *_), _ = read(lines_of(tmp_path / "a.jsonl", {"text": TEXT, "label": [value]}), "jsonl")
+    assert first.texts() == [("PER", "Ada")]
+    path = lines_of(tmp_path / "b.jsonl", labeled("PER", "NOM"))
+    (first, *_), remarks = read(path, "jsonl", multi_label="first")
+    assert first.texts() == [("PER", "Ada")]
+    assert remarks == ["mentions of which the first label was kept: 1"]
 
 
 def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
@@ -156,6 +226,29 @@ def test_old_training_data_of_spacy(tmp_path: Path) -> None:
             "a.jsonl:1: type 'P\\u200b' contains an invisible ",
         ),
         ([1], "a.jsonl: record 1: expected a JSON object"),
+        (
+            {"text": "Ada left", "tokens": [[0, 3]], "entities": [[0, 3, "PER"]]},
+            "a.jsonl:1: 'left' is in no token",
+        ),
+        ({"text": "Ada", "ner_tags": ["B-PER"]}, 'a.jsonl:1: "ner_tags" without "tokens"'),
+        (
+            {"text": "Ada", "entities": [[0, 3, "PER"]], "spans": [[0, 2, "PER"]]},
+            'a.jsonl:1: "entities" and "spans" hold different mentions: leave one of them out',
+        ),
+        (
+            {"text": "In Ada", "entities": [{"start": 0, "end": 3, "text": "Ada", "label": "PER"}]},
+            "a.jsonl:1: the text of mention 'Ada' is 'In ' at its place",
+        ),
+        (
+            labeled("PER", kind="hypertextlabels"),
+            'a.jsonl:1: expected labels on plain text, got a result of type "hypertextlabels"',
+        ),
+        (
+            labeled("PER", "NOM"),
+            "a.jsonl:1: a mention with several labels (multi_label: first keeps the first): "
+            "\"['PER', 'NOM']\"",
+        ),
+        ({"data": {"id": 1}, "annotations": []}, 'a.jsonl:1: expected a text in "data"'),
     ],
 )
 def test_malformed_records_are_refused_with_their_line(record: Any, rule: str, tmp_path: Path) -> None:
@@ -502,6 +595,30 @@ def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.Capture
     assert "a.docx: its format is not known by its name (known: .conll, " in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("record", "to", "rule"),
+    [
+        (
+            {"text": "Ada", "entities": [[0, 3, "my type"]]},
+            "brat",
+            "a.jsonl:1: a type of BRAT has no white space, got 'my type'",
+        ),
+        (
+            {"tokens": ["Ada", " "], "ner_tags": ["O", "B-PER"]},
+            "brat",
+            "the format brat cannot hold these sentences, as reading them shows: ",
+        ),
+    ],
+)
+def test_convert_leaves_nothing_that_cannot_be_read_back(
+    record: Any, to: str, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = lines_of(tmp_path / "a.jsonl", record), tmp_path / "converted"
+    assert data_command(["convert", str(path), str(target), "--to", to], refuse) == 1
+    assert rule in capsys.readouterr().err
+    assert not target.exists()
+
+
 def test_convert_writes_a_file_per_split_of_a_corpus(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -513,4 +630,4 @@ def test_convert_writes_a_file_per_split_of_a_corpus(
 
 
 def test_options_have_the_settings_of_the_corpus() -> None:
-    assert set(Options.__dataclass_fields__) <= set(AnnotatedFiles.__dataclass_fields__)
+    assert {*Options.__dataclass_fields__} - {"all_texts"} <= {*AnnotatedFiles.__dataclass_fields__}

@@ -74,6 +74,7 @@ class Options:
     tag_style, multi_label: see `ColumnFiles`.
     names: where tags are numbers, the tag of each number from 0.
     columns: "word", "tag" or "sentence" -> the name of its column in the header, where it is not a usual one.
+    all_texts: whether to read texts, too, that are not annotated or whose annotation was rejected; to tag them.
     """
 
     tokens: Tokens = "words"
@@ -84,6 +85,7 @@ class Options:
     multi_label: MultiLabel = "refuse"
     names: Sequence[str] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
+    all_texts: bool = False
 
 
 def in_order(mentions: Iterable[Span]) -> tuple[Span, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,17 @@ from ner_experiments.data.formats.annotated import (
     of_words,
 )
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.tag_styles import check_label
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import check_string, check_strings, json_object, truncated_repr
 
 WORDS, TAGS = ("tokens", "words"), ("ner_tags", "tags")
 MENTIONS = ("entities", "spans", "label", "labels", "mentions")
 _START, _END = ("start", "start_offset"), ("end", "end_offset")
-_TYPE = ("label", "type", "tag", "entity_group")
+_TYPE = ("label", "type", "tag", "entity_group", "labels")
 _OF_PREDICT = ("line", "start", "end")
+_REFUSED = ("reject", "ignore")
+"""Prodigy's answers other than "accept"."""
 
 
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
@@ -52,8 +56,12 @@ def from_records(
 def _sentences(
     file: Iterable[tuple[str, int, dict[str, Any]]], options: Options, remarks: Remarks
 ) -> Iterator[Tagged | Annotated]:
-    for place, line, record in file:
+    for place, line, item in file:
         try:
+            record = _of_label_studio(item, options, remarks, place) if "annotations" in item else item
+            if record is None or (record.get("answer") in _REFUSED and not options.all_texts):
+                remarks.add("records skipped, since they are not annotated, or rejected", place)
+                continue
             keys = {
                 key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")
             }
@@ -67,7 +75,7 @@ def _sentences(
                     if words:
                         yield Tagged(words=words, tags=tags, at=[place] * len(words), about=about)
                 elif words:
-                    yield of_words(words, _by_tokens(record, len(words)), **about)
+                    yield of_words(words, _by_tokens(record, len(words), options, remarks, place), **about)
             elif "text" in record:
                 yield from _of_text(record, options, remarks, about)
             else:
@@ -103,29 +111,48 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
 
 
 def _as_record(item: Any, place: str) -> dict[str, Any]:
-    """The record, with those of Label Studio and spaCy converted to keys such as `text` and `entities`."""
+    """The record, with those of spaCy converted to keys such as `text` and `entities`."""
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], dict):
         return {"text": item[0], **item[1]}
     if not isinstance(item, dict):
         raise ValueError(f"{place}: expected a JSON object: {truncated_repr(item)}")
-    if isinstance(item.get("data"), dict) and "annotations" in item:
-        (text_key, text) = next(
-            ((k, v) for k, v in item["data"].items() if isinstance(v, str)), ("text", None)
-        )
-        others = {key: value for key, value in item["data"].items() if key != text_key}
-        keys = {key: item[key] for key in ("id",) if key in item} | others
-        return {**keys, "text": text, "entities": _of_label_studio(item["annotations"], place)}
     return item
 
 
-def _of_label_studio(annotations: Any, place: str) -> list[dict[str, Any]]:
-    done = [it for it in annotations if isinstance(it, dict) and not it.get("was_cancelled")]
+def _of_label_studio(
+    item: dict[str, Any], options: Options, remarks: Remarks, place: str
+) -> dict[str, Any] | None:
+    """The text of a task of Label Studio and its mentions, as other records have them; None if it is not annotated.
+
+    The text is `text` among the task's data, else the longest string. Raises ValueError for several annotations, and
+    for labels that are not on plain text.
+    """
+    data = item.get("data")
+    if not isinstance(data, dict):
+        return item
+    texts = {key: value for key, value in data.items() if isinstance(value, str)}
+    if not texts:
+        raise ValueError('expected a text in "data"')
+    text_key = "text" if "text" in texts else max(texts, key=lambda key: len(texts[key]))
+    if "text" not in texts and len(texts) > 1:
+        remarks.add(f'texts read from "{text_key}", the longest in "data"', place)
+    done = [it for it in _listed(item["annotations"]) if isinstance(it, dict) and not it.get("was_cancelled")]
     if len(done) > 1:
-        raise ValueError(f"{place}: {len(done)} annotations of one text: export one of them")
-    results = [
-        it for it in (done[0].get("result", []) if done else []) if it.get("type", "labels") == "labels"
-    ]
-    return [{**it["value"], "label": (it["value"].get("labels") or [None])[0]} for it in results]
+        raise ValueError(f"{len(done)} annotations of one text: export one of them")
+    if not done and not options.all_texts:
+        return None
+    mentions = []
+    for result in done[0].get("result", []) if done else []:
+        kind = result.get("type", "labels")
+        if kind == "labels":
+            mentions.append(result["value"])
+        elif kind.endswith("labels"):
+            raise ValueError(f'expected labels on plain text, got a result of type "{kind}"')
+        else:
+            remarks.add("results other than labels, such as choices and relations", place, kind)
+    others = {key: value for key, value in data.items() if key != text_key}
+    keys = {"id": item["id"]} if "id" in item else {}
+    return {**keys, **others, "text": texts[text_key], "entities": mentions}
 
 
 def first_of(record: Mapping[str, Any], names: Sequence[str]) -> Any:
@@ -154,11 +181,31 @@ def named(tags: Any, names: Sequence[str], count: int) -> list[str]:
     return strings
 
 
-def _by_tokens(record: Mapping[str, Any], count: int) -> list[tuple[int, int, str]]:
-    mentions = first_of(record, MENTIONS)
+def mentions_of(record: Mapping[str, Any]) -> list[Any] | None:
+    """The mentions of a record, not parsed; None if it has no key of mentions.
+
+    A list of names, such as the labels of a whole text, holds no mention. Raises ValueError for mentions under two keys
+    that differ.
+    """
+    there = {key: record[key] for key in MENTIONS if key in record}
+    full = {key: it for key, it in there.items() if isinstance(it, list) and any(map(_may_be_mention, it))}
+    keys = [*full]
+    if differ := next((key for key in keys if full[key] != full[keys[0]]), None):
+        raise ValueError(f'"{keys[0]}" and "{differ}" hold different mentions: leave one of them out')
+    return _listed(next(iter((full or there).values()))) if there else None
+
+
+def _may_be_mention(item: Any) -> bool:
+    return isinstance(item, dict | list)
+
+
+def _by_tokens(
+    record: Mapping[str, Any], count: int, options: Options, remarks: Remarks, place: str
+) -> list[tuple[int, int, str]]:
+    mentions = mentions_of(record)
     if mentions is None:
         raise ValueError('"tokens" without "ner_tags" or "entities"')
-    spans = list(map(_mention, _listed(mentions)))
+    spans = [_mention(it, options, remarks, place) for it in mentions]
     for it in spans:
         if not 0 <= it.start < it.end <= count:
             raise ValueError(f"mention {tuple(it)} is not within the {count} tokens of its sentence")
@@ -170,8 +217,12 @@ def _of_text(
 ) -> Iterator[Annotated]:
     text = record["text"]
     check_string("text", text)
-    mentions = [_mention(it) for it in _listed(first_of(record, MENTIONS) or [])]
-    tokens = record.get("tokens")
+    place, found, tokens = about["place"], mentions_of(record), record.get("tokens")
+    if found is None:
+        if tags := next((key for key in TAGS if key in record), None):
+            raise ValueError(f'"{tags}" without "tokens"')
+        remarks.add('texts without "entities", "spans" or "label", read as having no mention', place)
+    mentions = [_mention(it, options, remarks, place) for it in found or []]
     shift = 0
     if all(isinstance(record.get(key), int) for key in _OF_PREDICT) and "mentions" in record:
         shift = record["start"]  # offsets of `predict` are those of the document
@@ -182,19 +233,34 @@ def _of_text(
     offsets = None if tokens is None else [_offsets(token) for token in tokens]
     if offsets is not None:
         offsets = [(start - shift, end - shift) for start, end in offsets]
-        _check_tokens(offsets, len(text))
+        _check_tokens(offsets, text)
     mentions = [Characters(it.start - shift, it.end - shift, it.type) for it in mentions]
+    for it, raw in zip(mentions, found or [], strict=True):
+        _check_text(text[max(it.start, 0) : it.end], raw)
     yield from of_text(text, mentions, options, remarks, tokens=offsets, **about)
 
 
-def _check_tokens(offsets: Sequence[tuple[int, int]], length: int) -> None:
+def _check_tokens(offsets: Sequence[tuple[int, int]], text: str) -> None:
+    """Raise ValueError unless the tokens follow each other and hold all of the text but its white space."""
     before = 0
     for start, end in offsets:
-        if not before <= start < end <= length:
+        if not before <= start < end <= len(text):
             raise ValueError(
                 f"token {(start, end)} is empty, outside the text, or overlaps the one before it"
             )
         before = end
+    gaps = [text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *offsets, (len(text), len(text))])]
+    if left_out := next((gap for gap in map(str.strip, gaps) if gap), None):
+        raise ValueError(f"{truncated_repr(left_out)} is in no token")
+
+
+def _check_text(there: str, mention: Any) -> None:
+    """Raise ValueError if a mention comes with a text other than the one at its place, but for white space."""
+    written = mention.get("text") if isinstance(mention, dict) else None
+    if isinstance(written, str) and there.split() != written.split():
+        raise ValueError(
+            f"the text of mention {truncated_repr(written)} is {truncated_repr(there)} at its place"
+        )
 
 
 def _offsets(token: Any) -> tuple[int, int]:
@@ -210,11 +276,16 @@ def _listed(mentions: Any) -> list[Any]:
     return mentions
 
 
-def _mention(item: Any) -> Characters:
+def _mention(item: Any, options: Options, remarks: Remarks, place: str) -> Characters:
+    parts = item
     if isinstance(item, dict):
-        item = [first_of(item, _START), first_of(item, _END), first_of(item, _TYPE)]
-    if isinstance(item, list) and len(item) == 3:
-        start, end, type_ = item
+        parts = [first_of(item, _START), first_of(item, _END), first_of(item, _TYPE)]
+    if isinstance(parts, list) and len(parts) == 3:
+        start, end, type_ = parts
+        if isinstance(type_, list) and type_:  # as Label Studio writes it
+            if len(type_) > 1:
+                check_label(str(type_), place, options.multi_label, remarks, what="mention")
+            type_ = type_[0]
         if type(start) is int and type(end) is int and isinstance(type_, str) and type_:
             return Characters(start, end, type_)
     raise ValueError(f"expected a mention as [start, end, type], got {truncated_repr(item)}")
