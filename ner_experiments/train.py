@@ -125,6 +125,7 @@ def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corp
     unread_folder = run_folder(cfg, identity(cfg, checksum=""))
     with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):
         corpus, encoder = read_data(cfg)
+        refuse_train_without_mentions(corpus)
         checksum = fingerprint(corpus, encoder)
         if start is not None:
             checksum = with_start(checksum, start["identity"])
@@ -281,11 +282,11 @@ def hint_of_few_updates(
     epochs = len(scores)
     if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and max(scores) > 0):
         return ""
-    so_far = "dev was best at the last epoch" if max(scores) > 0 else "nothing was found on dev"
+    so_far = "dev was best at the last epoch" if max(scores) > 0 else "the score on dev is 0"
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
-        f"{so_far}, after {updates:,} updates of the weights, which are few: set more epochs, "
+        f"{so_far}, after few updates of the weights ({updates:,}): set more epochs, "
         f"such as trainer.max_epochs={4 * epochs}{smaller}"
     )
 
@@ -451,6 +452,16 @@ def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     for name in (progress.CHECKPOINT, progress.NAME):
         (folder / name).unlink(missing_ok=True)
     return whole
+
+
+def refuse_train_without_mentions(corpus: Corpus) -> None:
+    """Raise ValueError for a corpus of mentions without any in train, from which nothing can be learned."""
+    train = corpus.splits["train"]
+    if corpus.task == "mentions" and all(tag == "O" for sentence in train for tag in sentence.tags):
+        raise ValueError(
+            f"{corpus.name}: train has no mention in {len(train):,} sentences; `ner-experiments data check` prints how "
+            "the files are read"
+        )
 
 
 def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:

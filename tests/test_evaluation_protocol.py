@@ -15,7 +15,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
-from ner_experiments import build, train
+from ner_experiments import experiment_data, train
 from ner_experiments.config.conf import CONFIG_NAME, architectures, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -185,7 +185,7 @@ def test_with_shuffled_test_labels_weights_and_epoch_are_the_same(
         ),
     ]
     honest = train.train(configure(*overrides, f"output_dir={tmp_path}/honest"))
-    monkeypatch.setattr(build, "load_corpus", lambda source: shuffled(load_corpus(source)))
+    monkeypatch.setattr(experiment_data, "load_corpus", lambda source: shuffled(load_corpus(source)))
     poisoned = train.train(configure(*overrides, f"output_dir={tmp_path}/poisoned"))
     assert honest["test"]["f1"] > 0.3 > 0.1 > poisoned["test"]["f1"]
     assert weights(honest) == weights(poisoned)

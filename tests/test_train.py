@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from tiny_runs import finished
 from torch import nn
 
-from ner_experiments import build, train
+from ner_experiments import build, experiment_data, train
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
@@ -82,7 +82,7 @@ def test_the_labels_of_test_change_neither_weights_nor_choice(
         test = [replace(sentence, tags=("S-PER",) * len(sentence)) for sentence in corpus.splits["test"]]
         return replace(corpus, splits={**corpus.splits, "test": test})
 
-    monkeypatch.setattr(build, "load_corpus", poisoned)
+    monkeypatch.setattr(experiment_data, "load_corpus", poisoned)
     result = train.train(configure(f"output_dir={tmp_path}"))
     assert same(weights(trained), weights(result))
     assert result["best_epoch"] == trained["best_epoch"]
@@ -304,21 +304,36 @@ def test_a_decoder_without_num_tags_is_refused(tmp_path: Path, monkeypatch: pyte
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
 
 
+def test_a_corpus_without_a_mention_in_train_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "Ada sang."}\n' * 4)
+    overrides = ["data=jsonl", "data.name=typo", f"data.files.train={tmp_path}/a.jsonl", "data.held_out=0.5"]
+    with pytest.raises(
+        ValueError, match="typo: train has no mention in 2 sentences; `ner-experiments data check`"
+    ):
+        train.train(configure(*overrides, f"output_dir={tmp_path}/outputs"))
+
+
 def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     finished(tmp_path, "data=toy_en", "trainer.max_epochs=2", "batches.tokens=512")
     (hint,) = [it for it in caplog.messages if "updates of the weights" in it]
-    assert "best at the last epoch, after " in hint or "nothing was found on dev, after " in hint
+    assert "best at the last epoch, after " in hint or "the score on dev is 0, after " in hint
     assert hint.endswith("such as trainer.max_epochs=8, or smaller batches, such as batches.tokens=64")
 
 
 @pytest.mark.parametrize(
     ("best", "scores", "updates", "decays", "begins"),
     [
-        (2, [0.1, 0.2], 999, False, "dev was best at the last epoch, after 999 updates"),
+        (
+            2,
+            [0.1, 0.2],
+            999,
+            False,
+            "dev was best at the last epoch, after few updates of the weights (999): ",
+        ),
         (2, [0.1, 0.2], 999, True, ""),
-        (1, [0.0, 0.0], 10, False, "nothing was found on dev, after 10 updates"),
-        (1, [0.0, 0.0], 10, True, "nothing was found on dev, after 10 updates"),
+        (1, [0.0, 0.0], 10, False, "the score on dev is 0, after few updates of the weights (10): "),
+        (1, [0.0, 0.0], 10, True, "the score on dev is 0, after few updates of the weights (10): "),
         (1, [0.2, 0.1], 10, False, ""),
         (2, [0.1, 0.2], 1000, False, ""),
     ],
