@@ -91,10 +91,10 @@ def intervals_text(row: RowErrors) -> str:
 
 
 def scores_grid(scores: dict[str, Summary]) -> Grid:
-    return [
-        ["", "%", "95 %"],
-        *([name, percent(it.mean), brackets(it)] for name, it in scores.items()),
-    ]
+    """A column of intervals only if the scores have some, which those of a single run do not."""
+    if all(it.low is None for it in scores.values()):
+        return [["", "%"], *([name, percent(it.mean)] for name, it in scores.items())]
+    return [["", "%", "95 %"], *([name, percent(it.mean), brackets(it)] for name, it in scores.items())]
 
 
 def kinds_grid(kinds: dict[str, Mean]) -> Grid:

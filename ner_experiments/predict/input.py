@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import logging
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
@@ -21,9 +22,12 @@ from ner_experiments.data.columns import (
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
 from ner_experiments.utils.text import check_string, check_strings, json_object
+
+log = logging.getLogger(__name__)
 
 InputFormat = Literal["text", "conll", "jsonl"]
 
@@ -104,14 +108,23 @@ class InputReader:
             yield self.from_words(sentence.words, sentence.columns, sentence.line)
 
     def _json_lines(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
+        empty = Remarks()
         for line in read_lines(path, self.encoding or UTF_8):
             if line[1].strip(" \t"):
                 try:
-                    yield from self._from_json(line)
+                    sentences = self._from_json(line)
                 except ValueError as error:
                     raise malformed(path, line, str(error)) from None
+                yield from sentences
+                if not sentences:
+                    empty.add(
+                        "records without a token, for which nothing is written",
+                        place_of(name_of(path), line[0]),
+                    )
+        for remark in empty.with_places():
+            log.warning("%s", remark)
 
-    def _from_json(self, line: Line) -> Iterable[TokenizedSentence]:
+    def _from_json(self, line: Line) -> Sequence[TokenizedSentence]:
         number, text = line
         record = json_object(text)
         if ("text" in record) == ("words" in record):

@@ -13,6 +13,8 @@ from ner_experiments.analysis.archive import Errors
 from ner_experiments.analysis.breakdown import breakdown
 from ner_experiments.analysis.errors import kinds
 from ner_experiments.analysis.looser_scores import ANY_OVERLAP, ANY_TYPE, MACRO, PARTIAL, looser_scores
+from ner_experiments.analysis.statistics import summarize
+from ner_experiments.commands.errors import scores_grid
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.runs.predictions import Predicted
 
@@ -69,3 +71,9 @@ def test_right_mentions_score_1_and_a_corpus_of_single_tags_has_no_such_scores()
     sentences = [Predicted(tuple("abcdefgh"), it, it) for it in tags]
     assert set(scores(sentences).values()) == {1.0}
     assert looser_scores(Errors(breakdown(sentences, None, "tags"))) == {}
+
+
+def test_scores_of_one_run_have_no_column_of_intervals() -> None:
+    one, three = summarize([0.5]), summarize([0.4, 0.5, 0.6])
+    assert scores_grid({MACRO: one}) == [["", "%"], [MACRO, "50.00"]]
+    assert scores_grid({MACRO: three})[0] == ["", "%", "95 %"]

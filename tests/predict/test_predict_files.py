@@ -146,6 +146,16 @@ def test_keys_of_a_record_are_copied(
     assert "# id = 7\n" in predict(capsys, toy_run, str(path), "--input=jsonl", "--output=conllu_ner")
 
 
+def test_records_without_a_token_are_counted(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(f'{{"text": "{LINES[0]}"}}\n{{"text": " "}}\n{{"words": []}}\n')
+    assert cli(["predict", str(toy_run), str(path), "--input=jsonl", "--lines"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert caplog.messages == ["records without a token, for which nothing is written: 2 (first: in.jsonl:2)"]
+
+
 def test_several_processes_tag_as_one(
     toy_run: Path, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
