@@ -109,8 +109,8 @@ def is_for_hydra(item: Override) -> bool:
 def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
-        hint = did_you_mean(str(choice), options(group))
-        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{hint}")
+        similar = did_you_mean(str(choice), options(group))
+        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{similar}")
 
 
 @cache
@@ -123,8 +123,10 @@ def check_key(item: Override, known: Mapping[str, None]) -> None:
     key = item.key_or_group
     if key not in known:
         now = renamed.setting(key)
-        hint = f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
-        raise ValueError(f"{item.input_line}: there is no setting {key!r}{hint}")
+        advice = (
+            f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
+        )
+        raise ValueError(f"{item.input_line}: there is no setting {key!r}{advice}")
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
@@ -132,6 +134,8 @@ def check_value(item: Override, defaults: DictConfig) -> None:
     if isinstance(value, dict) and takes_mapping(defaults, key):
         return
     if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
+        return
+    if value is None and NoneType in get_args(hint(defaults, key)):
         return
     allowed = allowed_types(defaults, key)
     if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
@@ -154,16 +158,13 @@ def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     if default is not None:
         plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
         return (str, int, float) if isinstance(plain, str) else (type(plain),)
-    if "_target_" not in node:
-        return ()
-    hints = get_type_hints(get_object(node._target_).__init__)
-    return tuple(kind for kind in get_args(hints[name]) if kind in (*TYPES, NoneType))
+    return tuple(kind for kind in get_args(hint(defaults, key)) if kind in (*TYPES, NoneType))
 
 
 def item_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     """The types that a mapping's values may have, if its parameter is a mapping such as data.columns; else empty."""
-    hint = mapping_of(defaults, key)
-    values = get_args(hint)[1] if hint else None
+    mapping = mapping_of(defaults, key)
+    values = get_args(mapping)[1] if mapping else None
     return tuple(kind for kind in get_args(values) or (values,) if kind in (*TYPES, NoneType))
 
 
@@ -174,13 +175,17 @@ def takes_mapping(defaults: DictConfig, key: str) -> bool:
 
 def mapping_of(defaults: DictConfig, key: str) -> Any:
     """The mapping, such as Mapping[str, int], that the parameter of a setting may be; None if it may be none."""
+    kind = hint(defaults, key)
+    return next((each for each in (kind, *get_args(kind)) if get_origin(each) is Mapping), None)
+
+
+def hint(defaults: DictConfig, key: str) -> Any:
+    """The type hint of the parameter that a setting is passed to; None if there is none."""
     parent, _, name = key.rpartition(".")
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if "_target_" not in node:
         return None
-    hint = get_type_hints(get_object(node._target_).__init__).get(name)
-    kinds = [hint, *get_args(hint)]
-    return next((kind for kind in kinds if get_origin(kind) is Mapping), None)
+    return get_type_hints(get_object(node._target_).__init__).get(name)
 
 
 def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:
