@@ -87,9 +87,11 @@ def checked(options: Namespace) -> list[str]:
         launch_settings.check(own, sweep=options.multirun)
     expanded = search.search_overrides(options.overrides, sweep=options.multirun)
     expanded = expanded or sweeper.sweeper_overrides(options.overrides, sweep=options.multirun)
-    if not (expanded or options.help or options.hydra_help or options.cfg or options.info):
-        if options.multirun:  # by another sweeper, which chooses the values
-            own = [item for item in options.overrides if not is_of_hydra(item.partition("=")[0].lstrip("+~"))]
+    if not (expanded or options.help or options.hydra_help):
+        own = [item for item in options.overrides if not is_of_hydra(item.partition("=")[0].lstrip("+~"))]
+        if options.cfg or options.info:  # shown whether or not there are the files to run it
+            compose.compose(own)
+        elif options.multirun:  # by another sweeper, which chooses the values
             launch_settings.check_jobs(compose.jobs(own), options.overrides)
         else:
             values.check_jobs([options.overrides])

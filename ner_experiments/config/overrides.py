@@ -109,8 +109,8 @@ def is_for_hydra(item: Override) -> bool:
 def check_choice(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
     if choice not in options(group):
-        similar = did_you_mean(str(choice), options(group))
-        raise ValueError(f"{item.input_line}: {group} has no {choice!r}{similar}")
+        name = choice if isinstance(choice, str) else item.get_value_string()
+        raise ValueError(f"{item.input_line}: {group} has no {name!r}{did_you_mean(name, options(group))}")
 
 
 @cache

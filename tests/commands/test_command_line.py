@@ -41,6 +41,7 @@ REFUSED = [
     (["data.max_sentences=many"], "data.max_sentences must be an integer, got many"),
     (["layers=3"], "layers=3: no part of this experiment has a number of layers to set"),
     (["data=conll", "data.files=my.conll"], "data.files must be a mapping, got my.conll"),
+    (["trainer=null"], "trainer=null: trainer has no 'null'; there are: "),
     (["model"], "Error parsing override 'model'"),
     (["layers=[2"], "no viable alternative at input '[2'"),
     (["model=residual", "model/norm=lyer"], "model/norm has no 'lyer'; did you mean 'layer'?"),
@@ -48,7 +49,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("overrides", "message"), REFUSED, ids=[" ".join(row[0]) for row in REFUSED])
-@pytest.mark.parametrize("sweep", [[], ["-m", "seed=1,2"]], ids=["run", "sweep"])
+@pytest.mark.parametrize("sweep", [[], ["-m", "seed=1,2"], ["--cfg", "job"]], ids=["run", "sweep", "config"])
 def test_a_wrong_setting_is_refused_before_anything_starts(
     sweep: list[str], overrides: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,10 +57,18 @@ def test_a_wrong_setting_is_refused_before_anything_starts(
 
     outputs = tmp_path / "outputs"
     assert cli(["train", *sweep, *overrides, f"output_dir={outputs}"]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert not printed.out
     assert not outputs.exists()
+
+
+@pytest.mark.parametrize("overrides", ["words=bert", "data=conll2003", "layers=3 model=residual"])
+def test_a_config_without_its_files_is_printed(overrides: str) -> None:
+    result = run("--cfg", "job", *overrides.split())
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("seed: 1\n")
 
 
 def test_one_bad_value_of_a_sweep_stops_it_before_the_first_job(tmp_path: Path) -> None:
