@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import safe_yaml
 from ner_experiments.config.identity import identity
+from ner_experiments.config.init_from import first_run
 from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus import load as load_corpus
@@ -55,9 +56,9 @@ def readers(cfg: DictConfig) -> dict[str, DictConfig]:
 
 
 def init_config(cfg: DictConfig) -> DictConfig:
-    """Config of the run that provides the initial weights: `cfg` with the settings of `init_from` replacing its own."""
+    """Config of the run that provides the initial weights, see `config.init_from`."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
-    return OmegaConf.create(settings | settings["init_from"] | {"init_from": {}})
+    return OmegaConf.create(first_run(settings))
 
 
 # Checksums of what an experiment reads

@@ -18,7 +18,7 @@ from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config import renamed
+from ner_experiments.config import init_from, renamed
 from ner_experiments.config.choices import chosen, is_of_hydra, parse
 from ner_experiments.config.conf import groups, hydra_context, options
 from ner_experiments.config.identity import DEPTH
@@ -27,6 +27,8 @@ from ner_experiments.utils.text import did_you_mean
 
 SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
+
+INIT_FROM = "init_from"
 
 TYPES = {
     bool: "true or false",
@@ -92,6 +94,8 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
     if not options(item.key_or_group):
         check_key(item, known_keys(choices))
         check_value(item, defaults)
+        if item.key_or_group == INIT_FROM:
+            check_init_from(item, choices)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
         raise ValueError(f"{line}: no part of this experiment has a number of layers to set")
 
@@ -130,17 +134,42 @@ def check_key(item: Override, known: Mapping[str, None]) -> None:
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
-    key, value = item.key_or_group, item.value()
+    if not (item.is_delete() or item.is_sweep_override()):
+        check_type(item.input_line, item.key_or_group, item.value(), item.get_value_string(), defaults)
+
+
+def check_type(line: str | None, key: str, value: Any, text: str, defaults: DictConfig) -> None:
+    """Raise ValueError if a setting cannot have the value, which is written as `text` in the override `line`."""
     if isinstance(value, dict) and takes_mapping(defaults, key):
         return
-    if item.is_delete() or item.is_sweep_override() or (isinstance(value, str) and "${" in value):
+    if isinstance(value, str) and "${" in value:
         return
     if value is None and NoneType in get_args(hint(defaults, key)):
         return
     allowed = allowed_types(defaults, key)
     if allowed and type(value) not in allowed and not (type(value) is int and float in allowed):
         expected = " or ".join(TYPES[kind] for kind in allowed if kind in TYPES)
-        raise ValueError(f"{item.input_line}: {key} must be {expected}, got {item.get_value_string()}")
+        raise ValueError(f"{line}: {key} must be {expected}, got {text}")
+
+
+def check_init_from(item: Override, choices: tuple[str, ...]) -> None:
+    """Check the settings in +init_from={optimizer: {lr: 0.1}}, each of which is one of the experiment's own."""
+    line, known = str(item.input_line), known_keys(choices)
+    for key, value in changes(item.value()):
+        if key not in known:
+            raise ValueError(f"{line}: there is no setting {key!r}{did_you_mean(key, known)}")
+        check_type(line, key, value, "null" if value is None else str(value), chosen(choices))
+        if f"{INIT_FROM}.{key}" not in known and not line.startswith("+"):
+            raise ValueError(f"{line}: {INIT_FROM} has no {key!r} yet; to add it: +{line}")
+
+
+def changes(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The settings that `init_from` changes, by their dotted names. A part that it replaces is one setting."""
+    for name, value in settings.items():
+        if isinstance(value, dict) and not init_from.replaces(value):
+            yield from changes(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:

@@ -25,6 +25,7 @@ from ner_experiments.config.choices import chosen_files, is_choice, parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import inputs
+from ner_experiments.config.init_from import first_run
 from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.needed_files import check_corpus, check_input
 from ner_experiments.modules.checks import REDUCTIONS
@@ -103,7 +104,7 @@ def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bo
         if devices:
             check_accelerator(settings["runtime"]["accelerator"])
         if files:
-            for part in (settings, settings | settings["init_from"]):
+            for part in (settings, first_run(settings)):
                 check_files(part, seen)
 
 
