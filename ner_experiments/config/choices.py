@@ -8,6 +8,8 @@ as `layers=3` are then set in a copy. Which files are chosen, and what an overri
 from __future__ import annotations
 
 import copy
+import re
+import shlex
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -18,10 +20,12 @@ from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.default_element import GroupDefault, ResultDefault
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.errors import OverrideParseException
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config.conf import CONFIG_NAME, loader
+from ner_experiments.config.row_settings import as_value
 
 HYDRA = "hydra"
 """Key of Hydra's own settings, and first part of the names of their groups."""
@@ -69,14 +73,34 @@ def conf_files() -> ConfFiles:
 
 
 def parse(overrides: Sequence[str]) -> list[Override]:
-    """The overrides as Hydra parses them; do not change them. Requires a `hydra_context`."""
+    """The overrides as Hydra parses them; do not change them. Requires a `hydra_context`. Errors: see `parse_with`."""
     return [parse_one(override) for override in overrides]
 
 
 @cache  # the jobs of a sweep have few different overrides
 def parse_one(override: str) -> Override:
-    (item,) = OverridesParser.create(config_loader=loader()).parse_overrides([override])
-    return item
+    return parse_with(OverridesParser.create(config_loader=loader()), override)
+
+
+def parse_with(parser: OverridesParser, override: str) -> Override:
+    """The override as the parser reads it. ValueError for one that does not follow Hydra's grammar."""
+    try:
+        return parser.parse_overrides([override])[0]
+    except OverrideParseException as error:
+        raise ValueError(f"{override}: {grammar_rule(override)}") from error
+
+
+def grammar_rule(override: str) -> str:
+    """The rule that an override breaks which Hydra's parser cannot read."""
+    key, separator, value = override.partition("=")
+    if not separator or not re.fullmatch(r"[+~]*[A-Za-z_][\w.$/@:-]*", key, re.ASCII):
+        return "expected KEY=VALUE, such as seed=1"
+    if value.startswith(("[", "{")):
+        return "not a list or a mapping: close each bracket, and quote each text with special characters"
+    quoted = shlex.quote(f"{key}={as_value(value)}")
+    if re.match(r"\w+\(", value):
+        return f"not a function call; a text with such characters is quoted: {quoted}"
+    return f"quote a value with such characters: {quoted}"
 
 
 def compose_quickly(overrides: Sequence[Override]) -> DictConfig:

@@ -36,10 +36,7 @@ EXTRAS = {
 def check(overrides: Sequence[str], *, sweep: bool) -> None:
     """Raise ValueError for an unknown launcher, sweeper or setting of theirs, and for a sweep without -m."""
     with hydra_context():
-        try:
-            items = parse(overrides)
-        except HydraException:
-            return  # reported where the overrides are checked
+        items = parse(overrides)
         own = [item for item in items if is_for_hydra(item)]
         for item in own:
             check_plugin(item)

@@ -130,7 +130,7 @@ def complete(overrides: Sequence[str]) -> dict[str, Any]:
         missing = sorted(OmegaConf.missing_keys(cfg))
         settings = OmegaConf.to_container(cfg, resolve=True)
     except OmegaConfBaseException as error:
-        raise ValueError(str(error).splitlines()[0]) from error
+        raise ValueError(f"{error.full_key}: {str(error).splitlines()[0]}") from error
     if missing:
         raise ValueError(needs(missing[0], overrides))
     assert isinstance(settings, dict)

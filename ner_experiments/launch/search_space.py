@@ -23,7 +23,6 @@ from hydra.core.override_parser.types import (
     RangeSweep,
     Sweep,
 )
-from hydra.errors import OverrideParseException
 
 from ner_experiments.config import conf, safe_yaml
 from ner_experiments.config.choices import parse
@@ -233,20 +232,17 @@ def root(override: str) -> str:
 def read_space(overrides: Sequence[str]) -> Space:
     """The space of the overrides of a command line, without those for Hydra. ValueError for an impossible range."""
     with hydra_context():
-        try:
-            items = parse(overrides)
-            dimensions: list[Dimension] = []
-            fixed: list[str] = []
-            seeds: tuple[int, ...] = (1,)
-            for item in items:
-                if item.key_or_group == "seed":
-                    seeds = seeds_of(item)
-                elif item.is_sweep_override():
-                    dimensions.append(dimension(item))
-                elif not is_for_hydra(item):
-                    fixed.append(str(item.input_line))
-        except OverrideParseException as error:
-            raise ValueError(f"{error.override}: {error.message.splitlines()[0]}") from error
+        items = parse(overrides)
+        dimensions: list[Dimension] = []
+        fixed: list[str] = []
+        seeds: tuple[int, ...] = (1,)
+        for item in items:
+            if item.key_or_group == "seed":
+                seeds = seeds_of(item)
+            elif item.is_sweep_override():
+                dimensions.append(dimension(item))
+            elif not is_for_hydra(item):
+                fixed.append(str(item.input_line))
     if not dimensions:
         raise ValueError(
             "there is nothing to search: give a setting a range, such as 'optimizer.lr=interval(0.001,0.01)', "

@@ -13,13 +13,14 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
-from hydra.errors import CompactHydraException, InstantiationException, OverrideParseException
+from hydra.errors import CompactHydraException, InstantiationException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose, launch_settings
+from ner_experiments.config.choices import parse_with
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.launch import summary
@@ -316,10 +317,8 @@ def value(own: Mapping[str, str], key: str) -> str:
 
 def parse(overrides: Sequence[str]) -> list[Override]:
     """The overrides as Hydra parses them. ValueError for one that does not follow the grammar."""
-    try:
-        return OverridesParser.create().parse_overrides(list(overrides))
-    except OverrideParseException as error:
-        raise ValueError(f"{error.override}: {error.message.splitlines()[0]}") from error
+    parser = OverridesParser.create()
+    return [parse_with(parser, item) for item in overrides]
 
 
 def parse_seeds(override: str) -> list[int]:

@@ -42,8 +42,9 @@ REFUSED = [
     (["layers=3"], "layers=3: no part of this experiment has a number of layers to set"),
     (["data=conll", "data.files=my.conll"], "data.files must be a mapping, got my.conll"),
     (["trainer=null"], "trainer=null: trainer has no 'null'; there are: "),
-    (["model"], "Error parsing override 'model'"),
-    (["layers=[2"], "no viable alternative at input '[2'"),
+    (["model"], "model: expected KEY=VALUE, such as seed=1"),
+    (["data.name=mü"], """data.name=mü: quote a value with such characters: 'data.name="mü"'"""),
+    (["layers=[2"], "layers=[2: not a list or a mapping: close each bracket"),
     (["model=residual", "model/norm=lyer"], "model/norm has no 'lyer'; did you mean 'layer'?"),
 ]
 

@@ -43,6 +43,7 @@ REFUSED = {
     "optimizer.lr=1e300": "optimizer.lr must be above 0 and at most 1e+30, got 1e+300",
     "batches.tokens=0": "batches.tokens must be at least 1, got 0",
     "batches=sentences batches.sentences=-2": "batches.sentences must be at least 1, got -2",
+    "seed=${nosuch}": "seed: Interpolation key 'nosuch' not found",
     "~seed": "~seed: an experiment needs each of its settings; to change it: seed=VALUE",
     "~runtime.threads": "~runtime.threads: an experiment needs each of its settings",
     "output_dir=/dev/null": "output_dir=/dev/null: expected a folder, but /dev/null is not one",

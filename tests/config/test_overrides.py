@@ -1,5 +1,8 @@
 """Overrides that `compose` accepts and refuses, and its messages."""
 
+import re
+import shlex
+
 import pytest
 from omegaconf import OmegaConf
 
@@ -55,3 +58,31 @@ def test_a_part_with_a_class_and_an_empty_part_replace_those_of_the_experiment()
     first = init_config(second)
     assert first.optimizer == OmegaConf.create(part)
     assert first.schedule == {}
+
+
+@pytest.mark.parametrize(
+    ("override", "rule"),
+    [
+        ("output_dir=/tmp/é", """quote a value with such characters: 'output_dir="/tmp/é"'"""),
+        ("data.comments=#", """quote a value with such characters: 'data.comments="#"'"""),
+        ("data.name=a=b", """quote a value with such characters: 'data.name="a=b"'"""),
+        (
+            "data.name=a(b",
+            """not a function call; a text with such characters is quoted: 'data.name="a(b"'""",
+        ),
+        ("data.files={train: é}", "not a list or a mapping: close each bracket, and quote each text with"),
+        ("größe=3", "expected KEY=VALUE, such as seed=1"),
+        ("seed", "expected KEY=VALUE, such as seed=1"),
+    ],
+)
+def test_an_override_that_cannot_be_parsed_is_refused_with_the_rule(override: str, rule: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{override}: {rule}')}"):
+        compose(["data=conll", override])
+
+
+@pytest.mark.parametrize("text", ["/tmp/é", "#", "a=b", "it's", 'say "é"', "a(b"])
+def test_a_text_quoted_as_the_message_says_is_read(text: str) -> None:
+    with pytest.raises(ValueError, match="quote") as error:
+        compose([f"output_dir={text}"])
+    _, _, quoted = str(error.value).removeprefix(f"output_dir={text}").rpartition(": ")
+    assert compose(shlex.split(quoted)).output_dir == text
