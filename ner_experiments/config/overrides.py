@@ -22,6 +22,7 @@ from ner_experiments.config import init_from, renamed
 from ner_experiments.config.choices import chosen, is_of_hydra, parse
 from ner_experiments.config.conf import groups, hydra_context, options
 from ner_experiments.config.identity import DEPTH
+from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.safe_yaml import leaves
 from ner_experiments.utils.text import did_you_mean
 
@@ -47,12 +48,24 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
     """
     with hydra_context():
         try:
-            jobs = split(overrides) if sweep else [[*overrides]]
+            jobs = split(overrides) if sweep else [single(overrides)]
             for job in jobs:
                 check_job(job)
             return jobs
         except HydraException as error:
             raise ValueError(str(error).splitlines()[0]) from error
+
+
+def single(overrides: Sequence[str]) -> list[str]:
+    """The overrides of one experiment. ValueError if one of them has several values."""
+    for item in parse(overrides):
+        if item.is_sweep_override():
+            quoted = f"{item.key_or_group}='{as_value(item.get_value_string())}'"
+            raise ValueError(
+                f"{item.input_line}: several values are a sweep; from Python, `jobs` returns the overrides of each "
+                f"experiment; a text with a comma is quoted: {quoted}"
+            )
+    return [*overrides]
 
 
 def split(overrides: Sequence[str]) -> list[list[str]]:
@@ -126,6 +139,8 @@ def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
 def check_key(item: Override, known: Mapping[str, None]) -> None:
     key = item.key_or_group
     if key not in known:
+        if key in SWEEP_SETTINGS:
+            raise ValueError(f"{item.input_line}: {key} is for sweeps on the command line, python run.py -m")
         now = renamed.setting(key)
         advice = (
             f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])

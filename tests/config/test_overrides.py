@@ -6,7 +6,7 @@ import shlex
 import pytest
 from omegaconf import OmegaConf
 
-from ner_experiments.config.compose import compose
+from ner_experiments.config.compose import compose, jobs
 from ner_experiments.experiment_data import init_config
 
 
@@ -86,3 +86,19 @@ def test_a_text_quoted_as_the_message_says_is_read(text: str) -> None:
         compose([f"output_dir={text}"])
     _, _, quoted = str(error.value).removeprefix(f"output_dir={text}").rpartition(": ")
     assert compose(shlex.split(quoted)).output_dir == text
+
+
+@pytest.mark.parametrize("override", ["seeds=[1]", "table=yang2020_table12", "sweep.looks=[3,5]"])
+def test_a_setting_of_sweeps_is_none_of_an_experiment(override: str) -> None:
+    key = override.partition("=")[0]
+    message = f"{override}: {key} is for sweeps on the command line, python run.py -m"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        compose([override])
+
+
+@pytest.mark.parametrize("override", ["model=residual,stacked", "seed=1,2", "seed=range(1,3)"])
+def test_several_values_are_no_single_experiment(override: str) -> None:
+    message = f"{override}: several values are a sweep; from Python, `jobs` returns the overrides of each"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        compose([override])
+    assert len(jobs([override])) == 2
