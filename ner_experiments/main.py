@@ -19,7 +19,8 @@ USAGE = """usage: ner-experiments COMMAND ...
   predict RUN [FILE]            tag your own text with a finished run
   export RUN                    export a run's tagger to torch.export and ONNX, verified, with a model card
 
-  table [NAME] [--json]         print a published table next to the finished runs; without NAME, list all tables
+  table                         list all tables, sweeps and searches
+  table NAME [--json]           print a published table next to the finished runs
   table NAME --archive          archive its runs in results/, with a page
   tables                        regenerate the pages of results/
   claims [ID ...] [--json]      print the papers' claims with verdicts computed from the archived runs
