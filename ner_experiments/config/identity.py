@@ -91,6 +91,12 @@ def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{name}", value
 
 
+def readers(cfg: DictConfig) -> list[Any]:
+    """The settings of the corpus and of every input, which say what files are read."""
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    return [settings["data"], *inputs(settings)]
+
+
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
     """The settings of every input, wherever they are: words.input, direct.spelling.input, init_from.words.input."""
     for name, value in part.items():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ner_experiments.config import renamed
-from ner_experiments.config.identity import counted, identity, run_folder
+from ner_experiments.config.identity import counted, identity, readers, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.artifacts import read_config
@@ -190,8 +190,10 @@ def finished(
     read = fingerprint(cfg)
     if own := [run for run in matching if run.metrics["checksum"] == read]:
         return by_seed(own)
-    checksum, folder = matching[0].metrics["checksum"], matching[0].folder
-    raise ValueError(f"{folder} read other files: their checksum was {checksum}, now it is {read}")
+    own_files = readers(cfg)
+    run = next((run for run in matching if readers(run.config) == own_files), matching[0])
+    checksum = run.metrics["checksum"]
+    raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
 
 
 def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:

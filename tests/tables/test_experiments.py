@@ -1,6 +1,7 @@
 """Which finished runs belong to a published table, and what is left to do."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,23 @@ def test_a_run_whose_folder_only_looks_right_does_not_count(here: str) -> None:
     del changed["sha256"]
     (folder / "metrics.json").write_text(json.dumps(add_checksum(changed)))
     assert not finished(experiment.cfg, Fingerprints())
+
+
+def test_a_row_whose_files_have_changed_names_its_own_run(tmp_path: Path, here: str) -> None:
+    for name, word in (("train", "Ann"), ("a", "Bob"), ("b", "Eve")):
+        (tmp_path / f"{name}.conll").write_text(f"{word} B-PER\n\n")
+    files = [f"data.files.{split}={tmp_path}/train.conll" for split in ("train", "dev")]
+    rows = [
+        ["data=conll", "data.name=mine", *files, f"data.files.test={tmp_path}/{test}.conll", here]
+        for test in ("a", "b")
+    ]
+    folders = [finish(row, 1, 0) for row in rows]
+    (tmp_path / "train.conll").write_text("Joe B-PER\n\n")
+    for row, folder in zip(rows, folders, strict=True):
+        checksum = json.loads((folder / "metrics.json").read_text())["checksum"]
+        message = f"{folder} read other files: their checksum was {checksum}, now it is "
+        with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+            finished(compose(row), Fingerprints())
 
 
 def test_only_what_is_unfinished_is_left_to_do(page: Page, here: str) -> None:
