@@ -170,7 +170,8 @@ def check_type(line: str | None, key: str, value: Any, text: str, defaults: Dict
 def check_init_from(item: Override, choices: tuple[str, ...]) -> None:
     """Check the settings in +init_from={optimizer: {lr: 0.1}}, each of which is one of the experiment's own."""
     line, known = str(item.input_line), known_keys(choices)
-    for key, value in changes(item.value()):
+    settings: Any = item.value()
+    for key, value in changes(settings):
         if key not in known:
             raise ValueError(f"{line}: there is no setting {key!r}{did_you_mean(key, known)}")
         check_type(line, key, value, "null" if value is None else str(value), chosen(choices))
