@@ -20,6 +20,7 @@ from safetensors.torch import save
 from ner_experiments.build import assemble, encoder_class, read_weights
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import is_first_process, processes_note
+from ner_experiments.config.values import check_experiment
 from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
@@ -76,9 +77,10 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
-    On SIGTERM the process exits with status 143 once a checkpoint is written. ValueError as `build.build_encoder` and
-    `read_experiment`.
+    On SIGTERM the process exits with status 143 once a checkpoint is written. ValueError as `values.check_experiment`,
+    `build.build_encoder` and `read_experiment`.
     """
+    check_experiment(cfg)
     is_first = is_first_process(cfg)
     if not is_first:  # the first process locks the folder, writes the files and logs
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)

@@ -16,6 +16,7 @@ from tiny_runs import finished
 from torch import nn
 
 from ner_experiments import build, experiment_data, train
+from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus
@@ -154,7 +155,7 @@ TAGS = "".join(f"{word}\t{tag}\n" for word, tag in (("a", "DET"), ("cat", "NOUN"
 
 
 def test_early_stopping_waits_for_its_patience(tmp_path: Path) -> None:
-    overrides = ["data.task=tags", "optimizer.lr=0.0", "trainer.max_epochs=9", "trainer.patience=2"]
+    overrides = ["data.task=tags", "optimizer.lr=1e-300", "trainer.max_epochs=9", "trainer.patience=2"]
     result = train.train(configure(*columns(tmp_path, TAGS + "a\tNOUN\na\tDET\na\tVERB\n\n"), *overrides))
     assert result["dev"]["accuracy"] > 0
     assert result["epochs"] == 3
@@ -162,7 +163,7 @@ def test_early_stopping_waits_for_its_patience(tmp_path: Path) -> None:
 
 def test_patience_is_not_lost_before_anything_is_found(tmp_path: Path) -> None:
     """With a learning rate of 0 and a bias against mentions no epoch predicts one, and none counts."""
-    overrides = ["optimizer.lr=0.0", "trainer.max_epochs=5", "trainer.patience=1"]
+    overrides = ["optimizer.lr=1e-300", "trainer.max_epochs=5", "trainer.patience=1"]
     text = "it O\n" * 30 + "\nAnn B-PER\nLee I-PER\nFox I-PER\nRay I-PER\nMay I-PER\n\n"
     result = train.train(configure(*columns(tmp_path, text), *overrides))
     assert result["dev"]["f1"] == 0
@@ -345,3 +346,22 @@ def test_the_hint_is_for_short_runs_that_were_still_improving(
     assert hint.startswith(begins)
     assert bool(hint) == bool(begins)
     assert not hint or hint.endswith("batches.sentences=4")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("data.name='../up'", "data.name must be printable text without / and"),
+        ("data.name=", "data.name must be printable text without / and"),
+        ("seed=-1", "seed must be at least 0"),
+        ("optimizer.lr=nan", "optimizer.lr must be above 0"),
+        ("words=vectors", "words.input.path has no value, but is required: words.input.path=..."),
+        ("seed=${nosuch}", "seed: Interpolation key 'nosuch' not found"),
+    ],
+)
+def test_a_value_that_the_command_line_refuses_is_refused(
+    override: str, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        train.train(compose([override, f"output_dir={tmp_path}/outputs"]))
+    assert not [*tmp_path.iterdir()]

@@ -97,15 +97,27 @@ def check_jobs(jobs: Sequence[Sequence[str]], *, files: bool = True, devices: bo
     for overrides in jobs:
         refuse_removal(overrides)
         settings = complete(overrides)
-        for part in (settings, settings["init_from"]):
-            check_ranges(part)
-        check_name(settings["data"]["name"])
-        check_output_dir(settings["output_dir"])
+        check_settings(settings)
         if devices:
             check_accelerator(settings["runtime"]["accelerator"])
         if files:
             for part in (settings, first_run(settings)):
                 check_files(part, seen)
+
+
+def check_experiment(cfg: DictConfig) -> None:
+    """Raise ValueError for a required setting without a value, and for a value that no experiment can have."""
+    settings, missing = plain(cfg)
+    if missing:
+        raise ValueError(f"{missing[0]} has no value, but is required: {missing[0]}=...")
+    check_settings(settings)
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    for part in (settings, settings["init_from"]):
+        check_ranges(part)
+    check_name(settings["data"]["name"])
+    check_output_dir(settings["output_dir"])
 
 
 def refuse_removal(overrides: Sequence[str]) -> None:
@@ -125,16 +137,24 @@ def check_output_dir(name: str) -> None:
 
 def complete(overrides: Sequence[str]) -> dict[str, Any]:
     """The settings of a job as plain values. ValueError if a required one has none."""
-    cfg = compose(overrides)
+    settings, missing = plain(compose(overrides))
+    if missing:
+        raise ValueError(needs(missing[0], overrides))
+    return settings
+
+
+def plain(cfg: DictConfig) -> tuple[dict[str, Any], list[str]]:
+    """The settings as plain values, and the names of those that lack a required value.
+
+    ValueError for a reference that cannot be resolved.
+    """
     try:
         missing = sorted(OmegaConf.missing_keys(cfg))
         settings = OmegaConf.to_container(cfg, resolve=True)
     except OmegaConfBaseException as error:
         raise ValueError(f"{error.full_key}: {str(error).splitlines()[0]}") from error
-    if missing:
-        raise ValueError(needs(missing[0], overrides))
     assert isinstance(settings, dict)
-    return {str(name): value for name, value in settings.items()}
+    return {str(name): value for name, value in settings.items()}, missing
 
 
 def needs(key: str, overrides: Sequence[str]) -> str:

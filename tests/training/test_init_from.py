@@ -40,7 +40,7 @@ def run(bert: Path, outputs: Path, *overrides: str) -> dict[str, Any]:
 
 
 def test_a_second_step_that_learns_nothing_scores_as_the_first(folder: Path, tmp_path: Path) -> None:
-    second = run(folder, tmp_path, "optimizer.lr=0.0", "optimizer.weight_decay=0.0")
+    second = run(folder, tmp_path, "optimizer.lr=1e-300", "optimizer.weight_decay=0.0")
     (first,) = (path for path in tmp_path.glob("*/seed-1") if path != Path(second["folder"]))
     weights, before = (
         load_file(Path(second["folder"]) / "model.safetensors"),
