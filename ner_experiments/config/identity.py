@@ -91,7 +91,7 @@ def flat(settings: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield f"{prefix}{name}", value
 
 
-def readers(cfg: DictConfig) -> list[Any]:
+def file_settings(cfg: DictConfig) -> list[Any]:
     """The settings of the corpus and of every input, which say what files are read."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
     return [settings["data"], *inputs(settings)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ner_experiments.config import renamed
-from ner_experiments.config.identity import counted, identity, readers, run_folder
+from ner_experiments.config.identity import counted, identity, file_settings, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.artifacts import read_config
@@ -190,8 +190,8 @@ def finished(
     read = fingerprint(cfg)
     if own := [run for run in matching if run.metrics["checksum"] == read]:
         return by_seed(own)
-    own_files = readers(cfg)
-    run = next((run for run in matching if readers(run.config) == own_files), matching[0])
+    files = file_settings(cfg)
+    run = next((run for run in matching if file_settings(run.config) == files), matching[0])
     checksum = run.metrics["checksum"]
     raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
 
