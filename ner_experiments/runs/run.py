@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ner_experiments.config import renamed
-from ner_experiments.config.identity import counted, identity, file_settings, run_folder
+from ner_experiments.config.identity import counted, file_settings, identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.artifacts import read_config
