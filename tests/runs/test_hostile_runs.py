@@ -17,6 +17,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, dict[
     word = "x" * LONG
     corpora = {
         "only_o": ["a O\nb O\n\nc O\n"] * 3,
+        "no_gold": [GOOD, GOOD, "a O\nb O\n\nc O\n"],
         "one": ["Mia B-PER\n"] * 3,
         "unknown": [GOOD, "x B-DEV\n", "Mia B-PER\nx B-TEST\ny I-TEST\n\nz B-LOC\n"],
         "hidden": [
@@ -47,10 +48,11 @@ def test_hostile_corpora_train_or_are_refused_in_a_line(
     runs: tuple[str, dict[str, dict[str, Any]]],
 ) -> None:
     printed, metrics = runs
-    assert "2 of 7 jobs failed" in printed
+    assert "3 of 8 jobs failed" in printed
+    assert "conll: train has no mention in 2 sentences" in printed
     assert "conll: test has no sentence: test" in printed
     assert "/cr/train:1: carriage return inside a line (lines end in LF or CRLF): 'Mia B-PER" in printed
-    assert metrics.keys() == {"only_o", "one", "unknown", "hidden", "long"}
+    assert metrics.keys() == {"no_gold", "one", "unknown", "hidden", "long"}
 
 
 def test_every_gold_mention_of_a_hostile_corpus_is_scored(
@@ -61,10 +63,10 @@ def test_every_gold_mention_of_a_hostile_corpus_is_scored(
         name: {kind: of["gold"] for kind, of in run["test"]["types"].items()} for name, run in metrics.items()
     }
     assert gold == {
-        "only_o": {},
+        "no_gold": {"LOC": 0, "PER": 0},
         "one": {"PER": 1},
         "unknown": {"DEV": 0, "LOC": 1, "PER": 1, "TEST": 1},
         "hidden": {"PER": 5},
         "long": {"LOC": 1, "PER": 2},
     }
-    assert metrics["only_o"]["test"]["f1"] == 0
+    assert metrics["no_gold"]["test"]["f1"] == 0
