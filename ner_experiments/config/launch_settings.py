@@ -32,9 +32,6 @@ EXTRAS = {
     "hydra/launcher": "slurm needs pip install -e '.[slurm]'",
 }
 
-FOLDERS = ("hydra.run.dir", "hydra.sweep.dir", "hydra.sweep.subdir")
-"""Hydra's settings of folders, to which the suite writes nothing."""
-
 
 def check(overrides: Sequence[str], *, sweep: bool) -> None:
     """Raise ValueError for an unknown launcher, sweeper or setting of theirs, and for a sweep without -m."""
@@ -59,8 +56,6 @@ def check(overrides: Sequence[str], *, sweep: bool) -> None:
 
 def check_plugin(item: Override) -> None:
     group, choice = item.key_or_group, item.value()
-    if group in FOLDERS:
-        raise ValueError(f"{item.input_line}: runs are written to output_dir: output_dir=FOLDER")
     if group in EXTRAS and choice not in options(group):
         known = ", ".join(options(group))
         raise ValueError(

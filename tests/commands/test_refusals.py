@@ -50,8 +50,6 @@ REFUSED = {
     "output_dir=/dev/null/a/b": "output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one",
     "hydra/launcher=nosuch": "there are: basic, local, slurm (slurm needs pip install -e '.[slurm]')",
     "hydra/sweeper=nosuch": "(optuna needs pip install -e '.[search]')",
-    "hydra.run.dir=x": "hydra.run.dir=x: runs are written to output_dir: output_dir=FOLDER",
-    "hydra.sweep.dir=x": "hydra.sweep.dir=x: runs are written to output_dir: output_dir=FOLDER",
     "hydra.launcher.nosuch=3": "Could not override 'hydra.launcher.nosuch'",
     "hydra/launcher=local hydra.launcher.minutes=nan": "hydra.launcher.minutes must be at least 0, got nan",
 }
