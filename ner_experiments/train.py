@@ -288,7 +288,7 @@ def hint_of_few_updates(
     size = next((name for name in ("tokens", "sentences") if name in batches), None)
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
-        f"{so_far}, after few updates of the weights ({updates:,}): set more epochs, "
+        f"{so_far}, after only {updates:,} weight update{'s' * (updates != 1)}: set more epochs, "
         f"such as trainer.max_epochs={4 * epochs}{smaller}"
     )
 
@@ -457,12 +457,12 @@ def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_train_without_mentions(corpus: Corpus) -> None:
-    """Raise ValueError for a corpus of mentions without any in train, from which nothing can be learned."""
+    """Raise ValueError for a corpus annotated with mentions that has none in train: nothing can be learned from it."""
     train = corpus.splits["train"]
     if corpus.task == "mentions" and all(tag == "O" for sentence in train for tag in sentence.tags):
         raise ValueError(
-            f"{corpus.name}: train has no mention in {len(train):,} sentences; `ner-experiments data check` prints how "
-            "the files are read"
+            f"{corpus.name}: train has no mentions (sentences: {len(train):,}); `ner-experiments data check` shows how "
+            "its files are read"
         )
 
 

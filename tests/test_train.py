@@ -309,7 +309,7 @@ def test_a_corpus_without_a_mention_in_train_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "Ada sang."}\n' * 4)
     overrides = ["data=jsonl", "data.name=typo", f"data.files.train={tmp_path}/a.jsonl", "data.held_out=0.5"]
     with pytest.raises(
-        ValueError, match="typo: train has no mention in 2 sentences; `ner-experiments data check`"
+        ValueError, match=r"typo: train has no mentions \(sentences: 2\); `ner-experiments data check`"
     ):
         train.train(configure(*overrides, f"output_dir={tmp_path}/outputs"))
 
@@ -317,7 +317,7 @@ def test_a_corpus_without_a_mention_in_train_is_refused(tmp_path: Path) -> None:
 def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     finished(tmp_path, "data=toy_en", "trainer.max_epochs=2", "batches.tokens=512")
-    (hint,) = [it for it in caplog.messages if "updates of the weights" in it]
+    (hint,) = [it for it in caplog.messages if "weight update" in it]
     assert "best at the last epoch, after " in hint or "the score on dev is 0, after " in hint
     assert hint.endswith("such as trainer.max_epochs=8, or smaller batches, such as batches.tokens=64")
 
@@ -330,11 +330,11 @@ def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCa
             [0.1, 0.2],
             999,
             False,
-            "dev was best at the last epoch, after few updates of the weights (999): ",
+            "dev was best at the last epoch, after only 999 weight updates: ",
         ),
         (2, [0.1, 0.2], 999, True, ""),
-        (1, [0.0, 0.0], 10, False, "the score on dev is 0, after few updates of the weights (10): "),
-        (1, [0.0, 0.0], 10, True, "the score on dev is 0, after few updates of the weights (10): "),
+        (1, [0.0, 0.0], 10, False, "the score on dev is 0, after only 10 weight updates: "),
+        (1, [0.0, 0.0], 10, True, "the score on dev is 0, after only 10 weight updates: "),
         (1, [0.2, 0.1], 10, False, ""),
         (2, [0.1, 0.2], 1000, False, ""),
     ],

@@ -352,7 +352,7 @@ def convert(arguments: argparse.Namespace) -> int:
         except ValueError as error:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
             raise ValueError(
-                f"the format {to} cannot hold these sentences, as reading them shows: {error}"
+                f"the format {to} cannot hold these sentences; reading them back failed: {error}"
             ) from None
     for remark in remarks.with_places():
         print(remark)

@@ -91,7 +91,7 @@ def intervals_text(row: RowErrors) -> str:
 
 
 def scores_grid(scores: dict[str, Summary]) -> Grid:
-    """A column of intervals only if the scores have some, which those of a single run do not."""
+    """Scores in percent; with a column of intervals unless they are those of a single run."""
     if all(it.low is None for it in scores.values()):
         return [["", "%"], *([name, percent(it.mean)] for name, it in scores.items())]
     return [["", "%", "95 %"], *([name, percent(it.mean), brackets(it)] for name, it in scores.items())]

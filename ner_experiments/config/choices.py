@@ -91,16 +91,16 @@ def parse_with(parser: OverridesParser, override: str) -> Override:
 
 
 def grammar_rule(override: str) -> str:
-    """The rule that an override breaks which Hydra's parser cannot read."""
+    """The rule of Hydra's grammar that an unreadable override breaks."""
     key, separator, value = override.partition("=")
     if not separator or not re.fullmatch(r"[+~]*[A-Za-z_][\w.$/@:-]*", key, re.ASCII):
         return "expected KEY=VALUE, such as seed=1"
     if value.startswith(("[", "{")):
-        return "not a list or a mapping: close each bracket, and quote each text with special characters"
+        return "not a valid list or mapping: close all brackets, and quote texts with special characters"
     quoted = shlex.quote(f"{key}={as_value(value)}")
     if re.match(r"\w+\(", value):
-        return f"not a function call; a text with such characters is quoted: {quoted}"
-    return f"quote a value with such characters: {quoted}"
+        return f"Hydra has no such function; to pass this as text, quote it: {quoted}"
+    return f"quote values with special characters: {quoted}"
 
 
 def compose_quickly(overrides: Sequence[Override]) -> DictConfig:

@@ -17,7 +17,7 @@ from ner_experiments.config import values
 from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context, options
-from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.config.overrides import is_for_hydra, refuse_several_values
 from ner_experiments.config.processes import num_processes
 from ner_experiments.utils.text import did_you_mean
 
@@ -45,13 +45,7 @@ def check(overrides: Sequence[str], *, sweep: bool) -> None:
     if own:
         values.check_ranges(composed(tuple(str(item.input_line) for item in own)).launcher, "hydra.launcher.")
     if not sweep:
-        for item in items:
-            if item.is_sweep_override():
-                key, value = item.key_or_group, item.get_value_string()
-                raise ValueError(
-                    f"{item.input_line}: several values are a sweep: add -m; a text with a comma is quoted: "
-                    f"{key}='\"{value}\"'"
-                )
+        refuse_several_values(items, "add -m")
 
 
 def check_plugin(item: Override) -> None:

@@ -7,7 +7,7 @@ must exist, and its value must have the default's type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -48,7 +48,11 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
     """
     with hydra_context():
         try:
-            jobs = split(overrides) if sweep else [single(overrides)]
+            if not sweep:
+                refuse_several_values(
+                    parse(overrides), "`jobs` returns the overrides of each of its experiments"
+                )
+            jobs = split(overrides) if sweep else [[*overrides]]
             for job in jobs:
                 check_job(job)
             return jobs
@@ -56,16 +60,15 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
             raise ValueError(str(error).splitlines()[0]) from error
 
 
-def single(overrides: Sequence[str]) -> list[str]:
-    """The overrides of one experiment. ValueError if one of them has several values."""
-    for item in parse(overrides):
+def refuse_several_values(items: Iterable[Override], advice: str) -> None:
+    """Raise ValueError for an override with several values; `advice` says what to do for a sweep."""
+    for item in items:
         if item.is_sweep_override():
             quoted = f"{item.key_or_group}='{as_value(item.get_value_string())}'"
             raise ValueError(
-                f"{item.input_line}: several values are a sweep; from Python, `jobs` returns the overrides of each "
-                f"experiment; a text with a comma is quoted: {quoted}"
+                f"{item.input_line}: several values make a sweep: {advice}; to pass one text with a comma, quote it: "
+                f"{quoted}"
             )
-    return [*overrides]
 
 
 def split(overrides: Sequence[str]) -> list[list[str]]:
@@ -140,7 +143,9 @@ def check_key(item: Override, known: Mapping[str, None]) -> None:
     key = item.key_or_group
     if key not in known:
         if key in SWEEP_SETTINGS:
-            raise ValueError(f"{item.input_line}: {key} is for sweeps on the command line, python run.py -m")
+            raise ValueError(
+                f"{item.input_line}: {key} is only for sweeps on the command line (python run.py -m)"
+            )
         now = renamed.setting(key)
         advice = (
             f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])

@@ -118,7 +118,7 @@ class InputReader:
                 yield from sentences
                 if not sentences:
                     empty.add(
-                        "records without a token, for which nothing is written",
+                        "records without tokens, left out of the output",
                         place_of(name_of(path), line[0]),
                     )
         for remark in empty.with_places():

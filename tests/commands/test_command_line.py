@@ -43,8 +43,8 @@ REFUSED = [
     (["data=conll", "data.files=my.conll"], "data.files must be a mapping, got my.conll"),
     (["trainer=null"], "trainer=null: trainer has no 'null'; there are: "),
     (["model"], "model: expected KEY=VALUE, such as seed=1"),
-    (["data.name=mü"], """data.name=mü: quote a value with such characters: 'data.name="mü"'"""),
-    (["layers=[2"], "layers=[2: not a list or a mapping: close each bracket"),
+    (["data.name=mü"], """data.name=mü: quote values with special characters: 'data.name="mü"'"""),
+    (["layers=[2"], "layers=[2: not a valid list or mapping: close all brackets"),
     (["model=residual", "model/norm=lyer"], "model/norm has no 'lyer'; did you mean 'layer'?"),
 ]
 

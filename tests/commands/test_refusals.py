@@ -116,7 +116,7 @@ def test_a_wrong_value_is_refused(
         ("-m hydra/sweeper=basic seed=range(0)", "seed=range(0): no value, so there is nothing to run"),
         ("-m layers=1,2 model=residual seed=glob(*)", "seed=glob(*): no value, so there is nothing to run"),
         ("-m data=glob(zzz*)", "data=glob(zzz*): no value, so there is nothing to run"),
-        ("model=residual layers=2,3", "layers=2,3: several values are a sweep: add -m"),
+        ("model=residual layers=2,3", "layers=2,3: several values make a sweep: add -m"),
         ("hydra/sweeper=nosuch -m seed=1,2", "hydra/sweeper has no 'nosuch'"),
         ("seed=0 -m layers=0", "no part of this experiment has a number of layers"),
         ("--config-name=nosuch", "--config-name=nosuch: there is one config, config"),

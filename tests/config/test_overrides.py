@@ -63,14 +63,14 @@ def test_a_part_with_a_class_and_an_empty_part_replace_those_of_the_experiment()
 @pytest.mark.parametrize(
     ("override", "rule"),
     [
-        ("output_dir=/tmp/é", """quote a value with such characters: 'output_dir="/tmp/é"'"""),
-        ("data.comments=#", """quote a value with such characters: 'data.comments="#"'"""),
-        ("data.name=a=b", """quote a value with such characters: 'data.name="a=b"'"""),
+        ("output_dir=/tmp/é", """quote values with special characters: 'output_dir="/tmp/é"'"""),
+        ("data.comments=#", """quote values with special characters: 'data.comments="#"'"""),
+        ("data.name=a=b", """quote values with special characters: 'data.name="a=b"'"""),
         (
             "data.name=a(b",
-            """not a function call; a text with such characters is quoted: 'data.name="a(b"'""",
+            """Hydra has no such function; to pass this as text, quote it: 'data.name="a(b"'""",
         ),
-        ("data.files={train: é}", "not a list or a mapping: close each bracket, and quote each text with"),
+        ("data.files={train: é}", "not a valid list or mapping: close all brackets, and quote texts with"),
         ("größe=3", "expected KEY=VALUE, such as seed=1"),
         ("seed", "expected KEY=VALUE, such as seed=1"),
     ],
@@ -91,14 +91,14 @@ def test_a_text_quoted_as_the_message_says_is_read(text: str) -> None:
 @pytest.mark.parametrize("override", ["seeds=[1]", "table=yang2020_table12", "sweep.looks=[3,5]"])
 def test_a_setting_of_sweeps_is_none_of_an_experiment(override: str) -> None:
     key = override.partition("=")[0]
-    message = f"{override}: {key} is for sweeps on the command line, python run.py -m"
+    message = f"{override}: {key} is only for sweeps on the command line (python run.py -m)"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         compose([override])
 
 
 @pytest.mark.parametrize("override", ["model=residual,stacked", "seed=1,2", "seed=range(1,3)"])
 def test_several_values_are_no_single_experiment(override: str) -> None:
-    message = f"{override}: several values are a sweep; from Python, `jobs` returns the overrides of each"
+    message = f"{override}: several values make a sweep: `jobs` returns the overrides of each"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         compose([override])
     assert len(jobs([override])) == 2

@@ -124,7 +124,7 @@ def test_records_that_nobody_accepted_are_skipped_with_their_number(tmp_path: Pa
     path = lines_of(tmp_path / "a.jsonl", accepted, rejected, ignored, task, cancelled, empty)
     sentences, remarks = read(path, "jsonl")
     assert [it.line for it in sentences] == [1, 1, 6, 6]
-    assert remarks == ["records skipped, since they are not annotated, or rejected: 4"]
+    assert remarks == ["records skipped because they are not annotated or were rejected: 4"]
     lines = [it.line for it in source(path, "jsonl").untagged(path)]
     assert lines == [line for number in range(1, 7) for line in (number, number)]
 
@@ -133,7 +133,7 @@ def test_a_text_without_a_key_of_mentions_is_remarked_on(tmp_path: Path) -> None
     path = lines_of(tmp_path / "a.jsonl", {"text": TEXT, "entites": ADA}, {"text": TEXT, "entities": ADA})
     sentences, remarks = read(path, "jsonl")
     assert [len(it.mentions) for it in sentences] == [0, 0, 3, 0]
-    assert remarks == ['texts without "entities", "spans" or "label", read as having no mention: 1']
+    assert remarks == ['texts without "entities", "spans" or "label", read as having no mentions: 1']
 
 
 @pytest.mark.parametrize(
@@ -228,16 +228,16 @@ def test_old_training_data_of_spacy(tmp_path: Path) -> None:
         ([1], "a.jsonl: record 1: expected a JSON object"),
         (
             {"text": "Ada left", "tokens": [[0, 3]], "entities": [[0, 3, "PER"]]},
-            "a.jsonl:1: 'left' is in no token",
+            "a.jsonl:1: no token covers 'left'",
         ),
         ({"text": "Ada", "ner_tags": ["B-PER"]}, 'a.jsonl:1: "ner_tags" without "tokens"'),
         (
             {"text": "Ada", "entities": [[0, 3, "PER"]], "spans": [[0, 2, "PER"]]},
-            'a.jsonl:1: "entities" and "spans" hold different mentions: leave one of them out',
+            'a.jsonl:1: "entities" and "spans" hold different mentions: remove one of them',
         ),
         (
             {"text": "In Ada", "entities": [{"start": 0, "end": 3, "text": "Ada", "label": "PER"}]},
-            "a.jsonl:1: the text of mention 'Ada' is 'In ' at its place",
+            "a.jsonl:1: a mention has the text 'Ada', but its offsets give 'In '",
         ),
         (
             labeled("PER", kind="hypertextlabels"),
@@ -601,12 +601,12 @@ def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.Capture
         (
             {"text": "Ada", "entities": [[0, 3, "my type"]]},
             "brat",
-            "a.jsonl:1: a type of BRAT has no white space, got 'my type'",
+            "a.jsonl:1: BRAT types cannot contain white space, got 'my type'",
         ),
         (
             {"tokens": ["Ada", " "], "ner_tags": ["O", "B-PER"]},
             "brat",
-            "the format brat cannot hold these sentences, as reading them shows: ",
+            "the format brat cannot hold these sentences; reading them back failed: ",
         ),
     ],
 )

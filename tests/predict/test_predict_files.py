@@ -153,7 +153,7 @@ def test_records_without_a_token_are_counted(
     path.write_text(f'{{"text": "{LINES[0]}"}}\n{{"text": " "}}\n{{"words": []}}\n')
     assert cli(["predict", str(toy_run), str(path), "--input=jsonl", "--lines"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
-    assert caplog.messages == ["records without a token, for which nothing is written: 2 (first: in.jsonl:2)"]
+    assert caplog.messages == ["records without tokens, left out of the output: 2 (first: in.jsonl:2)"]
 
 
 def test_several_processes_tag_as_one(

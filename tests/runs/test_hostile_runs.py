@@ -49,7 +49,7 @@ def test_hostile_corpora_train_or_are_refused_in_a_line(
 ) -> None:
     printed, metrics = runs
     assert "3 of 8 jobs failed" in printed
-    assert "conll: train has no mention in 2 sentences" in printed
+    assert "conll: train has no mentions (sentences: 2)" in printed
     assert "conll: test has no sentence: test" in printed
     assert "/cr/train:1: carriage return inside a line (lines end in LF or CRLF): 'Mia B-PER" in printed
     assert metrics.keys() == {"no_gold", "one", "unknown", "hidden", "long"}

@@ -82,9 +82,9 @@ REFUSED = [
     (["-m", "table=yang2020_table7", "seeds=[1,1]"], "seeds must be a list of different integers"),
     (
         ["-m", "table=yang2020_table7", "seeds=[1,2"],
-        "seeds=[1,2: not a list or a mapping: close each bracket",
+        "seeds=[1,2: not a valid list or mapping: close all brackets",
     ),
-    (["-m", "table=yang2020_table7", "layers=[2"], "layers=[2: not a list or a mapping"),
+    (["-m", "table=yang2020_table7", "layers=[2"], "layers=[2: not a valid list or mapping"),
     (["-m", "table=yang2020_table7", "layers=2,3"], "layers=2,3: a table's rows are the sweep"),
     (["-m", "table=yang2020_table7", "layer=2"], "row 'residual, 4 layers': layer=2: there is no setting"),
     (["-m", "table=xor"], "xor: its rows are no training runs; `ner-experiments xor` measures them"),

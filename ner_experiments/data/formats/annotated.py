@@ -74,7 +74,7 @@ class Options:
     tag_style, multi_label: see `ColumnFiles`.
     names: where tags are numbers, the tag of each number from 0.
     columns: "word", "tag" or "sentence" -> the name of its column in the header, where it is not a usual one.
-    all_texts: whether to read texts, too, that are not annotated or whose annotation was rejected; to tag them.
+    all_texts: also read texts that are not annotated, and those whose annotation was rejected, in order to tag them.
     """
 
     tokens: Tokens = "words"

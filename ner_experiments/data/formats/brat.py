@@ -80,14 +80,14 @@ def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iter
 def write(sentences: Iterable[Annotated], path: Path) -> None:
     """Write each document as a text with one sentence per line, and a file of its mentions, into the folder `path`.
 
-    Sentences without a document are written as one, named as the folder. Raises ValueError, before anything is written,
-    for a type with white space, which the format does not have.
+    Sentences without a document are written as one, named as the folder. Raises ValueError for a type with white
+    space, which the format cannot hold, before anything is written.
     """
     sentences = list(sentences)
     for sentence in sentences:
         if wrong := next((type_ for *_, type_ in sentence.mentions if type_.split() != [type_]), None):
             raise ValueError(
-                f"{sentence.place}: a type of BRAT has no white space, got {truncated_repr(wrong)}"
+                f"{sentence.place}: BRAT types cannot contain white space, got {truncated_repr(wrong)}"
             )
     path.mkdir(parents=True, exist_ok=True)
     for document, group in groupby(sentences, lambda it: it.document or path.name):

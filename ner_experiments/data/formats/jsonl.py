@@ -60,7 +60,7 @@ def _sentences(
         try:
             record = _of_label_studio(item, options, remarks, place) if "annotations" in item else item
             if record is None or (record.get("answer") in _REFUSED and not options.all_texts):
-                remarks.add("records skipped, since they are not annotated, or rejected", place)
+                remarks.add("records skipped because they are not annotated or were rejected", place)
                 continue
             keys = {
                 key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")
@@ -111,7 +111,7 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
 
 
 def _as_record(item: Any, place: str) -> dict[str, Any]:
-    """The record, with those of spaCy converted to keys such as `text` and `entities`."""
+    """The record; a pair of spaCy's becomes one with the keys `text` and `entities`."""
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], dict):
         return {"text": item[0], **item[1]}
     if not isinstance(item, dict):
@@ -122,9 +122,9 @@ def _as_record(item: Any, place: str) -> dict[str, Any]:
 def _of_label_studio(
     item: dict[str, Any], options: Options, remarks: Remarks, place: str
 ) -> dict[str, Any] | None:
-    """The text of a task of Label Studio and its mentions, as other records have them; None if it is not annotated.
+    """The record of a Label Studio task, with the keys `text` and `entities`; None if the task is not annotated.
 
-    The text is `text` among the task's data, else the longest string. Raises ValueError for several annotations, and
+    Its text is `text` in the task's data, else the longest string. Raises ValueError for several annotations, and
     for labels that are not on plain text.
     """
     data = item.get("data")
@@ -182,21 +182,21 @@ def named(tags: Any, names: Sequence[str], count: int) -> list[str]:
 
 
 def mentions_of(record: Mapping[str, Any]) -> list[Any] | None:
-    """The mentions of a record, not parsed; None if it has no key of mentions.
+    """The mentions of a record, not parsed; None if it has no key for mentions.
 
-    A list of names, such as the labels of a whole text, holds no mention. Raises ValueError for mentions under two keys
-    that differ.
+    A list of names, such as the labels of a whole text, holds no mentions. Raises ValueError if two keys hold different
+    mentions.
     """
     there = {key: record[key] for key in MENTIONS if key in record}
-    full = {key: it for key, it in there.items() if isinstance(it, list) and any(map(_may_be_mention, it))}
-    keys = [*full]
-    if differ := next((key for key in keys if full[key] != full[keys[0]]), None):
-        raise ValueError(f'"{keys[0]}" and "{differ}" hold different mentions: leave one of them out')
+    full = {
+        key: value
+        for key, value in there.items()
+        if isinstance(value, list) and any(isinstance(it, dict | list) for it in value)
+    }
+    first, *others = full or [""]
+    if differ := next((key for key in others if full[key] != full[first]), None):
+        raise ValueError(f'"{first}" and "{differ}" hold different mentions: remove one of them')
     return _listed(next(iter((full or there).values()))) if there else None
-
-
-def _may_be_mention(item: Any) -> bool:
-    return isinstance(item, dict | list)
 
 
 def _by_tokens(
@@ -221,7 +221,7 @@ def _of_text(
     if found is None:
         if tags := next((key for key in TAGS if key in record), None):
             raise ValueError(f'"{tags}" without "tokens"')
-        remarks.add('texts without "entities", "spans" or "label", read as having no mention', place)
+        remarks.add('texts without "entities", "spans" or "label", read as having no mentions', place)
     mentions = [_mention(it, options, remarks, place) for it in found or []]
     shift = 0
     if all(isinstance(record.get(key), int) for key in _OF_PREDICT) and "mentions" in record:
@@ -241,7 +241,7 @@ def _of_text(
 
 
 def _check_tokens(offsets: Sequence[tuple[int, int]], text: str) -> None:
-    """Raise ValueError unless the tokens follow each other and hold all of the text but its white space."""
+    """Raise ValueError unless the tokens are in order and cover all of the text but its white space."""
     before = 0
     for start, end in offsets:
         if not before <= start < end <= len(text):
@@ -251,15 +251,18 @@ def _check_tokens(offsets: Sequence[tuple[int, int]], text: str) -> None:
         before = end
     gaps = [text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *offsets, (len(text), len(text))])]
     if left_out := next((gap for gap in map(str.strip, gaps) if gap), None):
-        raise ValueError(f"{truncated_repr(left_out)} is in no token")
+        raise ValueError(f"no token covers {truncated_repr(left_out)}")
 
 
 def _check_text(there: str, mention: Any) -> None:
-    """Raise ValueError if a mention comes with a text other than the one at its place, but for white space."""
+    """Raise ValueError if the text that a mention comes with is not `there`, the text at its offsets.
+
+    White space may differ.
+    """
     written = mention.get("text") if isinstance(mention, dict) else None
     if isinstance(written, str) and there.split() != written.split():
         raise ValueError(
-            f"the text of mention {truncated_repr(written)} is {truncated_repr(there)} at its place"
+            f"a mention has the text {truncated_repr(written)}, but its offsets give {truncated_repr(there)}"
         )
 
 
