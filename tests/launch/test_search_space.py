@@ -171,7 +171,7 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
         (["layers=1,2", "hydra.sweeper.study_name=../mine"], "hydra.sweeper.study_name names a folder"),
         (["layers=1,2", "hydra.sweeper.trials=3"], "trials"),
         (["layers=1,2", "hydra/sweeper/sampler=tbe"], "tbe"),
-        (["layers=choice("], "layers=choice(: not a function call"),
+        (["layers=choice("], "layers=choice(: Hydra has no such function"),
         (["search=residul"], "there is no search 'residul'; did you mean 'residual'?"),
     ],
 )
