@@ -35,11 +35,12 @@ ROW_HEIGHT, LETTER_WIDTH = 24, 6.6
 MARK_LETTERS = 6
 """The width of a legend entry's mark and the room around it, in letters."""
 COLOR = re.compile("|".join(VARIABLES))
-REFERENCE = re.compile(r"(url\()?#([A-Za-z_][\w.-]*)")
+REFERENCE = re.compile(r"#([A-Za-z_][\w.-]*)")
+HASH = re.compile(r"[0-9a-f]{10}$")
+"""The end of an identifier that Matplotlib makes from coordinates, whose last digits differ between processors."""
 SVG, LINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}href"
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "report",
     "font.size": 12,
     "axes.titlesize": 12,
     "axes.labelsize": 12,
@@ -108,17 +109,25 @@ def lay_out(figure: Figure) -> None:
 
 
 def adapt(root: Tree.Element, name: str) -> None:
-    """Prefix identifiers, use the page's colors and font, and remove styles that would apply to the whole page."""
+    """Make identifiers the page's own, use its colors and font, and remove styles that would apply to all of it."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.endswith(("}style", "}metadata")):
                 parent.remove(child)
+    hashed: dict[str, int] = {}
+
+    def renamed(identifier: str) -> str:
+        if HASH.search(identifier):
+            number = hashed.setdefault(identifier, len(hashed) + 1)
+            identifier = HASH.sub(str(number), identifier)
+        return f"{name}-{identifier}"
+
     for node in root.iter():
         if "id" in node.attrib:
-            node.set("id", f"{name}-{node.get('id')}")
+            node.set("id", renamed(node.attrib["id"]))
         for key in ("clip-path", LINK):
             if key in node.attrib:
-                value = REFERENCE.sub(rf"\1#{name}-\2", node.attrib.pop(key))
+                value = REFERENCE.sub(lambda match: f"#{renamed(match[1])}", node.attrib.pop(key))
                 node.set("href" if key == LINK else key, value)
         if style := node.get("style"):
             node.set("style", themed(style))
