@@ -29,6 +29,7 @@ from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
+from ner_experiments.utils.text import shell_line
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -178,7 +179,7 @@ class TableSweeper(Sweeper):
             if answer := render.answer(page):
                 print(f"\n{answer}\n")
             place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
-            name = f"{table.name} {place}".strip()
+            name = shell_line([table.name, *([place] if place else [])])
             print(
                 f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
                 f"`ner-experiments report {name}` builds a report"
@@ -235,7 +236,9 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     jobs = compose.jobs(items)
     launch_settings.check_jobs(jobs, overrides)
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
-    table = sweeps.of_jobs(jobs, name, items)
+    table = sweeps.of_jobs(jobs, name, items, looks)
+    if looks:
+        launch_settings.check_jobs([[*jobs[0], f"seed={seeds_of_looks(table)[-1]}"]], overrides, files=False)
     sweeps.named(table, output_dir(items))
     return [
         *others,
@@ -296,10 +299,13 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
     extra_overrides = [str(item.input_line) for item in others if not is_for_hydra(item)]
     if "sweep.looks" in own and "seeds" in own:
         raise ValueError(f"{own['seeds']}: {own['sweep.looks']} sets the number of seeds")
+    table = sweeps.find(value(own, "table"), output_dir(extra_overrides))
+    looks = parse_looks(own.get("sweep.looks"))
+    sweeps.check_looks(replace(table, looks=tuple(looks)), table)
     return TableRequest(
-        sweeps.find(value(own, "table"), output_dir(extra_overrides)),
+        table,
         parse_seeds(own["seeds"]) if "seeds" in own else [],
-        parse_looks(own.get("sweep.looks")),
+        looks,
         extra_overrides,
         [str(item.input_line) for item in others if is_for_hydra(item)],
     )

@@ -339,8 +339,9 @@ def are_figures(value: Any) -> bool:
 
 TEXTS = (list_of(is_text), "a list of texts")
 TEXT = (is_text, "a text")
+LINE = (lambda value: is_text(value) and len(value.splitlines()) == 1, "a text of one line")
 TABLE = {
-    "title": TEXT,
+    "title": LINE,
     "source": TEXT,
     "rows": (lambda value: isinstance(value, list), "a list"),
     "extends": TEXT,
@@ -355,12 +356,12 @@ TABLE = {
     "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
 }
 ROW = {
-    "label": TEXT,
+    "label": LINE,
     "published": (is_figure, "a number, a text or a list of texts"),
     "run": TEXTS,
     "cited": (lambda value: isinstance(value, bool), "true or false"),
-    "sd": (is_number, "a number"),
-    "runs": (is_count, "a whole number"),
+    "sd": (lambda value: is_number(value) and value >= 0, "a number from 0"),
+    "runs": (lambda value: is_count(value) and value > 0, "a whole number from 1"),
     "also": (are_figures, "names with a number each"),
     "trial": TEXTS,
     "measure": (lambda value: isinstance(value, dict), "of, figure and key, and over or only, by name"),

@@ -215,7 +215,7 @@ def record(table: Table, output: Path) -> Table:
     """Write a sweep to OUTPUT/sweeps/NAME.yaml; if it is recorded there already, add its seeds.
 
     Without a name, it is named after what varies. Returns the table as recorded. ValueError for a name that a
-    published table or a sweep of other rows has.
+    published table or a sweep of other rows has, and for looks that are not those recorded.
     """
     table = named(table, output)
     path = folder(output) / f"{table.name}.yaml"
@@ -235,6 +235,20 @@ def record(table: Table, output: Path) -> Table:
         log_once(f"{path}: {error.strerror}; the sweep is recorded there already")
     spec.parsed.cache_clear()
     return table
+
+
+def check_looks(table: Table, before: Table) -> None:
+    """Raise ValueError if the looks of a recorded sweep would change, or the seed that they start from.
+
+    The levels of the looks bound false verdicts only if both are chosen before any result is seen.
+    """
+    if before.looks and table.looks not in ((), before.looks):
+        rule = f"{before.name} was declared with sweep.looks={[*before.looks]}, which cannot change"
+        raise ValueError(f"sweep.looks={[*table.looks]}: {rule}; a sweep of another name can have others")
+    start, first = table.seeds[:1], before.seeds[:1]
+    if (before.looks and start < first) or (table.looks and start != first):
+        rule = f"the looks of {before.name} start from its first seed, {before.seeds[0]}"
+        raise ValueError(f"seed={table.seeds[0]}: {rule}; a sweep of another name can start from another")
 
 
 def add_to_record(table: Table, output: Path, seeds: Iterable[int] = (), looks: Sequence[int] = ()) -> Table:
@@ -258,8 +272,10 @@ def named(table: Table, output: Path) -> Table:
         if table.name in spec.names():
             raise ValueError(f"sweep.name={table.name}: a published table has this name")
         path = folder(output) / f"{table.name}.yaml"
-        if path.exists() and not same_rows(spec.read(path), table):
+        before = spec.read(path) if path.exists() else table
+        if not same_rows(before, table):
             raise ValueError(f"sweep.name={table.name}: {path} is a sweep of other rows")
+        check_looks(table, before)
         return table
     stem = "_".join(
         dict.fromkeys(re.split(r"[./@]", key(item))[-1] for row in table.rows for item in row.run or ())
@@ -270,7 +286,9 @@ def named(table: Table, output: Path) -> Table:
     while True:
         name = stem if number == 1 else f"{stem}_{number}"
         path = folder(output) / f"{name}.yaml"
-        if name not in spec.names() and (not path.exists() or same_rows(spec.read(path), table)):
+        before = spec.read(path) if path.exists() else table
+        if name not in spec.names() and same_rows(before, table):
+            check_looks(table, before)
             return replace(table, name=name)
         number += 1
 

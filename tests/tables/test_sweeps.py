@@ -92,6 +92,10 @@ def test_other_rows_are_another_sweep() -> None:
         (["sweep.looks=3", "layers=2,3", "model=residual"], "expected a list of numbers of seeds"),
         (["sweep.looks=[3,2]", "layers=2,3", "model=residual"], "looks must be ascending"),
         (["sweep.looks=[2,3]", "seed=1,2"], "seed=1,2: sweep.looks=[2,3] sets the number of seeds"),
+        (
+            ["sweep.looks=[2,3]", *FIXED, "layers=2,3", "seed=4294967294"],
+            "seed must be at least 0 and at most 4,294,967,295, got 4294967296",
+        ),
         (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
     ],
 )
@@ -250,6 +254,23 @@ def test_a_record_learns_seeds_and_looks_and_watch_shows_them(capsys: pytest.Cap
     for arguments in (["layers"], SWEEP[:-1]):
         assert cli(["watch", *arguments, "--json"]) == 3
         assert json.loads(capsys.readouterr().out)["counts"]["waiting"] == 6
+
+
+def test_the_looks_of_a_record_and_their_first_seed_cannot_change(capsys: pytest.CaptureFixture[str]) -> None:
+    sweeps.add_to_record(recorded(*SWEEP), Path("outputs"), [3], [2, 3])
+    rows = [item for item in SWEEP if not item.startswith("seed=")]
+    refused = {
+        "seed=0": "seed=0: the looks of layers start from its first seed, 1; a sweep of another name",
+        "seed=7 sweep.looks=[2,3]": "seed=7: the looks of layers start from its first seed, 1; ",
+        "sweep.looks=[2,4]": "sweep.looks=[2, 4]: layers was declared with sweep.looks=[2, 3], which cannot change; ",
+    }
+    for more, message in refused.items():
+        for name in ([], ["sweep.name=layers"]):
+            assert cli(["train", "-m", *rows, *more.split(), *name]) == 1
+            assert message in capsys.readouterr().err
+    assert cli(["train", "-m", "table=layers", "sweep.looks=[3]"]) == 1
+    assert "layers was declared with sweep.looks=[2, 3]" in capsys.readouterr().err
+    assert spec.read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2, 3)
 
 
 def test_a_record_moved_to_sweeps_is_taken_as_it_is(
