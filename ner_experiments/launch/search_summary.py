@@ -46,7 +46,7 @@ def show(search: Search, *, exhausted: bool = False, console: Console | None = N
         console.print(message, markup=False, soft_wrap=True)
     if ranked:
         command = shlex.join(search.command(ranked[0]))
-        console.print("\nNo trial was scored on test. The best settings, on test:")
+        console.print("\nThe search scored no trial on test. The best settings, on test:")
         console.print(f"    {command}", markup=False, highlight=False, soft_wrap=True)
 
 

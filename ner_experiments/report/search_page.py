@@ -33,7 +33,7 @@ from ner_experiments.utils.text import percent
 log = logging.getLogger(__name__)
 
 MAX_NAME = 60
-NO_TEST = "Trials are ranked by dev score. None was scored on test; the command below scores the best settings on test."
+NO_TEST = "Trials are ranked by dev score, and not scored on test; the command below scores the best settings on test."
 EXPECTED = (
     "The mean of the best score over all ways to draw N of these trials, with replacement (Dodge et al. 2019): "
     "the expected result of a search of N trials. It treats the trials as independent draws, which only those of "

@@ -21,9 +21,12 @@ CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
 TAGGER = (METRICS_FILE, CONFIG, ENCODER, WEIGHTS)
 """The files of a run that `ner_experiments.load` reads."""
 LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
-PREDICTIONS = ("predictions/dev.conll", "predictions/test.conll")
+TEST_PREDICTIONS = "predictions/test.conll"
+PREDICTIONS = ("predictions/dev.conll", TEST_PREDICTIONS)
 PROBABILITIES = "predictions/test.probabilities"
 ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS, PROBABILITIES)
+SCORED = (CONFIG, LOG, TEST_PREDICTIONS)
+"""The files of a run that tables and reports read. Without one of them that metrics.json records, a run is damaged."""
 RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("identity", "checksum", "task"), (str,)),
     "commit": (str, NoneType),
@@ -129,10 +132,18 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTIFACTS) -> None:
-    """Raise `DamagedError` if a file's checksum differs from the recorded one. Missing files are ignored."""
+    """Raise `DamagedError` if a file's checksum differs from the recorded one, or one of `SCORED` is missing.
+
+    Other files may have been deleted, such as the weights.
+    """
     for name in names:
         path, expected = folder / name, metrics.get(FILES, {}).get(name)
-        if expected is not None and path.exists() and (actual := sha256(path)) != expected:
+        if expected is None:
+            continue
+        if not path.exists():
+            if name in SCORED:
+                raise DamagedError(f"{path} is missing, but metrics.json records it")
+        elif (actual := sha256(path)) != expected:
             raise DamagedError(
                 f"{path} is damaged: its SHA-256 is {actual}, but metrics.json records {expected}"
             )

@@ -97,7 +97,7 @@ class Run:
 
     @cached_property
     def _predicted(self) -> list[Predicted]:
-        path = self.verified("predictions/test.conll")
+        path = self.verified(artifacts.TEST_PREDICTIONS)
         found = predictions.read(self.folder)
         for tag in set[str]().union(*(it.tags for it in found)):
             try:
@@ -131,7 +131,7 @@ def rows_of(path: Path) -> list[dict[str, float]]:
 def candidates(cfg: DictConfig) -> Iterator[Run]:
     """Finished runs under `output_dir` with the corpus, model and decoder of the config.
 
-    A damaged metrics.json is named in a warning and left out.
+    A run is named in a warning and left out if its metrics.json, or a file that tables read, is damaged.
     """
     return runs_of_any_identity(place(cfg))
 
@@ -147,13 +147,14 @@ def runs_of_any_identity(any_identity: Path) -> Iterator[Run]:
     for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
         try:
             metrics = metrics_in_state(path, state(path))
+            verify_in_state(path, state(path), tuple(state(path.parent / name) for name in artifacts.SCORED))
         except artifacts.DamagedError as error:
             log_once(f"{error}; this run is left out")
             continue
         yield Run(path.parent, metrics)
 
 
-def state(path: Path) -> tuple[int, int, int]:
+def state(path: Path) -> State:
     """Modification time, inode and size of a file; a new version of it differs in one. Zeros if there is none."""
     try:
         found = path.stat()
@@ -162,10 +163,19 @@ def state(path: Path) -> tuple[int, int, int]:
     return found.st_mtime_ns, found.st_ino, found.st_size
 
 
+State = tuple[int, int, int]
+
+
 @lru_cache(maxsize=10_000)
-def metrics_in_state(path: Path, _state: tuple[int, int, int]) -> Mapping[str, Any]:
+def metrics_in_state(path: Path, _state: State) -> Mapping[str, Any]:
     """`artifacts.read_metrics`, once for each state of the file: the rows of a table share their candidates."""
     return artifacts.read_metrics(path)
+
+
+@lru_cache(maxsize=10_000)
+def verify_in_state(path: Path, metrics_state: State, _states: tuple[State, ...]) -> None:
+    """`artifacts.verify` the files that tables read, once for each state of theirs and of metrics.json."""
+    artifacts.verify(path.parent, metrics_in_state(path, metrics_state), artifacts.SCORED)
 
 
 @cache

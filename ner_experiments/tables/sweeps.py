@@ -64,6 +64,8 @@ def find(name: str, output: Path) -> Table:
         return spec.load(name)
     if name in names(output):
         return spec.read(folder(output) / f"{name}.yaml")
+    if find_search(name, output):
+        raise ValueError(f"{name} is a search, which only `ner-experiments table` and `report` show")
     known = names(output)
     sort = f"table or sweep in {folder(output)} named" if known else "table"
     raise ValueError(

@@ -50,7 +50,7 @@ def test_a_search_sees_no_test_score_and_its_last_command_scores_test_once(tmp_p
     assert all("test" not in each for each in metrics(tmp_path))
     assert not any(tmp_path.rglob("test.conll"))
     assert re.findall(r"^.*(?<!audit\.)\btest\b.*$", printed, re.MULTILINE) == [
-        "No trial was scored on test. The best settings, on test:"
+        "The search scored no trial on test. The best settings, on test:"
     ]
     found = search_of(tmp_path)
     best = {trial.folders[0]: trial.score for trial in found.trials}

@@ -13,6 +13,7 @@ from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search, Trial, expected_best
 from ner_experiments.main import cli
 from ner_experiments.report import search_page
+from ner_experiments.tables import sweeps
 
 SCORES = [0.41, 0.72, 0.55, 0.72, 0.6, 0.11, 0.35, 0.66, 0.58, 0.7, 0.69, 0.71]
 RATES = [0.001 * (number + 1) for number in range(len(SCORES))]
@@ -126,7 +127,7 @@ def test_a_failed_trial_is_shown_with_its_reason_as_text(written: Path) -> None:
 
 def test_the_page_says_what_was_run_and_how_to_score_test(written: Path) -> None:
     page = html.unescape(page_of(written))
-    assert "None was scored on test" in page
+    assert "and not scored on test" in page
     assert "python run.py data=toy_en model=stacked optimizer.lr=0.002 chars=cnn seed=1" in page
     assert "Range: <code>optimizer.lr=tag(log,interval(0.001,0.1))</code>." in page
     assert "Sampler: TPESampler, seed 1; 14 trials were requested." in page
@@ -145,6 +146,11 @@ def test_scores_of_several_seeds_are_shown(tmp_path: Path) -> None:
     page = page_of(report(tmp_path, dataclasses.replace(MADE_UP, seeds=(1, 2), trials=trials(2))))
     assert rows(page, "Trials by dev score")[1][1] == "72.00 (72.00 72.00)"
     assert "Seeds of each trial: 1, 2; a trial" in page
+
+
+def test_a_search_is_refused_where_a_table_is_expected(written: Path) -> None:
+    with pytest.raises(ValueError, match=f"{MADE_UP.name} is a search, which only `ner-experiments table`"):
+        sweeps.find(MADE_UP.name, written.parent / "outputs" / "part-0")
 
 
 @pytest.mark.parametrize("number", [0, 1])

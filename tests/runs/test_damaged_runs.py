@@ -20,7 +20,7 @@ from ner_experiments.config import safe_yaml
 from ner_experiments.config.compose import compose
 from ner_experiments.main import cli
 from ner_experiments.runs import run as runs
-from ner_experiments.runs.artifacts import DamagedError, add_checksum, read_metrics
+from ner_experiments.runs.artifacts import SCORED, WEIGHTS, DamagedError, add_checksum, read_metrics
 from ner_experiments.runs.status import FAILED, status_of_folder
 from ner_experiments.utils import text
 
@@ -83,6 +83,33 @@ def test_a_damaged_metrics_json_is_named_and_left_out(
 
     cli(["watch", "--once", f"output_dir={other.parent.parent}"])
     assert re.search(DAMAGE, " ".join(capsys.readouterr().out.split()))
+
+
+@pytest.mark.parametrize("name", SCORED)
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_run_without_an_intact_file_that_tables_read_is_left_out(
+    other: Path, name: str, missing: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
+    assert other in [run.folder for run in runs.candidates(cfg)]
+    assert train.finished_result(other) is not None
+    path = other / name
+    path.unlink() if missing else path.write_bytes(path.read_bytes() + b"\n")
+    with caplog.at_level(logging.WARNING):
+        found = [run.folder for run in runs.candidates(cfg)]
+    assert other.with_name("seed-1") in found
+    assert other not in found
+    problem = "is missing, but metrics.json records it" if missing else "is damaged: its SHA-256 is "
+    assert f"{path} {problem}" in caplog.text
+    assert "this run is left out" in caplog.text
+    assert train.finished_result(other) is None  # repeated
+
+
+def test_a_finished_run_may_lose_its_weights(other: Path) -> None:
+    (other / WEIGHTS).unlink()
+    cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={other.parent.parent}"], "test")
+    assert other in [run.folder for run in runs.candidates(cfg)]
+    assert train.finished_result(other) is not None
 
 
 def test_a_sweep_reads_what_each_run_read_once(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
