@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import glob
+import json
 import logging
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -19,7 +21,7 @@ from safetensors.torch import save
 
 from ner_experiments.build import assemble, encoder_class, read_weights
 from ner_experiments.config.identity import identity, run_folder, tags
-from ner_experiments.config.processes import is_first_process, processes_note
+from ner_experiments.config.processes import check_program, is_first_process, processes_note
 from ner_experiments.config.values import check_experiment
 from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
@@ -64,11 +66,15 @@ from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
 from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
 from ner_experiments.utils.locks import hold_lock
+from ner_experiments.utils.text import read_json_object, truncated_repr
 
 log = logging.getLogger(__name__)
 
 FEW_UPDATES = 1000
 """Number of updates of the weights below which a run whose last epoch is its best is said to be short."""
+
+TURN = threading.RLock()
+"""Held by the thread that trains: PyTorch's random numbers, which make a run reproducible, are those of the process."""
 
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
@@ -77,10 +83,12 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
-    On SIGTERM the process exits with status 143 once a checkpoint is written. ValueError as `values.check_experiment`,
-    `build.build_encoder` and `read_experiment`.
+    The threads of one process train one after another. On SIGTERM the process exits with status 143 once a checkpoint
+    is written. ValueError as `values.check_experiment`, `processes.check_program`, `build.build_encoder` and
+    `read_experiment`.
     """
     check_experiment(cfg)
+    check_program(cfg)
     is_first = is_first_process(cfg)
     if not is_first:  # the first process locks the folder, writes the files and logs
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
@@ -98,7 +106,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     finished = finished_result(folder)
     if is_complete(finished, cfg, corpus):  # needs no lock: the disk may be read-only
         return {"folder": str(folder), **finished}
-    with hold_lock(folder, wait=wait) as ours:
+    with TURN, hold_lock(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
         finished = finished_result(folder)
@@ -161,7 +169,7 @@ def run(
         log.info("%s", note)
     tagger = seeded_tagger(cfg, encoder)
     if start is not None:
-        init_from(Path(start["folder"]), tagger)
+        init_from(cfg, Path(start["folder"]), tagger, encoder)
     counts = count_parameters(tagger)
     log.info("%s: %s", folder, describe(counts))
     data = corpus_module(cfg, corpus, encoder)
@@ -367,13 +375,28 @@ def build_for_training(cfg: DictConfig, encoder: Encoder) -> LightningTagger:
     return assemble(cfg, encoder, partial(LightningTagger, metric=metric))
 
 
-def init_from(folder: Path, tagger: Tagger) -> None:
-    """Load the weights of a finished run, except those of its word input, which the two runs do not share."""
-    words = "inputs.words."
-    weights = {name: weight for name, weight in read_weights(folder).items() if not name.startswith(words)}
-    missing, unexpected = tagger.load_state_dict(weights, strict=False)
-    assert not unexpected
-    assert all(name.startswith(words) for name in missing)
+def init_from(cfg: DictConfig, folder: Path, tagger: Tagger, encoder: Encoder) -> None:
+    """Load the weights of the first run, which is finished. If the runs' word inputs differ, these keep their own.
+
+    Raises ValueError if anything else differs that the weights belong to: labels, characters, or the shape of a layer.
+    """
+    before, now = read_json_object(folder / ENCODER), json.loads(json.dumps(encoder.state()))
+    weights, own = read_weights(folder), tagger.state_dict()
+    words_before, words_now = (state["inputs"].pop("words", None) for state in (before, now))
+    if "words" in cfg.init_from or words_before != words_now:
+        weights, own = (
+            {name: weight for name, weight in each.items() if not name.startswith("inputs.words.")}
+            for each in (weights, own)
+        )
+    shapes, own_shapes = ({name: [*weight.shape] for name, weight in each.items()} for each in (weights, own))
+    for what, first, second in (("encoder", before, now), ("tagger", shapes, own_shapes)):
+        for name in first | second:
+            if first.get(name) != second.get(name):
+                raise ValueError(
+                    f"init_from: the {what} of {folder} does not fit this run: {name} is "
+                    f"{truncated_repr(first.get(name))} there and {truncated_repr(second.get(name))} here"
+                )
+    tagger.load_state_dict(weights, strict=False)
 
 
 def corpus_module(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> CorpusModule:

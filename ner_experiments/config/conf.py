@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -21,6 +22,7 @@ CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if 
 
 HYDRA_VERSION = "1.3"
 CONFIG_NAME = "config"
+TURN = threading.RLock()
 
 
 class ConfigDirs(SearchPathPlugin):
@@ -33,14 +35,18 @@ class ConfigDirs(SearchPathPlugin):
 
 @contextmanager
 def hydra_context() -> Iterator[None]:
-    """Context in which Hydra reads the suite's conf/. That of a running sweep is restored at the end."""
-    running = GlobalHydra.instance().hydra
-    GlobalHydra.instance().clear()
-    try:
-        with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
-            yield
-    finally:
-        GlobalHydra.instance().hydra = running
+    """Context in which Hydra reads the suite's conf/. That of a running sweep is restored at the end.
+
+    Only one thread at a time can be in it, as Hydra's state is that of the process.
+    """
+    with TURN:
+        running = GlobalHydra.instance().hydra
+        GlobalHydra.instance().clear()
+        try:
+            with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
+                yield
+        finally:
+            GlobalHydra.instance().hydra = running
 
 
 @cache

@@ -108,9 +108,11 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
         return
     defaults = chosen(choices)
     if not options(item.key_or_group):
-        check_key(item, known_keys(choices))
-        check_value(item, defaults)
-        if item.key_or_group == INIT_FROM:
+        known, of_first_run = known_keys(choices), item.key_or_group.partition(".")[0] == INIT_FROM
+        if item.key_or_group in known or not of_first_run:
+            check_key(item, known)
+            check_value(item, defaults)
+        if of_first_run:
             check_init_from(item, choices)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
         raise ValueError(f"{line}: no part of this experiment has a number of layers to set")
@@ -173,9 +175,14 @@ def check_type(line: str | None, key: str, value: Any, text: str, defaults: Dict
 
 
 def check_init_from(item: Override, choices: tuple[str, ...]) -> None:
-    """Check the settings in +init_from={optimizer: {lr: 0.1}}, each of which is one of the experiment's own."""
+    """Check the settings in +init_from={optimizer: {lr: 0.1}} or +init_from.optimizer.lr=0.1.
+
+    Each of them is one of the experiment's own.
+    """
     line, known = str(item.input_line), known_keys(choices)
     settings: Any = item.value()
+    for name in reversed(item.key_or_group.split(".")[1:]):
+        settings = {name: settings}
     for key, value in changes(settings):
         if key not in known:
             raise ValueError(f"{line}: there is no setting {key!r}{did_you_mean(key, known)}")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 
 from omegaconf import DictConfig
 
 from ner_experiments.config.values import lack_of_gpu
 from ner_experiments.utils.machine import usable_cores
+
+RANKS = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
+"""Environment variables of a process that Lightning, torchrun or SLURM has started."""
 
 
 def num_processes(cfg: DictConfig) -> int:
@@ -33,5 +38,17 @@ def processes_note(cfg: DictConfig) -> str:
 
 def is_first_process(cfg: DictConfig) -> bool:
     """Whether this process has rank 0, whoever started the processes: Lightning, torchrun or SLURM."""
-    ranks = ("RANK", "LOCAL_RANK", "NODE_RANK", "SLURM_PROCID")
-    return num_processes(cfg) == 1 or all(int(os.environ.get(rank, 0)) == 0 for rank in ranks)
+    return num_processes(cfg) == 1 or all(int(os.environ.get(rank, 0)) == 0 for rank in RANKS)
+
+
+def check_program(cfg: DictConfig) -> None:
+    """Raise ValueError if Lightning has to start processes, each of which runs the program, and it is in no file.
+
+    This is so for code from `python -c` or standard input.
+    """
+    started = any(rank in os.environ for rank in RANKS)
+    if num_processes(cfg) > 1 and not started and not Path(sys.argv[0]).is_file():
+        raise ValueError(
+            f"trainer.devices={cfg.trainer.devices}, trainer.num_nodes={cfg.trainer.num_nodes}: each process runs the "
+            "program, which is in no file; write it to a script, or use `python run.py`"
+        )

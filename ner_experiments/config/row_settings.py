@@ -111,8 +111,8 @@ def is_place(value: str) -> bool:
 
 
 def settings(overrides: Sequence[str]) -> dict[str, str]:
-    """The values of overrides by their keys."""
-    return {key: value for key, _, value in (item.partition("=") for item in overrides)}
+    """The values of overrides by their keys: `layers` for layers=2 and +layers=2."""
+    return {key.lstrip("+"): value for key, _, value in (item.partition("=") for item in overrides)}
 
 
 def display_name(key: str) -> str:

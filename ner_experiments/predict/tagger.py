@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import torch
 
@@ -21,7 +22,7 @@ from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
-from ner_experiments.utils.text import check_string
+from ner_experiments.utils.text import check_string, truncated_repr
 
 PARTS = (artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
 CHUNK = 16_384
@@ -43,6 +44,8 @@ def load(
     Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. With `lines`, each line is a
     sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run.
     """
+    if tokens not in (None, *get_args(Tokens)):
+        raise ValueError(f"tokens must be {' or '.join(get_args(Tokens))}, got {truncated_repr(tokens)}")
     folder = folder_of(run, revision)
     artifacts.verify(folder, open_run(folder).metrics, PARTS)
     source = experiment_data.source(read_config(folder))

@@ -37,6 +37,12 @@ def test_null_is_refused_elsewhere(key: str) -> None:
             "there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?",
         ),
         ("+init_from={optimizer: {lr: fast}}", "optimizer.lr must be a number, got fast"),
+        (
+            "init_from.optimizer.lr=0.1",
+            "init_from has no 'optimizer.lr' yet; to add it: +init_from.optimizer.lr",
+        ),
+        ("+init_from.optimizer.lrr=0.1", "there is no setting 'optimizer.lrr'; did you mean 'optimizer.lr'?"),
+        ("+init_from.optimizer.lr=fast", "optimizer.lr must be a number, got fast"),
         ("+init_from={optimizer: sgd}", "optimizer must be a mapping, got sgd"),
     ],
 )
@@ -50,6 +56,7 @@ def test_a_first_run_is_the_experiment_with_changes() -> None:
     second = compose(["+init_from={optimizer: {lr: 0.1}, trainer: {max_epochs: 3}}"])
     expected = compose(["optimizer.lr=0.1", "trainer.max_epochs=3"])
     assert init_config(second) == expected
+    assert compose(["+init_from.optimizer.lr=0.1", "+init_from.trainer.max_epochs=3"]) == second
 
 
 def test_a_part_with_a_class_and_an_empty_part_replace_those_of_the_experiment() -> None:

@@ -114,3 +114,10 @@ def test_as_few_settings_as_distinguish_the_choices_are_taken() -> None:
     # `free` does not follow from a
     assert distinguishing({"one": "xyyx", "free": "xxyy"}, choices) == ["one"]
     assert distinguishing({"neither": "xxxx"}, choices) == []
+
+
+def test_an_added_setting_has_the_key_of_a_changed_one() -> None:
+    assert settings(["layers=2", "+init_from.optimizer.lr=0.1"]) == {
+        "layers": "2",
+        "init_from.optimizer.lr": "0.1",
+    }

@@ -10,7 +10,9 @@ import pytest
 import tiny_bert
 import torch
 from safetensors.torch import load_file
+from tiny_runs import TINY, TOY
 
+from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.toy import sentences
 from ner_experiments.train import train
@@ -85,3 +87,39 @@ def test_everything_moves_in_the_second_step(folder: Path, tmp_path: Path) -> No
         for name, weight in before.items()
         if weight.is_floating_point()
     )
+
+
+def plain(outputs: Path, *overrides: str) -> dict[str, Any]:
+    small = [*TINY, TOY, "data=toy_en", "model.hidden_size=8"]
+    return train(compose([*small, f"output_dir={outputs}", *overrides]))
+
+
+@pytest.mark.parametrize("words", ["random", "vectors"])
+def test_a_second_run_with_the_same_words_starts_from_all_weights(words: str, tmp_path: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("Vera 0.1 0.2\nVantora 0.3 0.4\n", encoding="utf-8")
+    own = [f"words={words}", *([f"words.input.path={vectors}"] if words == "vectors" else [])]
+    nothing = ["optimizer.lr=1e-300", "+init_from={optimizer: {lr: 0.05}}"]
+    second = plain(tmp_path, *own, *nothing)
+    (first,) = (path for path in tmp_path.glob("*/seed-1") if path != Path(second["folder"]))
+    weights = (folder / "model.safetensors" for folder in (Path(second["folder"]), first))
+    after, before = map(load_file, weights)
+    assert "inputs.words.vectors" in " ".join(before)
+    assert after.keys() == before.keys()
+    assert all(torch.equal(after[name], weight) for name, weight in before.items())
+    assert second["dev"] == json.loads((first / "metrics.json").read_text())["dev"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            "{model: {hidden_size: 9}}",
+            r"the tagger of \S+ does not fit this run: \S+ is \[36\] there and \[32\] here",
+        ),
+        ("{data: {language: zh}}", r"the encoder of \S+ does not fit"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(change: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"^init_from: {message}"):
+        plain(tmp_path, f"+init_from={change}", "trainer.max_epochs=1")

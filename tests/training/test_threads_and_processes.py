@@ -1,0 +1,41 @@
+"""`train()` in several threads of a process, and where Lightning cannot start processes."""
+
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tiny_runs import TINY, TOY
+
+from ner_experiments.config.compose import compose
+from ner_experiments.config.processes import RANKS, check_program
+from ner_experiments.train import train
+
+
+def test_threads_train_the_weights_of_their_seeds(tmp_path: Path) -> None:
+    def weights(seed: int, folder: str) -> bytes:
+        small = [*TINY, TOY, "data=toy_en", "model.hidden_size=8", "chars=none"]
+        result = train(compose([*small, f"output_dir={tmp_path / folder}", f"seed={seed}"]))
+        return (Path(result["folder"]) / "model.safetensors").read_bytes()
+
+    with ThreadPoolExecutor(2) as pool:
+        together = [*pool.map(weights, (1, 2), ("together", "together"))]
+    assert together == [weights(seed, "alone") for seed in (1, 2)]
+
+
+@pytest.mark.parametrize("program", ["-c", "", "-"])
+def test_several_processes_need_a_program_in_a_file(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in RANKS:
+        monkeypatch.delenv(rank, raising=False)
+    monkeypatch.setattr(sys, "argv", [program])
+    check_program(compose(["data=toy_en"]))
+    cfg = compose(["data=toy_en", "trainer.devices=2"])
+    message = "trainer.devices=2, trainer.num_nodes=1: each process runs the program, which is in no file; "
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_program(cfg)
+    with monkeypatch.context() as by_torchrun:
+        by_torchrun.setenv("RANK", "1")
+        check_program(cfg)
+    monkeypatch.setattr(sys, "argv", [__file__])
+    check_program(cfg)
