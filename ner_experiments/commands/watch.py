@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", metavar="DIR", help="folder of the runs (outputs)")
     parser.add_argument("--once", action="store_true", help="print one table and exit")
     parser.add_argument("--json", action="store_true", help="print one JSON object and exit")
-    parser.add_argument("--seconds", type=float, default=2.0, metavar="N", help="refresh interval (2)")
+    parser.add_argument("--seconds", type=interval, default=2.0, metavar="N", help="refresh interval (2)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -123,6 +123,17 @@ def recorded_sweep(overrides: Sequence[str]) -> Table | None:
     table = sweeps.of_jobs(compose.jobs(overrides), "", overrides)
     rows = (it for it in sweeps.recorded(experiments.output_dir(overrides)) if sweeps.same_rows(it, table))
     return next(rows, None)
+
+
+def interval(text: str) -> float:
+    """Seconds to wait. ArgumentTypeError for anything that is not a number above 0 and at most a day."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0 and at most 86400, got {text!r}")
+    return seconds
 
 
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:

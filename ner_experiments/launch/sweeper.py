@@ -238,6 +238,10 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
     table = sweeps.of_jobs(jobs, name, items, looks)
     if looks:
+        if len(table.rows) == 1:
+            raise ValueError(
+                f"{own['sweep.looks']} compares rows, but this sweep has one; for more seeds: seed=1,2,3"
+            )
         launch_settings.check_jobs([[*jobs[0], f"seed={seeds_of_looks(table)[-1]}"]], overrides, files=False)
     sweeps.named(table, output_dir(items))
     return [

@@ -42,7 +42,15 @@ NAMELESS = ("true", "false", "null", "none", "")
 
 
 def add(page: Page, results: Path) -> Path:
-    """Archive the runs of a page and write it; return its folder. Raises ValueError without runs."""
+    """Archive the runs of a page and write it; return its folder.
+
+    Raises ValueError without runs, and for a table that is not in sweeps/, whose page could not be written again.
+    """
+    if page.table.name not in spec.names():
+        raise ValueError(
+            f"{page.table.name} is not a table of sweeps/, and only those are archived; to make it one, move its file "
+            "from OUTPUT/sweeps/ to sweeps/"
+        )
     if source := page.table.analysis:
         raise ValueError(f"{page.table.name} is made from the runs of {source}; archive those")
     runs = [(run, result.row.label) for result in page.results for run in result.runs.values()]

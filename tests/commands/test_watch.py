@@ -238,6 +238,13 @@ def test_a_job_of_slurm_is_known_by_its_task() -> None:
     assert slurm_task({}) == ""
 
 
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "inf", "soon"])
+def test_an_interval_that_cannot_be_waited_is_refused(seconds: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        run_command("watch", ["--seconds", seconds])
+    assert f"expected seconds above 0 and at most 86400, got {seconds!r}" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -96,6 +96,7 @@ def test_other_rows_are_another_sweep() -> None:
             ["sweep.looks=[2,3]", *FIXED, "layers=2,3", "seed=4294967294"],
             "seed must be at least 0 and at most 4,294,967,295, got 4294967296",
         ),
+        (["sweep.looks=[2,3]", *FIXED], "sweep.looks=[2,3] compares rows, but this sweep has one"),
         (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
     ],
 )
@@ -271,6 +272,16 @@ def test_the_looks_of_a_record_and_their_first_seed_cannot_change(capsys: pytest
     assert cli(["train", "-m", "table=layers", "sweep.looks=[3]"]) == 1
     assert "layers was declared with sweep.looks=[2, 3]" in capsys.readouterr().err
     assert spec.read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2, 3)
+
+
+def test_a_recorded_sweep_is_not_archived(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["table", "layers", "--archive", str(tmp_path / "results")]) == 1
+    assert capsys.readouterr().err.startswith(
+        "layers is not a table of sweeps/, and only those are archived; "
+    )
+    assert not (tmp_path / "results").exists()
 
 
 def test_a_record_moved_to_sweeps_is_taken_as_it_is(
