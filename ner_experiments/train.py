@@ -66,14 +66,14 @@ from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
 from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
 from ner_experiments.utils.locks import hold_lock
-from ner_experiments.utils.text import read_json_object, truncated_repr
+from ner_experiments.utils.text import read_json_object
 
 log = logging.getLogger(__name__)
 
 FEW_UPDATES = 1000
 """Number of updates of the weights below which a run whose last epoch is its best is said to be short."""
 
-TURN = threading.RLock()
+TRAINING = threading.RLock()
 """Held by the thread that trains: PyTorch's random numbers, which make a run reproducible, are those of the process."""
 
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
@@ -83,12 +83,11 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     """Run the experiment unless its run is finished; return the content of metrics.json, with the run's `folder`.
 
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
-    The threads of one process train one after another. On SIGTERM the process exits with status 143 once a checkpoint
-    is written. ValueError as `values.check_experiment`, `processes.check_program`, `build.build_encoder` and
-    `read_experiment`.
+    The threads of one process train one after another, also without `wait`. On SIGTERM the process exits with status
+    143 once a checkpoint is written. ValueError as `values.check_experiment`, `processes.check_program`,
+    `build.build_encoder` and `read_experiment`.
     """
     check_experiment(cfg)
-    check_program(cfg)
     is_first = is_first_process(cfg)
     if not is_first:  # the first process locks the folder, writes the files and logs
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
@@ -106,7 +105,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     finished = finished_result(folder)
     if is_complete(finished, cfg, corpus):  # needs no lock: the disk may be read-only
         return {"folder": str(folder), **finished}
-    with TURN, hold_lock(folder, wait=wait) as ours:
+    check_program(cfg)
+    with TRAINING, hold_lock(folder, wait=wait) as ours:
         if not ours:
             return {"busy": str(folder)}
         finished = finished_result(folder)
@@ -376,27 +376,39 @@ def build_for_training(cfg: DictConfig, encoder: Encoder) -> LightningTagger:
 
 
 def init_from(cfg: DictConfig, folder: Path, tagger: Tagger, encoder: Encoder) -> None:
-    """Load the weights of the first run, which is finished. If the runs' word inputs differ, these keep their own.
+    """Load the weights of the first run, which is finished. If the runs' word inputs differ, the second keeps its own.
 
-    Raises ValueError if anything else differs that the weights belong to: labels, characters, or the shape of a layer.
+    Raises ValueError if labels or another input were fitted on other data, and if a layer has another shape.
     """
     before, now = read_json_object(folder / ENCODER), json.loads(json.dumps(encoder.state()))
+    inputs, own_inputs = before.pop("inputs"), now.pop("inputs")
     weights, own = read_weights(folder), tagger.state_dict()
-    words_before, words_now = (state["inputs"].pop("words", None) for state in (before, now))
-    if "words" in cfg.init_from or words_before != words_now:
-        weights, own = (
-            {name: weight for name, weight in each.items() if not name.startswith("inputs.words.")}
-            for each in (weights, own)
-        )
     shapes, own_shapes = ({name: [*weight.shape] for name, weight in each.items()} for each in (weights, own))
-    for what, first, second in (("encoder", before, now), ("tagger", shapes, own_shapes)):
-        for name in first | second:
-            if first.get(name) != second.get(name):
-                raise ValueError(
-                    f"init_from: the {what} of {folder} does not fit this run: {name} is "
-                    f"{truncated_repr(first.get(name))} there and {truncated_repr(second.get(name))} here"
-                )
+    words = [name for name in shapes | own_shapes if name.startswith("inputs.words.")]
+    if (
+        "input" in (cfg.init_from.get("words") or {})
+        or inputs.get("words") != own_inputs.get("words")
+        or any(shapes.get(name) != own_shapes.get(name) for name in words)
+    ):
+        for each in (weights, shapes, own_shapes):
+            for name in words:
+                each.pop(name, None)
+        inputs.pop("words", None), own_inputs.pop("words", None)
+    if other := differing_keys(before | inputs, now | own_inputs):
+        raise ValueError(
+            f"init_from: {', '.join(other)} of {folder} and of this run differ, as they were fitted on other data"
+        )
+    if other := differing_keys(shapes, own_shapes):
+        name = other[0]
+        raise ValueError(
+            f"init_from: {name} has the shape {shapes.get(name)} in {folder}, and {own_shapes.get(name)} in this run"
+        )
     tagger.load_state_dict(weights, strict=False)
+
+
+def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The keys that do not have the same value in both."""
+    return [name for name in {**one, **other} if one.get(name) != other.get(name)]
 
 
 def corpus_module(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> CorpusModule:

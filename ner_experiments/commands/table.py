@@ -188,6 +188,8 @@ def archive(arguments: argparse.Namespace) -> Path:
     from ner_experiments.tables import results_folder  # slow to import: SciPy
     from ner_experiments.tables.scores import collect
 
+    if arguments.over:
+        raise ValueError("--archive keeps the runs of a table of sweeps/, and --over names none")
     return results_folder.add(collect(*requested(arguments)), arguments.archive)
 
 

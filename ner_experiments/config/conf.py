@@ -22,7 +22,8 @@ CONF = next(folder for folder in (PACKAGE / "conf", PACKAGE.parent / "conf") if 
 
 HYDRA_VERSION = "1.3"
 CONFIG_NAME = "config"
-TURN = threading.RLock()
+HYDRA_LOCK = threading.RLock()
+"""Held by the thread that is in `hydra_context`."""
 
 
 class ConfigDirs(SearchPathPlugin):
@@ -39,7 +40,7 @@ def hydra_context() -> Iterator[None]:
 
     Only one thread at a time can be in it, as Hydra's state is that of the process.
     """
-    with TURN:
+    with HYDRA_LOCK:
         running = GlobalHydra.instance().hydra
         GlobalHydra.instance().clear()
         try:

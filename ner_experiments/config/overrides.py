@@ -108,11 +108,12 @@ def check_setting(line: str, choices: tuple[str, ...]) -> None:
         return
     defaults = chosen(choices)
     if not options(item.key_or_group):
-        known, of_first_run = known_keys(choices), item.key_or_group.partition(".")[0] == INIT_FROM
-        if item.key_or_group in known or not of_first_run:
+        known = known_keys(choices)
+        added_to_first_run = item.key_or_group.startswith(f"{INIT_FROM}.") and item.key_or_group not in known
+        if not added_to_first_run or item.is_delete():
             check_key(item, known)
             check_value(item, defaults)
-        if of_first_run:
+        if (added_to_first_run or item.key_or_group == INIT_FROM) and not item.is_delete():
             check_init_from(item, choices)
     if item.key_or_group == DEPTH and not refers_to(defaults, DEPTH):
         raise ValueError(f"{line}: no part of this experiment has a number of layers to set")

@@ -42,13 +42,14 @@ def is_first_process(cfg: DictConfig) -> bool:
 
 
 def check_program(cfg: DictConfig) -> None:
-    """Raise ValueError if Lightning has to start processes, each of which runs the program, and it is in no file.
+    """Raise ValueError if Lightning would have to start further processes, but the program is not in a file.
 
-    This is so for code from `python -c` or standard input.
+    They rerun the program, which they cannot if it comes from `python -c`, standard input or a notebook.
     """
     started = any(rank in os.environ for rank in RANKS)
-    if num_processes(cfg) > 1 and not started and not Path(sys.argv[0]).is_file():
+    in_file = Path(sys.argv[0]).is_file() and not hasattr(sys, "ps1")
+    if num_processes(cfg) > 1 and not started and not in_file:
         raise ValueError(
-            f"trainer.devices={cfg.trainer.devices}, trainer.num_nodes={cfg.trainer.num_nodes}: each process runs the "
-            "program, which is in no file; write it to a script, or use `python run.py`"
+            f"trainer.devices={cfg.trainer.devices}, trainer.num_nodes={cfg.trainer.num_nodes}: each process reruns "
+            "the program, but it is not in a file; save it as a script, or use `python run.py`"
         )

@@ -237,18 +237,24 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     launch_settings.check_jobs(jobs, overrides)
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
     table = sweeps.of_jobs(jobs, name, items, looks)
-    if looks:
-        if len(table.rows) == 1:
-            raise ValueError(
-                f"{own['sweep.looks']} compares rows, but this sweep has one; for more seeds: seed=1,2,3"
-            )
-        launch_settings.check_jobs([[*jobs[0], f"seed={seeds_of_looks(table)[-1]}"]], overrides, files=False)
+    check_looks(table, jobs[0])
     sweeps.named(table, output_dir(items))
     return [
         *others,
         *([f"hydra.sweeper.name={name}"] if name else []),
         *([f"hydra.sweeper.looks={looks}"] if looks else []),
     ]
+
+
+def check_looks(table: Table, job: Sequence[str]) -> None:
+    """Raise ValueError if the looks of a table compare nothing, or need a seed that no job can have."""
+    if not table.looks:
+        return
+    if sum(row.run is not None for row in table.rows) < 2:
+        raise ValueError(
+            f"sweep.looks={[*table.looks]} compares rows, and {table.name or 'this sweep'} has only one"
+        )
+    launch_settings.check_jobs([[*job, f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
 
 
 def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
@@ -304,11 +310,14 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
     if "sweep.looks" in own and "seeds" in own:
         raise ValueError(f"{own['seeds']}: {own['sweep.looks']} sets the number of seeds")
     table = sweeps.find(value(own, "table"), output_dir(extra_overrides))
+    seeds = parse_seeds(own["seeds"]) if "seeds" in own else []
     looks = parse_looks(own.get("sweep.looks"))
-    sweeps.check_looks(replace(table, looks=tuple(looks)), table)
+    wanted = replace(table, looks=tuple(looks), seeds=tuple(sorted({*table.seeds, *seeds})))
+    sweeps.check_looks(wanted, table)
+    check_looks(wanted, [])
     return TableRequest(
         table,
-        parse_seeds(own["seeds"]) if "seeds" in own else [],
+        seeds,
         looks,
         extra_overrides,
         [str(item.input_line) for item in others if is_for_hydra(item)],

@@ -26,7 +26,7 @@ PREDICTIONS = ("predictions/dev.conll", TEST_PREDICTIONS)
 PROBABILITIES = "predictions/test.probabilities"
 ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS, PROBABILITIES)
 SCORED = (CONFIG, LOG, TEST_PREDICTIONS)
-"""The files of a run that tables and reports read. Without one of them that metrics.json records, a run is damaged."""
+"""The files of a run that tables and reports read. If metrics.json records one that is missing, the run is damaged."""
 RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("identity", "checksum", "task"), (str,)),
     "commit": (str, NoneType),
@@ -136,17 +136,21 @@ def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTI
 
     Other files may have been deleted, such as the weights.
     """
+    names = list(names)
+    verify_present(folder, metrics, names)
     for name in names:
         path, expected = folder / name, metrics.get(FILES, {}).get(name)
-        if expected is None:
-            continue
-        if not path.exists():
-            if name in SCORED:
-                raise DamagedError(f"{path} is missing, but metrics.json records it")
-        elif (actual := sha256(path)) != expected:
+        if expected is not None and path.exists() and (actual := sha256(path)) != expected:
             raise DamagedError(
                 f"{path} is damaged: its SHA-256 is {actual}, but metrics.json records {expected}"
             )
+
+
+def verify_present(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = SCORED) -> None:
+    """Raise `DamagedError` if one of `SCORED` is missing, but recorded."""
+    for name in names:
+        if name in SCORED and name in metrics.get(FILES, {}) and not (folder / name).is_file():
+            raise DamagedError(f"{folder / name} is missing, but metrics.json records it")
 
 
 def read_config(folder: Path) -> DictConfig:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+State = tuple[int, int, int]
+"""Modification time, inode and size of a file."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -146,24 +149,22 @@ def runs_of_any_identity(any_identity: Path) -> Iterator[Run]:
     prefix = glob.escape(any_identity.name.removesuffix("*"))
     for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
         try:
-            metrics = metrics_in_state(path, state(path))
-            verify_in_state(path, state(path), tuple(state(path.parent / name) for name in artifacts.SCORED))
-        except artifacts.DamagedError as error:
+            found = state(path)
+            metrics = metrics_in_state(path, found)
+            verify_in_state(path, found, tuple(state(path.parent / name) for name in artifacts.SCORED))
+        except (artifacts.DamagedError, OSError) as error:
             log_once(f"{error}; this run is left out")
             continue
         yield Run(path.parent, metrics)
 
 
 def state(path: Path) -> State:
-    """Modification time, inode and size of a file; a new version of it differs in one. Zeros if there is none."""
+    """The state of a file, in which a new version of it differs. Zeros if there is none."""
     try:
         found = path.stat()
     except OSError:
         return 0, 0, 0
     return found.st_mtime_ns, found.st_ino, found.st_size
-
-
-State = tuple[int, int, int]
 
 
 @lru_cache(maxsize=10_000)

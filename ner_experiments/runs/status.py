@@ -163,6 +163,7 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
 def finished_status(folder: Path, label: str, seed: int) -> Status:
     try:
         metrics = artifacts.read_metrics(folder / METRICS_FILE)
+        artifacts.verify_present(folder, metrics)
     except (artifacts.DamagedError, OSError) as error:
         return Status(label, seed, FAILED, str(folder), reason=str(error))
     primary_metric = PRIMARY_METRIC[metrics["task"]][0]

@@ -339,7 +339,7 @@ def are_figures(value: Any) -> bool:
 
 TEXTS = (list_of(is_text), "a list of texts")
 TEXT = (is_text, "a text")
-LINE = (lambda value: is_text(value) and len(value.splitlines()) == 1, "a text of one line")
+LINE = (lambda value: is_text(value) and value.splitlines() == [value], "a text of one line")
 TABLE = {
     "title": LINE,
     "source": TEXT,
@@ -360,8 +360,8 @@ ROW = {
     "published": (is_figure, "a number, a text or a list of texts"),
     "run": TEXTS,
     "cited": (lambda value: isinstance(value, bool), "true or false"),
-    "sd": (lambda value: is_number(value) and value >= 0, "a number from 0"),
-    "runs": (lambda value: is_count(value) and value > 0, "a whole number from 1"),
+    "sd": (lambda value: is_number(value) and value >= 0, "a number of at least 0"),
+    "runs": (lambda value: is_count(value) and value > 0, "a whole number of at least 1"),
     "also": (are_figures, "names with a number each"),
     "trial": TEXTS,
     "measure": (lambda value: isinstance(value, dict), "of, figure and key, and over or only, by name"),

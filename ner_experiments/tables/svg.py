@@ -109,7 +109,7 @@ def lay_out(figure: Figure) -> None:
 
 
 def adapt(root: Tree.Element, name: str) -> None:
-    """Make identifiers the page's own, use its colors and font, and remove styles that would apply to all of it."""
+    """Make identifiers unique and reproducible, use the page's colors and font, and remove styles of the whole page."""
     for parent in list(root.iter()):
         for child in list(parent):
             if child.tag.endswith(("}style", "}metadata")):

@@ -65,7 +65,9 @@ def find(name: str, output: Path) -> Table:
     if name in names(output):
         return spec.read(folder(output) / f"{name}.yaml")
     if find_search(name, output):
-        raise ValueError(f"{name} is a search, which only `ner-experiments table` and `report` show")
+        raise ValueError(
+            f"{name} is a search; only `ner-experiments table` and `ner-experiments report` take one"
+        )
     known = names(output)
     sort = f"table or sweep in {folder(output)} named" if known else "table"
     raise ValueError(
@@ -134,6 +136,8 @@ def of_jobs(
 
     overrides: those of the command line, which become the title. ValueError if two jobs are one run.
     """
+    if item := next((item for item in overrides if len(item.splitlines()) > 1), None):
+        raise ValueError(f"{truncated_repr(item)}: a sweep is recorded with values of one line")
     swept = set(varying([settings(job) for job in jobs]))
     if place := next((item for item in overrides if is_place(item) and key(item) in swept), None):
         raise ValueError(
@@ -242,7 +246,7 @@ def record(table: Table, output: Path) -> Table:
 def check_looks(table: Table, before: Table) -> None:
     """Raise ValueError if the looks of a recorded sweep would change, or the seed that they start from.
 
-    The levels of the looks bound false verdicts only if both are chosen before any result is seen.
+    The levels of the looks bound false verdicts only if both are chosen before results are seen.
     """
     if before.looks and table.looks not in ((), before.looks):
         rule = f"{before.name} was declared with sweep.looks={[*before.looks]}, which cannot change"

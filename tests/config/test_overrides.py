@@ -52,6 +52,13 @@ def test_a_first_run_has_the_settings_of_an_experiment(override: str, message: s
     assert str(error.value).startswith(f"{override}: {message}")
 
 
+@pytest.mark.parametrize("name", ["schedule", "optimizer.lr", "words.input.cache"])
+def test_a_setting_of_the_first_run_can_be_removed(name: str) -> None:
+    before, after = (compose(["paper=yang2020_bert", *more]) for more in ([], [f"~init_from.{name}"]))
+    assert OmegaConf.select(before.init_from, name) is not None
+    assert OmegaConf.select(after.init_from, name) is None
+
+
 def test_a_first_run_is_the_experiment_with_changes() -> None:
     second = compose(["+init_from={optimizer: {lr: 0.1}, trainer: {max_epochs: 3}}"])
     expected = compose(["optimizer.lr=0.1", "trainer.max_epochs=3"])

@@ -84,6 +84,7 @@ def test_a_picture_takes_the_pages_colours_and_leaves_the_page_alone() -> None:
     assert texts == [hostile] * 6  # title, label and legend, of each of the two
     identifiers = Counter(re.findall(r' id="([^"]+)"', "".join(made)))
     assert set(identifiers.values()) == {1}
+    assert not [name for name in identifiers if re.search(r"[0-9a-f]{10}$", name)]  # a hash of coordinates
     targets = set(re.findall(r"(?:url\(#|href=\"#)([^)\"]+)", "".join(made)))
     assert targets
     assert targets <= identifiers.keys()

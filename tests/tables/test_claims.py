@@ -190,6 +190,7 @@ def test_the_difference_of_two_rows_is_taken_seed_by_seed() -> None:
         for path in (RESULTS / folder / "runs").glob("*.json"):
             run = json.loads(path.read_text(encoding="utf-8"))
             by_seed.setdefault(run["label"], {})[run["metrics"]["seed"]] = 100 * run["metrics"]["test"]["f1"]
+    assert len(it.a) in it.claim.source.looks
     lost = [
         [by_seed[f"{model}, chunks"][seed] - by_seed[f"random, {model}, chunks"][seed] for seed in it.a]
         for model in ("CRF", "LSTM")

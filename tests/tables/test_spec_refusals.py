@@ -24,11 +24,12 @@ BROKEN = [
     (GOOD + "rows: [{label: a, run: layers=3}]", "run must be a list of texts, got 'layers=3'"),
     (GOOD + "rows: [{run: []}]", "row 1: label is missing"),
     (GOOD + "rows: [3]", "row 1: expected label, published"),
-    (GOOD + "rows: [{label: a, run: [], published: 1, sd: -3}]", "sd must be a number from 0, got -3"),
+    (GOOD + "rows: [{label: a, run: [], published: 1, sd: -3}]", "sd must be a number of at least 0, got -3"),
     (
         GOOD + "rows: [{label: a, run: [], published: 1, runs: 0}]",
-        "runs must be a whole number from 1, got 0",
+        "runs must be a whole number of at least 1, got 0",
     ),
+    (GOOD + 'rows: [{label: "a\\n", run: []}]', "label must be a text of one line, got 'a\\n'"),
     (GOOD + 'rows: [{label: "a\\nb", run: []}]', "label must be a text of one line, got 'a\\nb'"),
     (GOOD + "rows: [{label: a, run: []}, {label: a, run: []}]", "two rows have the label 'a'"),
     (
@@ -50,7 +51,7 @@ BROKEN = [
     (GOOD + "rows: [", "broken.yaml:4: while parsing a flow node did not find expected node content"),
     (GOOD + "rows: []\nseeds: [2]", "broken.yaml:5: while constructing a mapping found duplicate key seeds"),
     (GOOD + "rows: [{label: a, run: [], published: .nan}]", "published must be a number, a text or a list"),
-    (GOOD + "rows: [{label: a, run: [], sd: .inf}]", "sd must be a number from 0, got inf"),
+    (GOOD + "rows: [{label: a, run: [], sd: .inf}]", "sd must be a number of at least 0, got inf"),
     (GOOD + f"rows: [{{label: a, run: [], published: {'9' * 400}}}]", f"got {'9' * 77}..."),
     (GOOD + f"rows: [{{label: a, run: [], published: {'9' * 5000}}}]", "Exceeds the limit (4300 digits)"),
     (GOOD + f"{'a' * 100}: 1\nrows: []", f"there is no '{'a' * 77}...'"),

@@ -96,7 +96,9 @@ def test_other_rows_are_another_sweep() -> None:
             ["sweep.looks=[2,3]", *FIXED, "layers=2,3", "seed=4294967294"],
             "seed must be at least 0 and at most 4,294,967,295, got 4294967296",
         ),
-        (["sweep.looks=[2,3]", *FIXED], "sweep.looks=[2,3] compares rows, but this sweep has one"),
+        (["sweep.looks=[2,3]", *FIXED], "sweep.looks=[2, 3] compares rows, and this sweep has only one"),
+        (["table=yang2020_table9", "sweep.looks=[2,3]"], "compares rows, and yang2020_table9 has only one"),
+        (['data.name="a\nb",c'], "a sweep is recorded with values of one line"),
         (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
     ],
 )
@@ -269,8 +271,12 @@ def test_the_looks_of_a_record_and_their_first_seed_cannot_change(capsys: pytest
         for name in ([], ["sweep.name=layers"]):
             assert cli(["train", "-m", *rows, *more.split(), *name]) == 1
             assert message in capsys.readouterr().err
-    assert cli(["train", "-m", "table=layers", "sweep.looks=[3]"]) == 1
-    assert "layers was declared with sweep.looks=[2, 3]" in capsys.readouterr().err
+    for more, message in (
+        ("sweep.looks=[3]", "was declared with sweep.looks=[2, 3]"),
+        ("seeds=[0]", "start from its"),
+    ):
+        assert cli(["train", "-m", "table=layers", more]) == 1
+        assert message in capsys.readouterr().err
     assert spec.read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2, 3)
 
 
@@ -281,6 +287,9 @@ def test_a_recorded_sweep_is_not_archived(tmp_path: Path, capsys: pytest.Capture
     assert capsys.readouterr().err.startswith(
         "layers is not a table of sweeps/, and only those are archived; "
     )
+    over = ["table", "--over", *SWEEP, "--archive", str(tmp_path / "results")]
+    assert cli(over) == 1
+    assert "--over names none" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
 
 

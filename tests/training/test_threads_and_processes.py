@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from omegaconf import DictConfig, OmegaConf
 from tiny_runs import TINY, TOY
 
+from ner_experiments.config import processes
 from ner_experiments.config.compose import compose
 from ner_experiments.config.processes import RANKS, check_program
 from ner_experiments.train import train
@@ -31,11 +33,28 @@ def test_several_processes_need_a_program_in_a_file(program: str, monkeypatch: p
     monkeypatch.setattr(sys, "argv", [program])
     check_program(compose(["data=toy_en"]))
     cfg = compose(["data=toy_en", "trainer.devices=2"])
-    message = "trainer.devices=2, trainer.num_nodes=1: each process runs the program, which is in no file; "
+    message = (
+        "trainer.devices=2, trainer.num_nodes=1: each process reruns the program, but it is not in a file; "
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         check_program(cfg)
-    with monkeypatch.context() as by_torchrun:
-        by_torchrun.setenv("RANK", "1")
-        check_program(cfg)
+    for rank in RANKS:
+        with monkeypatch.context() as started:
+            started.setenv(rank, "1")
+            check_program(cfg)
     monkeypatch.setattr(sys, "argv", [__file__])
     check_program(cfg)
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # as in a notebook
+    with pytest.raises(ValueError, match=re.escape(message)):
+        check_program(cfg)
+
+
+def test_a_finished_run_is_returned_where_no_process_can_be_started(
+    toy_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cfg = OmegaConf.load(toy_run / "config.yaml")
+    assert isinstance(cfg, DictConfig)
+    cfg.output_dir = str(toy_run.parents[1])
+    monkeypatch.setattr(sys, "argv", ["-c"])
+    monkeypatch.setattr(processes, "num_processes", lambda cfg: 2)
+    assert train(cfg)["folder"] == str(toy_run)
