@@ -98,7 +98,6 @@ def test_other_rows_are_another_sweep() -> None:
         ),
         (["sweep.looks=[2,3]", *FIXED], "sweep.looks=[2, 3] compares rows, and this sweep has only one"),
         (["table=yang2020_table9", "sweep.looks=[2,3]"], "compares rows, and yang2020_table9 has only one"),
-        (['data.name="a\nb",c'], "a sweep is recorded with values of one line"),
         (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
     ],
 )
@@ -110,6 +109,12 @@ def test_a_wrong_sweep_is_refused_before_anything_starts(
     assert rule in error
     assert error.endswith("Nothing was started.\n")
     assert not Path("outputs").exists()
+
+
+def test_a_value_of_several_lines_cannot_be_swept() -> None:
+    values = 'words.input.path="a\nb",c'
+    with pytest.raises(ValueError, match="a sweep is recorded with values of one line"):
+        sweeps.of_jobs([["words.input.path=a\nb"], ["words.input.path=c"]], "", [values])
 
 
 def test_a_name_needs_a_sweep(capsys: pytest.CaptureFixture[str]) -> None:
