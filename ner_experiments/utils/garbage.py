@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 
 @contextmanager
@@ -19,9 +20,13 @@ def paused_garbage_collection(*, keeps: bool = False) -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if (
-                keeps and not gc.get_freeze_count()
-            ):  # else `unfreeze` would also release what was frozen before
+            if keeps and not program_freezes():
                 gc.freeze()  # moves every object out of the young generations
                 gc.unfreeze()  # and from there to the oldest
             gc.enable()
+
+
+@cache  # counting walks through all frozen objects
+def program_freezes() -> bool:
+    """Whether the program has exempted objects from the collector, which `unfreeze` would undo."""
+    return gc.get_freeze_count() > 0

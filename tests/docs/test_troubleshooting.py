@@ -74,6 +74,7 @@ OTHERS = {
     "... is finished",
     "... was written by",
     "... is damaged",
+    "... is missing",
     "...: another process",
     "...: this file system",
     "...: expected the folder",
@@ -177,6 +178,11 @@ def test_what_became_of_a_run_is_said(
     caplog.clear()
     train(cfg)
     assert met("... is damaged", caplog.text)
+    assert "the run is repeated" in caplog.text
+    (folder / "log.csv").unlink()
+    caplog.clear()
+    train(cfg)
+    assert met("... is missing", caplog.text)
     assert "the run is repeated" in caplog.text
     Path("train.conll").write_text(30 * "Ann NNP B-PER\nsat VBD O\n\n")
     with pytest.raises(ValueError, match="files have changed") as caught:

@@ -149,7 +149,7 @@ def test_scores_of_several_seeds_are_shown(tmp_path: Path) -> None:
 
 
 def test_a_search_is_refused_where_a_table_is_expected(written: Path) -> None:
-    with pytest.raises(ValueError, match=f"{MADE_UP.name} is a search, which only `ner-experiments table`"):
+    with pytest.raises(ValueError, match=f"{MADE_UP.name} is a search; only `ner-experiments table`"):
         sweeps.find(MADE_UP.name, written.parent / "outputs" / "part-0")
 
 
