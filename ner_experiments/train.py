@@ -382,8 +382,10 @@ def init_from(cfg: DictConfig, folder: Path, tagger: Tagger, encoder: Encoder) -
     """
     before, now = read_json_object(folder / ENCODER), json.loads(json.dumps(encoder.state()))
     inputs, own_inputs = before.pop("inputs"), now.pop("inputs")
-    weights, own = read_weights(folder), tagger.state_dict()
-    shapes, own_shapes = ({name: [*weight.shape] for name, weight in each.items()} for each in (weights, own))
+    weights = read_weights(folder)
+    shapes, own_shapes = (
+        {name: [*weight.shape] for name, weight in each.items()} for each in (weights, tagger.state_dict())
+    )
     words = [name for name in shapes | own_shapes if name.startswith("inputs.words.")]
     if (
         "input" in (cfg.init_from.get("words") or {})
@@ -403,7 +405,7 @@ def init_from(cfg: DictConfig, folder: Path, tagger: Tagger, encoder: Encoder) -
         raise ValueError(
             f"init_from: {name} has the shape {shapes.get(name)} in {folder}, and {own_shapes.get(name)} in this run"
         )
-    tagger.load_state_dict(weights, strict=False)
+    tagger.load_state_dict(tagger.state_dict() | weights)
 
 
 def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

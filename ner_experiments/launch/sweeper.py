@@ -237,7 +237,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     launch_settings.check_jobs(jobs, overrides)
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
     table = sweeps.of_jobs(jobs, name, items, looks)
-    check_looks(table, jobs[0])
+    check_looks(table)
     sweeps.named(table, output_dir(items))
     return [
         *others,
@@ -246,7 +246,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     ]
 
 
-def check_looks(table: Table, job: Sequence[str]) -> None:
+def check_looks(table: Table) -> None:
     """Raise ValueError if the looks of a table compare nothing, or need a seed that no job can have."""
     if not table.looks:
         return
@@ -254,7 +254,7 @@ def check_looks(table: Table, job: Sequence[str]) -> None:
         raise ValueError(
             f"sweep.looks={[*table.looks]} compares rows, and {table.name or 'this sweep'} has only one"
         )
-    launch_settings.check_jobs([[*job, f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
+    launch_settings.check_jobs([[f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
 
 
 def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
@@ -313,8 +313,8 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
     seeds = parse_seeds(own["seeds"]) if "seeds" in own else []
     looks = parse_looks(own.get("sweep.looks"))
     wanted = replace(table, looks=tuple(looks), seeds=tuple(sorted({*table.seeds, *seeds})))
-    sweeps.check_looks(wanted, table)
-    check_looks(wanted, [])
+    sweeps.refuse_changed_looks(wanted, table)
+    check_looks(wanted)
     return TableRequest(
         table,
         seeds,

@@ -243,7 +243,7 @@ def record(table: Table, output: Path) -> Table:
     return table
 
 
-def check_looks(table: Table, before: Table) -> None:
+def refuse_changed_looks(table: Table, before: Table) -> None:
     """Raise ValueError if the looks of a recorded sweep would change, or the seed that they start from.
 
     The levels of the looks bound false verdicts only if both are chosen before results are seen.
@@ -281,7 +281,7 @@ def named(table: Table, output: Path) -> Table:
         before = spec.read(path) if path.exists() else table
         if not same_rows(before, table):
             raise ValueError(f"sweep.name={table.name}: {path} is a sweep of other rows")
-        check_looks(table, before)
+        refuse_changed_looks(table, before)
         return table
     stem = "_".join(
         dict.fromkeys(re.split(r"[./@]", key(item))[-1] for row in table.rows for item in row.run or ())
@@ -294,7 +294,7 @@ def named(table: Table, output: Path) -> Table:
         path = folder(output) / f"{name}.yaml"
         before = spec.read(path) if path.exists() else table
         if name not in spec.names() and same_rows(before, table):
-            check_looks(table, before)
+            refuse_changed_looks(table, before)
             return replace(table, name=name)
         number += 1
 
