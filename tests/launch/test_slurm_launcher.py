@@ -16,6 +16,7 @@ from hydra.errors import CompactHydraException
 from places import ROOT
 
 from ner_experiments.launch.slurm import SlurmLauncher
+from ner_experiments.launch.sweeper import sweeper_overrides
 
 TINY = [
     "data.max_sentences=30",
@@ -120,6 +121,14 @@ def test_the_files_lie_where_the_runs_do_unless_a_folder_is_given(tmp_path: Path
 
 def sweep(*arguments: str) -> subprocess.CompletedProcess[str]:
     return forked.run("-m", "hydra/launcher=slurm", *arguments)
+
+
+@pytest.mark.usefixtures("states")
+def test_looks_on_slurm_do_not_look_for_a_gpu_here() -> None:
+    own = ["model=residual", "layers=2,3", "sweep.looks=[2,3]", "runtime.accelerator=gpu"]
+    overrides = sweeper_overrides(["hydra/launcher=slurm", *own], sweep=True)
+    assert overrides is not None
+    assert "hydra.sweeper.looks=[2, 3]" in overrides
 
 
 def test_a_sweep_on_slurm_returns_what_its_jobs_did(tmp_path: Path, states: Path) -> None:
