@@ -28,6 +28,7 @@ from ner_experiments.tables.experiments import Experiment, experiments, key
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
+from ner_experiments.utils.lean_imports import import_metrics
 
 SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
 QUIET = ("runtime.progress=false", "runtime.accelerator=cpu")
@@ -122,6 +123,7 @@ def write_files(table: Table, output: Path) -> list[str]:
 
 def try_row(table: Table, experiment: Experiment) -> bool:
     """Train and score a row; return whether it succeeded."""
+    import_metrics()
     from ner_experiments.train import train  # torch and Lightning take seconds to import
 
     try:

@@ -32,6 +32,7 @@ from ner_experiments.config.launch_settings import composed
 from ner_experiments.config.overrides import is_for_hydra
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.garbage import paused_garbage_collection
+from ner_experiments.utils.lean_imports import import_metrics
 
 
 class RefusedError(CompactHydraException):
@@ -98,6 +99,7 @@ def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
     Raises `RefusedError` for a user error.
     """
     with paused_garbage_collection():
+        import_metrics()
         from ner_experiments.train import train  # imports torch and Lightning; launchers need neither
 
     try:
