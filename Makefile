@@ -2,7 +2,8 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # --use-pep517: before 23.1 pip builds seqeval in a way that no longer works
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 -c constraints.txt
+# --no-compile: Python compiles what it imports, in seconds; pip would compile everything, which takes a minute
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile -c constraints.txt
 EXTRAS := dev
 export OMP_NUM_THREADS ?= 1
 
@@ -22,7 +23,7 @@ setup: .venv/installed    ## create .venv, with the versions in constraints.txt
 .PHONY: say-demo
 say-demo:
 	@echo "make demo: creates .venv with PyTorch and the other dependencies (on first use), then trains three small"
-	@echo "taggers on a generated corpus and compares them; two to four minutes with a fast network."
+	@echo "taggers on a generated corpus and compares them; two to three minutes with a fast network."
 
 demo: say-demo .venv/installed    ## run a small sweep on the toy corpus and print its table, in under three minutes
 	$(BIN)/python run.py -m model=residual layers=1,2,3 model.hidden_size=64 model.dense_size=128 \
