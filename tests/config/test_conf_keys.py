@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hydra import compose, initialize_config_dir
 from hydra.utils import get_object
 from omegaconf import OmegaConf
 from places import ROOT
 
-from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
+from ner_experiments.config.compose import compose_unchecked
+from ner_experiments.config.conf import CONF
 
 CHOICES = sorted(
     path.relative_to(CONF).with_suffix("").as_posix()
@@ -44,8 +44,7 @@ def is_named(key: str) -> bool:
 
 
 def composed(*overrides: str) -> Any:
-    with initialize_config_dir(str(CONF), version_base=HYDRA_VERSION):
-        return OmegaConf.to_container(compose(CONFIG_NAME, overrides=[*overrides]), resolve=False)
+    return OmegaConf.to_container(compose_unchecked(overrides), resolve=False)
 
 
 @pytest.mark.parametrize("choice", CHOICES)

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import hydra
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config.conf import CONF, CONFIG_NAME, hydra_context
+from ner_experiments.config.compose import compose_unchecked
+from ner_experiments.config.conf import CONF, hydra_context
 from ner_experiments.config.identity import identity, run_folder
 
 
@@ -22,7 +22,7 @@ def _conf() -> Iterator[None]:
 
 
 def compose(*overrides: str) -> DictConfig:
-    return hydra.compose(CONFIG_NAME, overrides=list(overrides))
+    return compose_unchecked(overrides)
 
 
 @cache

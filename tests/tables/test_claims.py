@@ -27,16 +27,18 @@ ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
 
 
 def small_ledger(**changes: Any) -> dict[str, Any]:
-    """A ledger of one claim on one source of the real one."""
+    """A ledger of one claim on one source of the real one, with two looks, at three and six seeds."""
     content = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
     (claim,) = [entry for entry in content["claims"] if entry["id"] == ID]
-    return {"sources": {SOURCE: content["sources"][SOURCE]}, "claims": [claim | changes]}
+    source = content["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6]}
+    return {"sources": {SOURCE: source}, "claims": [claim | changes]}
 
 
 @pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A copy of three archived seeds of a table's rows, with a ledger of one claim on them."""
-    shutil.copytree(RESULTS / TABLE, tmp_path / TABLE, ignore=shutil.ignore_patterns("*-seed-[456].json"))
+    others = shutil.ignore_patterns("*-seed-[!123].json", "*-seed-??.json")
+    shutil.copytree(RESULTS / TABLE, tmp_path / TABLE, ignore=others)
     write(tmp_path, small_ledger())
     return tmp_path
 
