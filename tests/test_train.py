@@ -353,6 +353,10 @@ def test_the_hint_is_for_short_runs_that_were_still_improving(
     [
         ("data.name='../up'", "data.name must be printable text without / and"),
         ("data.name=", "data.name must be printable text without / and"),
+        (
+            "logger=wandb logger.project=a/b",
+            r"logger.project must have at most 128 characters, none of them / \\ #",
+        ),
         ("seed=-1", "seed must be at least 0"),
         ("optimizer.lr=nan", "optimizer.lr must be above 0"),
         ("words=vectors", "words.input.path has no value, but is required: words.input.path=..."),
@@ -363,5 +367,5 @@ def test_a_value_that_the_command_line_refuses_is_refused(
     override: str, message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
-        train.train(compose([override, f"output_dir={tmp_path}/outputs"]))
+        train.train(compose([*override.split(), f"output_dir={tmp_path}/outputs"]))
     assert not [*tmp_path.iterdir()]

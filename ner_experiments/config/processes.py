@@ -42,14 +42,20 @@ def is_first_process(cfg: DictConfig) -> bool:
 
 
 def check_program(cfg: DictConfig) -> None:
-    """Raise ValueError if Lightning would have to start further processes, but the program is not in a file.
+    """Raise ValueError if the processes that train the model together cannot all be started from here.
 
-    They rerun the program, which they cannot if it comes from `python -c`, standard input or a notebook.
+    Lightning starts those of one machine. They rerun the program, which they cannot if it comes from `python -c`,
+    standard input or a notebook.
     """
-    started = any(rank in os.environ for rank in RANKS)
-    in_file = Path(sys.argv[0]).is_file() and not hasattr(sys, "ps1")
-    if num_processes(cfg) > 1 and not started and not in_file:
+    if num_processes(cfg) == 1 or any(rank in os.environ for rank in RANKS):
+        return
+    if cfg.trainer.num_nodes > 1:
         raise ValueError(
-            f"trainer.devices={cfg.trainer.devices}, trainer.num_nodes={cfg.trainer.num_nodes}: each process reruns "
-            "the program, but it is not in a file; save it as a script, or use `python run.py`"
+            f"trainer.num_nodes={cfg.trainer.num_nodes}: the command must be started on each machine, by torchrun "
+            "(docs/sweeps.md shows how) or by SLURM with hydra/launcher=slurm"
+        )
+    if not Path(sys.argv[0]).is_file() or hasattr(sys, "ps1"):
+        raise ValueError(
+            f"trainer.devices={cfg.trainer.devices}: each process reruns the program, but it is not in a file; save "
+            "it as a script, or use `python run.py`"
         )

@@ -117,6 +117,7 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for part in (settings, settings["init_from"]):
         check_ranges(part)
     check_name(settings["data"]["name"])
+    check_project(settings["logger"])
     check_output_dir(settings["output_dir"])
 
 
@@ -177,6 +178,15 @@ def check_name(name: Any) -> None:
         raise ValueError(
             f"data.name must be printable text without / and \\, as it begins the names of folders, "
             f"got {truncated_repr(name)}"
+        )
+
+
+def check_project(logger: Mapping[str, Any] | None) -> None:
+    """ValueError for a project that W&B would refuse, when the run has already begun."""
+    project = str((logger or {}).get("project", "any"))
+    if not re.fullmatch(r"[^/\\#?%:]{1,128}", project):
+        raise ValueError(
+            f"logger.project must have at most 128 characters, none of them / \\ # ? % :, got {truncated_repr(project)}"
         )
 
 

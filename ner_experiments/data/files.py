@@ -109,7 +109,8 @@ class Files(ABC):
         return paths_of
 
     def _missing(self, files: Sequence[str]) -> str:
-        message = f"{self.name}: not found in {self.place.absolute()}: {', '.join(files)}"
+        searched = "" if all(Path(file).is_absolute() for file in files) else f" in {self.place.absolute()}"
+        message = f"{self.name}: not found{searched}: {', '.join(files)}"
         if self.source:
             message += f". This is {self.source}. Licence: {self.licence}"
         if self.url:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import shlex
 import shutil
 import subprocess
 import sys
@@ -91,7 +92,8 @@ class WandbLogger:
             restore_staging(self.staging)
         if self.run.offline:
             remove_unneeded(staging)
-            log.info("W&B: stored offline; upload it with `wandb sync %s`", Path(self.run.dir).parent)
+            stored = shlex.quote(str(Path(self.run.dir).parent))
+            log.info("W&B: stored offline; upload it with `wandb sync %s`", stored)
         else:
             shutil.rmtree(staging, ignore_errors=True)
             log.info("W&B: %s", self.run.url)

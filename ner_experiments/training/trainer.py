@@ -16,6 +16,7 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
+from torch.distributed import DistError
 
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges
@@ -73,14 +74,22 @@ def silence_lightning() -> None:
 
 @contextmanager
 def killing_stragglers(trainer: Trainer) -> Iterator[None]:
-    """After an error in the block, kill processes started by Lightning that do not exit within `GRACE` seconds."""
+    """After an error in the block, kill processes started by Lightning that do not exit within `GRACE` seconds.
+
+    Raises ConnectionError if the error is that another process of the run no longer answers.
+    """
     try:
         yield
-    except Exception:
+    except Exception as error:
         launcher = trainer.strategy.launcher
         for process in launcher.procs if isinstance(launcher, _SubprocessScriptLauncher) else ():
             try:
                 process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
+        if trainer.world_size > 1 and (isinstance(error, DistError) or "gloo" in str(error)):
+            raise ConnectionError(
+                f"another of the {trainer.world_size} processes of this run has ended, or does not answer: if it "
+                "printed no error, it was killed, possibly out of memory; rerun the command to resume"
+            ) from error
         raise

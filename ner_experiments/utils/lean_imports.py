@@ -38,7 +38,9 @@ def import_torchmetrics() -> None:
 
     def requirement_met(self: imports.RequirementCache) -> bool:
         name, *_ = re.split(r"\W", self.requirement or "", maxsplit=1)
-        return name not in OPTIONAL and is_met(self)
+        if name in OPTIONAL:  # for good: torchmetrics refuses what it then lacks
+            self.available, self.message = False, f"{name} is not used by the suite's commands"
+        return is_met(self)
 
     with (
         patch.object(imports, "package_available", package_available),

@@ -46,7 +46,7 @@ def test_a_malformed_file_gets_one_line(
     [
         (["check", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
         (["get", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
-        (["check", "--format", "conll", "/absent/a.conll"], "conll: not found in {here}: /absent/a.conll\n"),
+        (["check", "--format", "conll", "/absent/a.conll"], "conll: not found: /absent/a.conll\n"),
         (
             ["check", "--format", "conllu", "--tag", "pos", __file__],
             "conllu: tag must be one of upos, xpos, got 'pos'\n",

@@ -4,15 +4,19 @@ import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from omegaconf import DictConfig, OmegaConf
 from tiny_runs import TINY, TOY
+from torch.distributed import DistStoreError
 
 from ner_experiments.config import processes
 from ner_experiments.config.compose import compose
 from ner_experiments.config.processes import RANKS, check_program
 from ner_experiments.train import train
+from ner_experiments.training.trainer import killing_stragglers
 
 
 def test_threads_train_the_weights_of_their_seeds(tmp_path: Path) -> None:
@@ -33,9 +37,7 @@ def test_several_processes_need_a_program_in_a_file(program: str, monkeypatch: p
     monkeypatch.setattr(sys, "argv", [program])
     check_program(compose(["data=toy_en"]))
     cfg = compose(["data=toy_en", "trainer.devices=2"])
-    message = (
-        "trainer.devices=2, trainer.num_nodes=1: each process reruns the program, but it is not in a file; "
-    )
+    message = "trainer.devices=2: each process reruns the program, but it is not in a file; "
     with pytest.raises(ValueError, match=re.escape(message)):
         check_program(cfg)
     for rank in RANKS:
@@ -47,6 +49,42 @@ def test_several_processes_need_a_program_in_a_file(program: str, monkeypatch: p
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)  # as in a notebook
     with pytest.raises(ValueError, match=re.escape(message)):
         check_program(cfg)
+
+
+def test_several_machines_need_a_command_on_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in RANKS:
+        monkeypatch.delenv(rank, raising=False)
+    cfg = compose(["data=toy_en", "trainer.num_nodes=2"])
+    with pytest.raises(
+        ValueError, match=r"trainer\.num_nodes=2: the command must be started on each machine"
+    ):
+        check_program(cfg)
+    monkeypatch.setenv("NODE_RANK", "0")
+    check_program(cfg)
+
+
+@pytest.mark.parametrize(
+    ("error", "world_size", "expected"),
+    [
+        (DistStoreError("Timed out after 21 seconds waiting for clients."), 2, ConnectionError),
+        (
+            RuntimeError("[gloo/transport/tcp/pair.cc:537] Read error: Connection reset by peer"),
+            2,
+            ConnectionError,
+        ),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), 2, RuntimeError),
+        (RuntimeError("gloo is the name of a word"), 1, RuntimeError),
+    ],
+)
+def test_the_loss_of_another_process_is_told_from_an_error_of_ones_own(
+    error: Exception, world_size: int, expected: type[Exception]
+) -> None:
+    trainer: Any = SimpleNamespace(strategy=SimpleNamespace(launcher=None), world_size=world_size)
+    with pytest.raises(expected) as raised, killing_stragglers(trainer):
+        raise error
+    assert type(raised.value) is expected
+    assert ("rerun the command" in str(raised.value)) == (expected is ConnectionError)
+    assert error in (raised.value, raised.value.__cause__)
 
 
 def test_a_finished_run_is_returned_where_no_process_can_be_started(
