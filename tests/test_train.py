@@ -357,6 +357,7 @@ def test_the_hint_is_for_short_runs_that_were_still_improving(
             "logger=wandb logger.project=a/b",
             r"logger.project must have at most 128 characters, none of them / \\ #",
         ),
+        (f"data.name={'x' * 151}", "data.name must have at most 150 bytes, got 'x"),
         ("seed=-1", "seed must be at least 0"),
         ("optimizer.lr=nan", "optimizer.lr must be above 0"),
         ("words=vectors", "words.input.path has no value, but is required: words.input.path=..."),

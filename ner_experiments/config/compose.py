@@ -21,6 +21,8 @@ def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
 
     Cached, and read-only for that reason: change a copy (`OmegaConf.set_readonly(copy, False)`).
     """
+    if isinstance(overrides, str):
+        raise ValueError(f"expected a list of overrides, got {overrides!r}: compose([{overrides!r}])")
     try:
         return _checked(tuple(overrides))
     except (ValueError, HydraException, OmegaConfBaseException) as error:

@@ -32,6 +32,8 @@ from ner_experiments.modules.checks import REDUCTIONS
 from ner_experiments.utils.ranges import AT_LEAST_0, AT_LEAST_1, POSITIVE, PROBABILITY, RATE, Range
 from ner_experiments.utils.text import truncated_repr
 
+MAX_NAME_BYTES = 150
+"""Of a corpus: the name of a run's folder adds the architecture to it, and most file systems allow 255 bytes."""
 SIZE = Range(1, 65_536)
 DEPTH = Range(1, 1_000)
 SIZES = (
@@ -179,6 +181,8 @@ def check_name(name: Any) -> None:
             f"data.name must be printable text without / and \\, as it begins the names of folders, "
             f"got {truncated_repr(name)}"
         )
+    if len(name.encode()) > MAX_NAME_BYTES:
+        raise ValueError(f"data.name must have at most {MAX_NAME_BYTES} bytes, got {truncated_repr(name)}")
 
 
 def check_project(logger: Mapping[str, Any] | None) -> None:

@@ -68,6 +68,13 @@ def test_what_hydra_refuses_is_refused_with_the_same_words(overrides: list[str])
     assert str(found.value) == str(expected.value)
 
 
+def test_one_text_in_place_of_a_list_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"expected a list of overrides, got 'layers=3': compose\(\['layers=3'\]\)"
+    ):
+        compose("layers=3")
+
+
 def test_a_change_of_one_composition_does_not_reach_the_next() -> None:
     overrides = ["model=residual", "layers=3", "model.hidden_size=5"]
     before = OmegaConf.to_yaml(compose_unchecked(overrides))
