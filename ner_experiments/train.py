@@ -325,7 +325,8 @@ def score(
                 evaluate(tagger, datamodule=data, verbose=False)
         sigterm.exit_if_requested()
         scores[split] = tagger.report
-        predicted = predictions.gather(trainer)
+        with killing_stragglers(trainer):
+            predicted = predictions.gather(trainer)
         if trainer.is_global_zero:
             write_scored_predictions(folder, split, data, [ids for ids, _ in predicted], scores[split])
             if split == "test":

@@ -23,12 +23,12 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.data import toy
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import convert, spans
+from ner_experiments.launch.worker import import_train
 from ner_experiments.tables import render, spec
 from ner_experiments.tables.experiments import Experiment, experiments, key
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
-from ner_experiments.utils.lean_imports import import_metrics
 
 SHORT = ("trainer.max_epochs=1", "trainer.train_batches=2")
 QUIET = ("runtime.progress=false", "runtime.accelerator=cpu")
@@ -123,9 +123,7 @@ def write_files(table: Table, output: Path) -> list[str]:
 
 def try_row(table: Table, experiment: Experiment) -> bool:
     """Train and score a row; return whether it succeeded."""
-    import_metrics()
-    from ner_experiments.train import train  # torch and Lightning take seconds to import
-
+    train = import_train()
     try:
         train(experiment.cfg)
     except Exception as error:  # any error: the other rows are still tried

@@ -42,7 +42,7 @@ def is_first_process(cfg: DictConfig) -> bool:
 
 
 def check_program(cfg: DictConfig) -> None:
-    """Raise ValueError if the processes that train the model together cannot all be started from here.
+    """Raise ValueError if the processes that train the model together cannot all be started from this command.
 
     Lightning starts those of one machine. They rerun the program, which they cannot if it comes from `python -c`,
     standard input or a notebook.

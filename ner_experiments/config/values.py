@@ -33,7 +33,8 @@ from ner_experiments.utils.ranges import AT_LEAST_0, AT_LEAST_1, POSITIVE, PROBA
 from ner_experiments.utils.text import truncated_repr
 
 MAX_NAME_BYTES = 150
-"""Of a corpus: the name of a run's folder adds the architecture to it, and most file systems allow 255 bytes."""
+"""Maximum length of a corpus's name, which begins the names of folders; most file systems allow 255 bytes."""
+WANDB = "ner_experiments.loggers.wandb.wandb"
 SIZE = Range(1, 65_536)
 DEPTH = Range(1, 1_000)
 SIZES = (
@@ -185,12 +186,12 @@ def check_name(name: Any) -> None:
         raise ValueError(f"data.name must have at most {MAX_NAME_BYTES} bytes, got {truncated_repr(name)}")
 
 
-def check_project(logger: Mapping[str, Any] | None) -> None:
-    """ValueError for a project that W&B would refuse, when the run has already begun."""
-    project = str((logger or {}).get("project", "any"))
-    if not re.fullmatch(r"[^/\\#?%:]{1,128}", project):
+def check_project(logger: Mapping[str, Any]) -> None:
+    """Raise ValueError for a project name that W&B would reject only after the run has started."""
+    project = str(logger.get("project", ""))
+    if logger["_target_"] == WANDB and not re.fullmatch(r"[^/\\#?%:]{1,128}", project):
         raise ValueError(
-            f"logger.project must have at most 128 characters, none of them / \\ # ? % :, got {truncated_repr(project)}"
+            f"logger.project must have 1 to 128 characters, none of them / \\ # ? % :, got {truncated_repr(project)}"
         )
 
 

@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Queue
 from textwrap import shorten
@@ -98,14 +98,19 @@ def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
 
     Raises `RefusedError` for a user error.
     """
-    with paused_garbage_collection():
-        import_metrics()
-        from ner_experiments.train import train  # imports torch and Lightning; launchers need neither
-
     try:
-        return train(cfg, wait=wait)
+        return import_train()(cfg, wait=wait)
     except (ValueError, OSError) as error:
         raise RefusedError(reason(error)) from error
+
+
+def import_train() -> Callable[..., dict[str, Any]]:
+    """`train.train`, which takes seconds to import: torch and Lightning. Launchers need neither."""
+    with paused_garbage_collection():
+        import_metrics()
+        from ner_experiments.train import train
+
+    return train
 
 
 def compose_job(overrides: Sequence[str]) -> DictConfig:

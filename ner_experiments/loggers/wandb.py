@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 BEGIN, END = 30.0, 60.0
 """Seconds that W&B may delay a run at its start and at its end."""
+MAX_TAG = 64
+"""Characters of a tag that W&B accepts."""
 FOLDER, EARLIER, ID = "wandb", "earlier", "id"
 MODE = "WANDB_MODE"
 STAGING = "WANDB_DATA_DIR"
@@ -110,8 +112,9 @@ def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
     folder.mkdir(parents=True, exist_ok=True)
     set_aside(folder)
     arguments = {
-        **{"project": project, "dir": about.folder, "id": own_id(folder), "group": about.group},
-        **{"job_type": about.sweep or None, "name": about.name, "tags": about.tags},
+        **{"project": str(project), "dir": about.folder, "id": own_id(folder), "group": about.group},
+        **{"job_type": about.sweep or None, "name": about.name},
+        "tags": [tag[:MAX_TAG] for tag in about.tags],
         "config": dict(about.config),
     }
     before = os.environ.get(STAGING)

@@ -164,7 +164,7 @@ def read_probabilities(path: Path) -> list[list[float]]:
 
 def seqeval_f1(path: Path) -> float:
     """F1 of a file of predicted mentions, computed by seqeval."""
-    from seqeval.metrics import f1_score  # imports scikit-learn, which takes a second
+    from seqeval.metrics import f1_score  # imports scikit-learn, which takes a second, but not in commands
 
     sentences = read_file(path)
     gold, predicted = [[*it.gold] for it in sentences], [[*it.predicted] for it in sentences]

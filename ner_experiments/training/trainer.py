@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import subprocess
 import warnings
 from collections.abc import Iterator
@@ -16,15 +17,18 @@ from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.strategies import DDPStrategy
 from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
-from torch.distributed import DistError
+from torch.distributed import DistStoreError
 
 from ner_experiments.config.processes import num_processes
 from ner_experiments.config.values import check_ranges
 from ner_experiments.training.checkpoints import AtomicCheckpointIO
+from ner_experiments.utils.text import visible
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+LOST = re.compile("Connection (reset|closed)|Broken pipe|timed out", re.IGNORECASE)
+"""What PyTorch says when another process of a run no longer answers."""
 GRACE = 5.0
 """Seconds after an error in which the other processes of the run can report their own errors."""
 
@@ -76,7 +80,7 @@ def silence_lightning() -> None:
 def killing_stragglers(trainer: Trainer) -> Iterator[None]:
     """After an error in the block, kill processes started by Lightning that do not exit within `GRACE` seconds.
 
-    Raises ConnectionError if the error is that another process of the run no longer answers.
+    Raises ConnectionError if another process of the run was lost.
     """
     try:
         yield
@@ -87,9 +91,14 @@ def killing_stragglers(trainer: Trainer) -> Iterator[None]:
                 process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()
-        if trainer.world_size > 1 and (isinstance(error, DistError) or "gloo" in str(error)):
+        if (
+            trainer.world_size > 1
+            and type(error) in (RuntimeError, DistStoreError)
+            and LOST.search(str(error))
+        ):
             raise ConnectionError(
-                f"another of the {trainer.world_size} processes of this run has ended, or does not answer: if it "
-                "printed no error, it was killed, possibly out of memory; rerun the command to resume"
+                f"another of the {trainer.world_size} processes of this run has ended, or does not answer "
+                f"({visible(str(error), 200)}); if it printed no error, it was killed, possibly out of memory; rerun "
+                "the command to resume"
             ) from error
         raise

@@ -1,4 +1,4 @@
-"""Libraries that the commands on finished runs load: none that only training, plots or BERT need."""
+"""Libraries that commands load: none that they do not use."""
 
 import subprocess
 import sys

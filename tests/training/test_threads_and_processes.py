@@ -73,10 +73,12 @@ def test_several_machines_need_a_command_on_each(monkeypatch: pytest.MonkeyPatch
             ConnectionError,
         ),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), 2, RuntimeError),
-        (RuntimeError("gloo is the name of a word"), 1, RuntimeError),
+        (RuntimeError("[gloo/transport/tcp/device.cc:83] Unable to find address for: eth9"), 2, RuntimeError),
+        (OSError(28, "No space left on device", "/home/gloo/Broken pipe"), 2, OSError),
+        (RuntimeError("Connection reset by peer"), 1, RuntimeError),
     ],
 )
-def test_the_loss_of_another_process_is_told_from_an_error_of_ones_own(
+def test_the_loss_of_another_process_is_distinguished_from_other_errors(
     error: Exception, world_size: int, expected: type[Exception]
 ) -> None:
     trainer: Any = SimpleNamespace(strategy=SimpleNamespace(launcher=None), world_size=world_size)
