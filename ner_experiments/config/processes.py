@@ -47,7 +47,7 @@ def check_program(cfg: DictConfig) -> None:
     Lightning starts those of one machine. They rerun the program, which they cannot if it comes from `python -c`,
     standard input or a notebook.
     """
-    if num_processes(cfg) == 1 or any(rank in os.environ for rank in RANKS):
+    if num_processes(cfg) < 2 or any(rank in os.environ for rank in RANKS):
         return
     if cfg.trainer.num_nodes > 1:
         raise ValueError(
