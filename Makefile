@@ -2,10 +2,12 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 # --use-pep517: before 23.1 pip builds seqeval in a way that no longer works
-# --no-compile: Python compiles what it imports, in seconds; pip would compile everything, which takes a minute
+# --no-compile: pip would compile all modules, which takes a minute; Python compiles what it imports, and keeps it, even
+# where the environment says not to
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --use-pep517 --no-compile -c constraints.txt
 EXTRAS := dev
 export OMP_NUM_THREADS ?= 1
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-slow faults cluster fuzz round-trips smoke smoke-rows smoke-models table dashboard tables report screenshots diagrams generated docs bench check audit clean
@@ -18,6 +20,7 @@ setup: .venv/installed    ## create .venv, with the versions in constraints.txt
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) -e ".[$(EXTRAS)]"
+	@$(BIN)/python -W ignore -c "import ner_experiments.train, ner_experiments.launch.summary"    # compiled for commands
 	@touch $@
 
 .PHONY: say-demo
