@@ -98,14 +98,15 @@ def run_job(cfg: DictConfig, *, wait: bool = False) -> dict[str, Any]:
 
     Raises `RefusedError` for a user error.
     """
+    train = import_train()
     try:
-        return import_train()(cfg, wait=wait)
+        return train(cfg, wait=wait)
     except (ValueError, OSError) as error:
         raise RefusedError(reason(error)) from error
 
 
 def import_train() -> Callable[..., dict[str, Any]]:
-    """`train.train`, which takes seconds to import: torch and Lightning. Launchers need neither."""
+    """Import and return `train.train`, which takes seconds: it needs torch and Lightning, and launchers do not."""
     with paused_garbage_collection():
         import_metrics()
         from ner_experiments.train import train

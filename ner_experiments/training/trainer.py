@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 LOST = re.compile("Connection (reset|closed)|Broken pipe|timed out", re.IGNORECASE)
-"""What PyTorch says when another process of a run no longer answers."""
+"""PyTorch's messages when another process of a run no longer answers."""
 GRACE = 5.0
 """Seconds after an error in which the other processes of the run can report their own errors."""
 

@@ -1,4 +1,4 @@
-"""What W&B has of a run in the end, and of a workspace, by a stand-in for its server."""
+"""The run and the workspace that W&B has in the end, by a stand-in for its server."""
 
 import json
 import os

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, dict[str, Any]]]:
-    """What a sweep over hostile corpora prints, and the metrics of those that it could train on."""
+    """The output of a sweep over hostile corpora, and the metrics of those that it could train on."""
     folder = tmp_path_factory.mktemp("corpora")
     word = "x" * LONG
     corpora = {
