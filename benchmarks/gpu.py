@@ -10,18 +10,16 @@ Together they take at most `LIMIT` seconds; the result is saved after each.
 - crf, units: the contestants of crf.py and units.py, and the suite's CRF in PyTorch without kernels. cuDNN computes
   in float32 as the others do; in the other parts it may use TF32, as by default.
 - seeds: 1, 2, 4 and 8 processes that train a small tagger each, on the one GPU at once.
-- determinism: two processes train a setting with the same seed at once, and do so again with PyTorch's deterministic
-  algorithms; all bits of their weights are compared.
+- determinism: two processes train a setting with the same seed at once, and do so again with
+  `runtime.deterministic=true`; all bits of their weights are compared.
 
 The result holds, by part and name of a measurement, a list of what each of its processes returned.
 """
 
 import hashlib
-import os
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -146,8 +144,8 @@ def measurements(device: str, tiny: bool, rounds: int, peers: list[str]) -> Iter
         calls = [([*SMALL, f"seed={seed}"], corpus, device, sizes, barrier) for seed in range(1, number + 1)]
         yield Measurement("seeds", str(number), measure_epoch, calls)
     for name, setting in [*SETTINGS.items()][first]:
-        for part, deterministic in (("as trained", False), ("deterministic", True)):
-            yield Measurement(part, name, train_steps, 2 * [(setting, corpus, device, sizes, deterministic)])
+        for part, more in (("as trained", ()), ("deterministic", ("runtime.deterministic=true",))):
+            yield Measurement(part, name, train_steps, 2 * [([*setting, *more], corpus, device, sizes)])
 
 
 class Training:
@@ -253,27 +251,13 @@ def measure_units(number: int, size: int, rounds: int, device: str) -> list[dict
     ]
 
 
-def train_steps(
-    setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes, deterministic: bool
-) -> dict[str, Any]:
-    """Checksum of the weights after `sizes.steps` steps, the seconds of these, and warned operations."""
-    if deterministic:
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS reads this when it is initialized
-        torch.use_deterministic_algorithms(True, warn_only=True)
-    with warnings.catch_warnings(record=True) as caught:
-        training = Training(setting, corpus, device)
-        training.train(sizes.warm_up)  # also compiles the kernels
-        clock = training.train(sizes.steps)
+def train_steps(setting: Sequence[str], corpus: Corpus, device: str, sizes: Sizes) -> dict[str, Any]:
+    """Checksum of the weights after `sizes.steps` steps, and the seconds of these."""
+    training = Training(setting, corpus, device)
+    training.train(sizes.warm_up)  # also compiles the kernels
+    clock = training.train(sizes.steps)
     weights = hashlib.sha256(save(training.tagger.state_dict())).hexdigest()
-    return {"weights": weights, "seconds": clock.spent, "not deterministic": not_deterministic(caught)}
-
-
-def not_deterministic(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """Names of the operations that, by PyTorch's warnings, have no deterministic implementation."""
-    parts = [
-        str(warning.message).partition(" does not have a deterministic implementation") for warning in caught
-    ]
-    return sorted({operation for operation, found, _ in parts if found})
+    return {"weights": weights, "seconds": clock.spent}
 
 
 if __name__ == "__main__":

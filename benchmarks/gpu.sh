@@ -4,7 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
-export PYTHONPATH=. OMP_NUM_THREADS=1
+export PYTHONPATH=".${PYTHONPATH:+:$PYTHONPATH}" OMP_NUM_THREADS=1
 lack=$("$python" -c 'from ner_experiments.config.values import lack_of_gpu; print(lack_of_gpu())')
 [ -z "$lack" ] || { echo "benchmarks/gpu.sh needs a GPU: $lack" >&2; exit 1; }
 # gpu.py stops after eight minutes. If timeout ends it (124), its results so far are on disk.

@@ -654,20 +654,12 @@ def gpu_determinism(result: Result) -> str:
     for name in {name: None for way in ways for name in result.get(way, {})}:
         found = [result.get(way, {}).get(name) for way in ways]
         same = ["" if each is None else "equal" if is_equal(each) else "**differ**" for each in found]
-        cost, without = "", ""
+        cost = ""
         if None not in found:
             seconds = [mean(one["seconds"] for one in each) for each in found]
             cost = f"{seconds[1] / seconds[0] - 1:+.0%}"
-        if found[1]:
-            without = ", ".join(found[1][0]["not deterministic"])
-        rows.append([name, *same, cost, without])
-    head = (
-        "weights of two processes",
-        "as trained",
-        "with deterministic algorithms",
-        "cost of deterministic algorithms",
-        "no deterministic algorithm for",
-    )
+        rows.append([name, *same, cost])
+    head = ("weights of two processes", "by default", "`runtime.deterministic=true`", "its cost in time")
     return table(*head, rows=rows) if rows else ""
 
 

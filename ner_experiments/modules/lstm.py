@@ -179,19 +179,20 @@ def recurrence(
     """States of all units from left to right, padding included: one batched product per time step."""
     directions, batch, _, units, _ = gates.shape
     matrices = weights.recurrent.flatten(0, 1).mT
-    peepholes = gates.new_zeros(3, 1, 1, 1)
-    if weights.peepholes is not None:
-        peepholes = weights.peepholes.flatten(0, 1).transpose(0, 1)[:, :, None]
+    peepholes = None if weights.peepholes is None else weights.peepholes.flatten(0, 1)[:, :, None].unbind(1)
+    mask = None if masks is None else masks.flatten(0, 1)
     h = c = gates.new_zeros(directions * units, batch, matrices.shape[1])
-    mask = torch.ones_like(h) if masks is None else masks.flatten(0, 1)
     states = []
     # unbind: the gradient of gates[:, :, t] would have the size of gates, at each step
     for now in gates.unbind(2):
-        sums = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), h * mask, matrices)
-        i, f, g, o = sums.chunk(4, dim=-1)
-        i, f = (i + peepholes[0] * c).sigmoid(), (f + peepholes[1] * c).sigmoid()
-        c = f * c + i * g.tanh()
-        h = (o + peepholes[2] * c).sigmoid() * c.tanh()
+        read = h if mask is None else h * mask
+        i, f, g, o = torch.baddbmm(now.transpose(1, 2).flatten(0, 1), read, matrices).chunk(4, dim=-1)
+        if peepholes:
+            i, f = i + peepholes[0] * c, f + peepholes[1] * c
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        if peepholes:
+            o = o + peepholes[2] * c
+        h = o.sigmoid() * c.tanh()
         states.append(h.view(directions, units, batch, -1).transpose(1, 2))
     return torch.stack(states, dim=2)
 

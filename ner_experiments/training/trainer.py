@@ -50,6 +50,7 @@ def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Tr
         plugins=[AtomicCheckpointIO(), *cluster_environment(several)],
         use_distributed_sampler=False,  # the data module distributes the batches
         precision=settings.precision,
+        deterministic=cfg.runtime.deterministic,
         max_epochs=settings.max_epochs,
         gradient_clip_val=settings.gradient_clip,
         logger=False,  # the suite's loggers are fed by callbacks

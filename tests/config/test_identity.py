@@ -113,6 +113,7 @@ ELSEWHERE = (
     "logger=wandb",
     "runtime.accelerator=gpu",
     "runtime.threads=8",
+    "runtime.deterministic=true",
     "runtime.progress=false",
     "data_dir=elsewhere",
     "output_dir=elsewhere",

@@ -1,6 +1,7 @@
 """The CRF in float32 on long sentences with large scores, by each of its paths, against plain loops in float64."""
 
 import itertools
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -18,16 +19,21 @@ SETTINGS = [(1, 1), (3, 30), (300, 30), (1e4, 30), (1, 1e4), (1e4, 1e4)]
 
 
 @pytest.fixture(params=["numba", "pytorch", "triton"])
-def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The path that computes the CRF; Triton's interpreter stands in for a GPU."""
+def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The path that computes the CRF; without a GPU, Triton's interpreter stands in for one."""
     name: str = request.param
     if name == "triton" and not find_spec("triton"):
         pytest.skip("needs triton")
     monkeypatch.setattr(cpu, "supports_crf", lambda scores: name == "numba")
     monkeypatch.setattr(cuda, "supports_crf", lambda scores: name == "triton" and scores.shape[2] <= 128)
-    if name == "triton":
+    if name != "triton":
+        yield name
+    elif torch.cuda.is_available():
+        with torch.device("cuda"):
+            yield name
+    else:
         monkeypatch.setattr(torch.cuda, "device", lambda _: torch.device("cpu"))
-    return name
+        yield name
 
 
 class Expected(NamedTuple):
@@ -82,7 +88,7 @@ def test_float32_agrees_with_loops_in_float64(
     for parameter in crf.parameters():
         torch.nn.init.normal_(parameter, std=transition_scale)
     scores = (scale * torch.randn(1, time, num_tags)).requires_grad_()
-    inputs = [x.detach().double().numpy() for x in (scores[0], crf.start, crf.transitions, crf.end)]
+    inputs = [x.detach().double().cpu().numpy() for x in (scores[0], crf.start, crf.transitions, crf.end)]
     expected = loops(*inputs)
     mask, gold = torch.ones(1, time, dtype=torch.bool), torch.tensor([expected.best])
     gold[0, :: time // 10] = 0
@@ -107,7 +113,9 @@ def test_float32_agrees_with_loops_in_float64(
 
 
 def close(found: Tensor, expected: np.ndarray, tolerance: float) -> None:
-    torch.testing.assert_close(found.detach().double(), torch.from_numpy(expected), rtol=0, atol=tolerance)
+    torch.testing.assert_close(
+        found.detach().double().cpu(), torch.from_numpy(expected), rtol=0, atol=tolerance
+    )
 
 
 def test_the_best_path_is_found_where_sums_outgrow_float32(path: str) -> None:
@@ -116,7 +124,7 @@ def test_the_best_path_is_found_where_sums_outgrow_float32(path: str) -> None:
     for parameter in crf.parameters():
         torch.nn.init.normal_(parameter, std=30)
     scores = 3 * torch.randn(1, 2000, 20)
-    inputs = [x.detach().double().numpy() for x in (scores[0], crf.start, crf.transitions, crf.end)]
+    inputs = [x.detach().double().cpu().numpy() for x in (scores[0], crf.start, crf.transitions, crf.end)]
     found = crf.decode(scores, torch.ones(1, 2000, dtype=torch.bool))[0].tolist()
     assert score_of(loops(*inputs).best, *inputs) - score_of(found, *inputs) < 1e-6
 
