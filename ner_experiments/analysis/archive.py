@@ -33,14 +33,22 @@ from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_
 from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.experiment_data import corpus_if_unchanged
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
-from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum
+from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum, read
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.utils.files import write_json
 
+PARTS = {"label", "metrics", "config", "epochs", "test_every_epoch", "counts", TAGS, "errors", "calibration"}
+"""Keys of an archived run."""
+
 
 def archive(run: Run, path: Path, label: str) -> None:
-    """Write all that pages need of a run into one file, without paths or text of its corpus. label: that of its row."""
+    """Write all that pages need of a run into one file, without paths or text of its corpus. label: that of its row.
+
+    A file that has this run already is left as it is: another processor may round its calibration differently.
+    """
+    if path.is_file() and is_archived(run, read(path), label):
+        return
     calibration = run_calibration(run)
     content = {
         "label": label,
@@ -54,6 +62,11 @@ def archive(run: Run, path: Path, label: str) -> None:
         "calibration": calibration and calibration.record(),
     }
     write_json(path, add_checksum(content))
+
+
+def is_archived(run: Run, content: Mapping[str, Any], label: str) -> bool:
+    """Whether the content of a file is this run, with all parts."""
+    return content.keys() >= PARTS and content["metrics"] == run.metrics and content["label"] == label
 
 
 @dataclass(frozen=True)

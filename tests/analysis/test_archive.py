@@ -4,6 +4,7 @@ import json
 import random
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from places import ROOT
 from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
-from ner_experiments.analysis.archive import archive, errors_by_seed, run_calibration, run_errors
+from ner_experiments.analysis.archive import PARTS, archive, errors_by_seed, run_calibration, run_errors
 from ner_experiments.analysis.breakdown import Bucket, breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
@@ -129,6 +130,27 @@ def test_an_archived_calibration_is_restored(tmp_path: Path, monkeypatch: pytest
     archive(opened(finish(tmp_path, "a", 1)), tmp_path / "archived.json", "a row")
     (again,) = archived_runs(tmp_path)
     assert run_calibration(again) == found
+
+
+def test_a_run_is_archived_once_and_again_only_if_it_or_its_label_changed_or_a_part_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, run = tmp_path / "archived.json", opened(finish(tmp_path, "a", 1))
+
+    def archived() -> dict[str, Any]:
+        archive(run, path, "a row")
+        content = artifacts.read(path)
+        return {part: content[part] for part in PARTS}
+
+    whole = archived()
+    here = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
+    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: here)
+    assert archived() == whole  # as the first processor computed it
+    lacking = {part: content for part, content in whole.items() if part != "predicted_tags"}
+    trained_again = whole | {"metrics": whole["metrics"] | {"seconds": 1.0}}
+    for other in (lacking, trained_again, whole | {"label": "another row"}):
+        path.write_text(json.dumps(add_checksum(other)))
+        assert archived() == whole | {"calibration": json.loads(json.dumps(here.record()))}
 
 
 def test_a_run_archived_without_errors_has_none() -> None:
