@@ -38,7 +38,7 @@ def markdown(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecke
     if changes:
         parts += [claims_in_short(changes), as_markdown(Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]))]
     command = shell_line(
-        ["ner-experiments", "rescore", page.table.name, *page.deviations, "--gold", gold.path.name]
+        ["ner-experiments", "rescore", page.table.name, *page.deviations, "--gold", str(gold.path)]
     )
     parts.append(f"Made by `{command}`.")
     if lines := not_rescored(rescored, unchecked):

@@ -1,6 +1,8 @@
 """`ner-experiments rescore` on runs of the toy corpus, against seqeval and mentions counted by hand."""
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from itertools import combinations
@@ -195,7 +197,9 @@ def test_what_cannot_be_compared_is_counted(
         assert [*row["other_scores"].values()] == pytest.approx(expected)
     assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
     page = capsys.readouterr().out
-    assert f"Made by `ner-experiments rescore {TABLE} " in page
+    (command,) = re.findall("Made by `ner-experiments (.*)`", page)
+    assert cli(shlex.split(command)) == 0
+    assert capsys.readouterr().out == page
     assert "1 of them are left out, as they start or end inside a token" in page
     assert f"{number} predicted mentions of each run that touch the same tokens" in page
 
