@@ -1,5 +1,6 @@
 """The ledger: verdicts on made-up runs computed by hand, archived ones by SciPy, and what a ledger may not say."""
 
+import copy
 import json
 import math
 import re
@@ -20,6 +21,7 @@ from ner_experiments.tables.claims import Claim
 from ner_experiments.tables.verdicts import Decided
 
 LEDGER = claims.read(RESULTS / claims.FILE)
+CONTENT = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
 TABLE = "huang2015_table2"
 SOURCE = "huang-features"
 ID = "huang-crf-on-lstm-names"
@@ -28,10 +30,14 @@ ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
 
 def small_ledger(**changes: Any) -> dict[str, Any]:
     """A ledger of one claim on one source of the real one, with two looks, at three and six seeds."""
-    content = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
-    (claim,) = [entry for entry in content["claims"] if entry["id"] == ID]
-    source = content["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6]}
-    return {"sources": {SOURCE: source}, "claims": [claim | changes]}
+    (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == ID]
+    source = CONTENT["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6]}
+    return copy.deepcopy({"sources": {SOURCE: source}, "claims": [claim | changes]})
+
+
+@pytest.fixture(scope="module")
+def all_decided() -> list[Decided]:
+    return verdicts.decide(LEDGER, RESULTS)
 
 
 @pytest.fixture
@@ -184,9 +190,9 @@ def test_without_runs_a_claim_is_open(results: Path) -> None:
     assert (it.verdict, it.needs, it.runs) == ("open", "runs of both rows", ())
 
 
-def test_the_difference_of_two_rows_is_taken_seed_by_seed() -> None:
+def test_the_difference_of_two_rows_is_taken_seed_by_seed(all_decided: list[Decided]) -> None:
     name = "huang-crf-needs-features-more-than-lstm-chunks"
-    (it,) = [it for it in verdicts.decide(LEDGER, RESULTS) if it.claim.id == name]
+    (it,) = [it for it in all_decided if it.claim.id == name]
     by_seed: dict[str, dict[int, float]] = {}
     for folder in ("huang2015_table2", "huang2015_table3/random_huang2015"):
         for path in (RESULTS / folder / "runs").glob("*.json"):
@@ -204,8 +210,8 @@ def test_the_difference_of_two_rows_is_taken_seed_by_seed() -> None:
     assert it.verdict == "opposite"
 
 
-def test_a_row_of_an_analysis_is_compared_as_its_two_rows() -> None:
-    (it,) = [it for it in verdicts.decide(LEDGER, RESULTS) if it.claim.id == "li-cross-location"]
+def test_a_row_of_an_analysis_is_compared_as_its_two_rows(all_decided: list[Decided]) -> None:
+    (it,) = [it for it in all_decided if it.claim.id == "li-cross-location"]
     (folder,) = (RESULTS / "li2020_table1").iterdir()
     runs = [json.loads(path.read_text(encoding="utf-8")) for path in (folder / "runs").glob("*.json")]
     expected = {"WNUT, Cross": 0.0, "WNUT, Baseline": 0.0}
@@ -352,6 +358,6 @@ def test_an_unknown_claim_is_refused(results: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err.endswith(f"there is no claim '{ID}s'; did you mean '{ID}'?\n")
 
 
-def test_the_committed_page_is_that_of_the_ledger() -> None:
-    page = claims_page.markdown(verdicts.decide(LEDGER, RESULTS))
+def test_the_committed_page_is_that_of_the_ledger(all_decided: list[Decided]) -> None:
+    page = claims_page.markdown(all_decided)
     assert (RESULTS / claims_page.PAGE).read_text(encoding="utf-8") == page
