@@ -28,6 +28,7 @@ Tags = Sequence[str]
 KINDS = ("A", "B-x", "creative-work")
 STORED = sorted((Path(__file__).parent / "conlleval").glob("*.conll"))
 """The suite's own text, beside each file the output of the original conlleval (Perl, version 2004-01-26)."""
+NUMBERS = pytest.mark.parametrize("number", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
 SMALL = ["data.max_sentences=40", "trainer.max_epochs=1", "runtime.progress=false", "runtime.accelerator=cpu"]
 
 
@@ -102,23 +103,25 @@ def test_the_loops_that_stand_for_conlleval_print_what_it_printed(path: Path) ->
         assert f"FB1: {100 * report['f1']:6.2f}\n" in printed
 
 
-def test_100_000_pairs_of_any_iob_tags_are_scored_as_by_conlleval() -> None:
+@NUMBERS
+def test_pairs_of_any_iob_tags_are_scored_as_by_conlleval(number: int) -> None:
     """Tags are read as `data.tags` reads a corpus, and counted by the metric."""
-    raw = list(random_pairs("BI", 100_000, seed=1))
+    raw = list(random_pairs("BI", number, seed=1))
     report = metric(as_bioes(raw))
     assert 0.3 < report["f1"] < 0.9
     check_counts(report, conlleval.count(zip(*pair, strict=True) for pair in raw))
 
 
-def test_100_000_predictions_of_any_bioes_tags_are_written_as_they_are_scored() -> None:
+@NUMBERS
+def test_predictions_of_any_bioes_tags_are_written_as_they_are_scored(number: int) -> None:
     """conlleval's counts on predictions/*.conll are those in metrics.json."""
     converted = (
-        (convert(gold, "bioes"), predicted) for gold, predicted in random_pairs("BIES", 100_000, seed=2)
+        (convert(gold, "bioes"), predicted) for gold, predicted in random_pairs("BIES", number, seed=2)
     )
     pairs = list(converted)
     report = metric(pairs)
     assert 0.1 < report["f1"] < 0.9
-    assert report["illegal_tags"] > 100_000
+    assert report["illegal_tags"] > number
     as_written = ((iob2(gold), iob2(predicted)) for gold, predicted in pairs)
     check_counts(report, conlleval.count(zip(*pair, strict=True) for pair in as_written))
 
