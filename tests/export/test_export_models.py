@@ -26,8 +26,14 @@ from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
 
 MODELS = architectures()
-OF_EVERY_KIND = {"attention", "none", "parallel"}
-"""All layers that `traceable` replaces, and those that it leaves; tracing each of the others takes seconds too."""
+TOGETHER = [
+    "model=attention words.module.dim=5",
+    "model=parallel words=li2020 chars=li2020 features=case decoder=crf decoder.constrained=true",
+    "words=vectors words.module.trainable=false words.input.path=DATA/glove/glove.6B.100d.txt decoder=crf_iob2",
+    "words=none chars=cnn direct=tagging decoder=softmax decoder.constrained=true",
+    "decoder=softmax_iob2",
+]
+"""All layers that `traceable` replaces, and those that it leaves, in few exports, which take seconds each."""
 SMALL = {"hidden_size": 6, "dense_size": 8, "unit_size": 4, "num_layers": 2}
 TOY = ["data=toy_en", "data.sentences={train: 30, dev: 5, test: 5}", "model=none", "chars=none"]
 Run = Callable[[Mapping[str, Tensor]], Outputs]
@@ -83,9 +89,21 @@ def check(overrides: Sequence[str], folder: Path) -> None:
         assert len(run(inputs)[0][real].unique()) > 2
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(it, marks=[pytest.mark.slow] * (it not in OF_EVERY_KIND)) for it in MODELS]
-)
+@pytest.mark.parametrize("overrides", TOGETHER)
+def test_layers_inputs_and_decoders_together(overrides: str, tmp_path: Path) -> None:
+    check([*files(tmp_path), *overrides.replace("DATA", str(tmp_path)).split()], tmp_path)
+
+
+def files(folder: Path) -> list[str]:
+    """Write vectors and a gazetteer to the folder. Returns the settings that place them there."""
+    write_vectors(folder)
+    (folder / "gazetteer").mkdir()
+    (folder / "gazetteer" / "PER.txt").write_text("Rosa\nRosa Jorlova\nthe\n")
+    return [f"data_dir={folder}", f"cache_dir={folder}"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
 def test_every_architecture(name: str, tmp_path: Path) -> None:
     check([f"model={name}", "words.module.dim=5"], tmp_path)
 
@@ -95,6 +113,7 @@ def test_a_gru(tmp_path: Path) -> None:
     check(["model=bilstm", "model/cell=gru", "words.module.dim=5"], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "decoder",
     [
@@ -109,27 +128,20 @@ def test_every_decoder(decoder: str, tmp_path: Path) -> None:
     check(f"decoder={decoder}".split(), tmp_path)
 
 
-AS_OTHERS = [
+INPUTS = [
     ["words=vectors", "words.input.path=DATA/glove/glove.6B.100d.txt"],
     ["words=none", "chars=lstm"],
-]
-"""The same modules as others: vectors that are trained, and a character LSTM with another pooling."""
-INPUTS = [
-    *(pytest.param(overrides, marks=pytest.mark.slow) for overrides in AS_OTHERS),
     ["words=vectors", "words.module.trainable=false", "words.input.path=DATA/glove/glove.6B.100d.txt"],
     ["words=li2020", "chars=li2020", "features=case"],
     ["words=none", "chars=cnn", "direct=tagging"],
-    pytest.param(["words=none", "chars=lstm_max", "direct=gazetteer"], marks=pytest.mark.slow),
+    ["words=none", "chars=lstm_max", "direct=gazetteer"],
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overrides", INPUTS, ids=" ".join)
 def test_every_kind_of_input(overrides: list[str], tmp_path: Path) -> None:
-    write_vectors(tmp_path)
-    (tmp_path / "gazetteer").mkdir()
-    (tmp_path / "gazetteer" / "PER.txt").write_text("Rosa\nRosa Jorlova\nthe\n")
-    places = [f"data_dir={tmp_path}", f"cache_dir={tmp_path}"]
-    check([*places, *(it.replace("DATA", str(tmp_path)) for it in overrides)], tmp_path)
+    check([*files(tmp_path), *(it.replace("DATA", str(tmp_path)) for it in overrides)], tmp_path)
 
 
 def test_no_kind_of_input_was_forgotten() -> None:
