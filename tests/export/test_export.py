@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 import torch
 from places import DOCS
 from run_to_export import copy_as, metrics_of, train_on, write_corpus
-from torch import nn
+from torch import Tensor, nn
 from torch.export import ExportedProgram
 
 from ner_experiments import build
@@ -25,6 +25,7 @@ from ner_experiments.export.card import MEASURES
 from ner_experiments.export.export import Exported, export, tensors, trace
 from ner_experiments.main import cli
 from ner_experiments.runs.predictions import iob2, read
+from ner_experiments.tagger import Tagger
 
 PAGE = DOCS / "export.md"
 WITHOUT_TORCH = """
@@ -44,6 +45,22 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     corpus = tmp_path_factory.mktemp("corpus")
     write_corpus(corpus)
     return train_on(corpus)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _traced_once() -> Iterator[None]:
+    """Exports of the run share one traced program, since all its copies have the same weights."""
+    programs: dict[bytes, ExportedProgram] = {}
+
+    def once(tagger: Tagger, example: Mapping[str, Tensor]) -> ExportedProgram:
+        weights = b"".join(weight.numpy().tobytes() for weight in tagger.state_dict().values())
+        if weights not in programs:
+            programs[weights] = trace(tagger, example)
+        return programs[weights]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "trace", once)
+        yield
 
 
 @pytest.fixture(scope="module")
