@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ import optuna
 import pytest
 from hydra.core.utils import JobReturn
 from optuna.samplers import RandomSampler, TPESampler
+from sqlalchemy import Engine, event
 
 from ner_experiments.analysis import search_trials
 from ner_experiments.launch.search import OptunaSweeper, proposal_seed
@@ -24,6 +25,18 @@ from ner_experiments.launch.worker import completed, failed
 ROOT = ["data=toy_en", "model=stacked"]
 WIDE = [*ROOT, "optimizer.lr=tag(log,interval(0.0001,0.1))", "layers=range(1,6)"]
 SMALL = [*ROOT, "layers=range(1,4)", "model.hidden_size=choice(50,100)"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _unsynchronized() -> Iterator[None]:
+    """SQLite that does not wait for the disk at each of the thousands of transactions."""
+
+    def connected(connection: Any, _: Any) -> None:
+        connection.execute("PRAGMA synchronous = OFF")
+
+    event.listen(Engine, "connect", connected)
+    yield
+    event.remove(Engine, "connect", connected)
 
 
 class KilledError(BaseException):
@@ -137,7 +150,9 @@ def whole(
     return request.param, run(MadeUp(n_jobs=request.param), tmp_path_factory.mktemp("whole"), WIDE)
 
 
-@pytest.mark.parametrize("kill", [0, 1, 4, 11])
+@pytest.mark.parametrize(
+    "kill", [pytest.param(0, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.slow), 4, 11]
+)
 def test_a_search_that_was_killed_goes_on_as_if_it_had_not_been(
     kill: int, whole: tuple[int, search_trials.Search], tmp_path: Path
 ) -> None:
