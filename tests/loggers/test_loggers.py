@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def run(logger: str, home: Path, *overrides: str, **environment: str) -> Path:
     return home / "o"
 
 
+@cache
 def inspected(folder: Path, *options: str) -> str:
     """By W&B's own reader of its files."""
     (path,) = folder.glob("*.wandb")
