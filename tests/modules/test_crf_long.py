@@ -14,8 +14,10 @@ from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.decoding import MASK_RULE, check_mask
 from ner_experiments.modules.kernels import cpu, cuda
 
-SETTINGS = [(1, 1), (3, 30), (300, 30), (1e4, 30), (1, 1e4), (1e4, 1e4)]
-"""Standard deviations of the scores and of the transitions."""
+SETTINGS = [(9, 3, 30), (9, 1e4, 1e4), (130, 1e4, 1e4)]
+"""Number of tags, and standard deviations of the scores and of the transitions."""
+BETWEEN = [(9, 1, 1), (9, 300, 30), (9, 1e4, 30), (9, 1, 1e4), (130, 300, 30)]
+"""Settings of the slow tests."""
 
 
 @pytest.fixture(params=["numba", "pytorch", "triton"])
@@ -76,7 +78,7 @@ def score_of(
 
 @pytest.mark.parametrize(
     ("num_tags", "scale", "transition_scale"),
-    [*((9, *setting) for setting in SETTINGS), (130, 300, 30), (130, 1e4, 1e4)],
+    [*SETTINGS, *(pytest.param(*setting, marks=pytest.mark.slow) for setting in BETWEEN)],
 )
 def test_float32_agrees_with_loops_in_float64(
     path: str, num_tags: int, scale: float, transition_scale: float
@@ -118,6 +120,9 @@ def close(found: Tensor, expected: np.ndarray, tolerance: float) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "path", ["numba", "pytorch", pytest.param("triton", marks=pytest.mark.slow)], indirect=True
+)
 def test_the_best_path_is_found_where_sums_outgrow_float32(path: str) -> None:
     torch.manual_seed(47)  # by which sums that grow with the sentence find a path 0.007 below the best
     crf = CRF(num_tags=20)
