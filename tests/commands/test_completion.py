@@ -35,11 +35,11 @@ LINES = {
 
 IN_SHELLS = [
     line
-    if line.rpartition(" ")[2] in ("model=resid", "hydra/launcher=lo", "outputs/toy", "tabl")
+    if line.rpartition(" ")[2] in ("hydra/launcher=lo", "outputs/toy")
     else pytest.param(line, marks=pytest.mark.slow)
     for line in LINES
 ]
-"""A setting, a group with a slash, a path and a command; each line is completed in Python alone too."""
+"""A group with a slash and a path, and in the slow tests all; each line is completed in Python alone too."""
 
 
 @pytest.fixture(autouse=True)
