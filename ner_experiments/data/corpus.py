@@ -190,7 +190,7 @@ def _read(source: Source) -> Corpus:
     if source.task == "mentions":
         windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
         schemes = schemes_of(source, windows)
-    if schemes and _detected_together(source, splits):
+    if {*schemes.values()} - {"iob2"} and _detected_together(source, splits):
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
     corpus, mentions, illegal = dict(splits), dict[str, Counter[str]](), dict[str, int]()
     for split, scheme in schemes.items():

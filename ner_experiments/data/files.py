@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -167,14 +167,15 @@ class Files(ABC):
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
-        stated = self.scheme if isinstance(self.scheme, str) else "auto"
-        for path, sentences in chain.from_iterable(files.values()) if stated == "auto" else ():
+        detected = not isinstance(self.scheme, str) or self.scheme == "auto"
+        for path, sentences in chain.from_iterable(files.values()) if detected else ():
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
                     if tag[1:2] == "-" and tag[0] in DECISIVE.get(scheme, ""):
                         place = place_of(str(path), self.line_of(sentence, token))
-                        each = "where files differ, state the scheme of each split"
-                        return f" ({scheme} was detected from {truncated_repr(tag)} in {place}; {each})"
+                        stated = any(it.name == "scheme" for it in fields(self))
+                        hint = "; where files differ, state the scheme of each split" if stated else ""
+                        return f" ({scheme} was detected from {truncated_repr(tag)} in {place}{hint})"
         return ""
 
     def checksum(self) -> str:
@@ -263,8 +264,9 @@ class ColumnFiles(Files):
                     if tag in several:
                         place = f"{path}:{self.line_of(sentence, token)}"
                         check_label(tag, place, self.multi_label, remarks)
+        place = next((place_of(str(path), it[0].line) for path, it in parts if it), self.name)
         # if a scheme is stated, the tags have its letters
-        new = respelled(tags, self.tag_style, remarks, self.name, bare=self.scheme == "auto")
+        new = respelled(tags, self.tag_style, remarks, place, bare=self.scheme == "auto")
         if not new:
             return files
         return {

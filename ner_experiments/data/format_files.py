@@ -45,7 +45,7 @@ class AnnotatedFiles(Files):
     columns: Mapping[str, str] = field(default_factory=dict)
     tokens: Tokens = "words"
     task: ClassVar[Task] = "mentions"
-    scheme: ClassVar[SchemeOrAuto] = "iob2"  # made from the mentions
+    scheme: ClassVar[SchemeOrAuto] = "auto"  # mentions become iob2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +85,7 @@ class AnnotatedFiles(Files):
 
     def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         for it in self.annotated(path, remarks):
-            tags = flat(it, self.nested, remarks).tags()
+            tags = it.written or flat(it, self.nested, remarks).tags()
             yield Sentence(intern_all(it.words), intern_all(tags), dict(it.columns), line=it.line)
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:

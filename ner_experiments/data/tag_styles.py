@@ -102,5 +102,6 @@ def respelled(
     changed = sorted(label for label in standard if standard[label] != label)
     if changed and style == "auto":
         guess = f"tags are written in another style, detected as {found}"
-        remarks.add(f"{guess}: {changed[0]} is read as {standard[changed[0]]}; different tags", place)
+        for _ in changed:
+            remarks.add(f"{guess}: {changed[0]} is read as {standard[changed[0]]}; different tags", place)
     return {tag: standard[label] for tag, label in first.items() if standard[label] != tag}

@@ -629,5 +629,73 @@ def test_convert_writes_a_file_per_split_of_a_corpus(
     assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == ["dev", "test", "train"]
 
 
+def in_format(name: str, folder: Path, sentences: list[str]) -> Path:
+    """A file of sentences w0 w1 ... with these tags, in a format of tags."""
+    rows = [[(f"w{n}", tag) for n, tag in enumerate(tags.split())] for tags in sentences]
+    if name == "jsonl":
+        records = ({"tokens": [w for w, _ in row], "ner_tags": [t for _, t in row]} for row in rows)
+        return lines_of(folder / "a.jsonl", *records)
+    if name == "csv":
+        lines = [f"{n},{word},{tag}\n" for n, row in enumerate(rows) for word, tag in row]
+        text = "sentence,word,tag\n" + "".join(lines)
+    elif name == "conllu_ner":
+        blocks = (
+            "".join(f"{n}\t{word}" + 7 * "\t_" + f"\tNER={tag}\n" for n, (word, tag) in enumerate(row, 1))
+            for row in rows
+        )
+        text = "".join(f"{block}\n" for block in blocks)
+    else:
+        text = "".join("".join(f"{word} {tag}\n" for word, tag in row) + "\n" for row in rows)
+    path = folder / f"a.{name}"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("sentences", "scheme", "illegal"),
+    [
+        (["O B-X I-X", "B-Y"], "iob2", 0),
+        (["O I-X B-X I-X", "B-Y O B-Y"], "iob2", 1),
+        (["O I-X", "I-X I-X"], "iob1", 0),
+        (["O E-X B-X O", "S-X"], "bioes", 2),
+        (["B-X L-X", "U-X"], "bilou", 0),
+    ],
+)
+@pytest.mark.parametrize("name", ["conll", "jsonl", "csv", "conllu_ner"])
+def test_tags_that_break_their_scheme_are_counted_in_each_format_of_tags(
+    name: str,
+    sentences: list[str],
+    scheme: str,
+    illegal: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = in_format(name, tmp_path, sentences)
+    assert data_command(["check", str(path), "--format", name, "--json"], refuse) == 0
+    report = json.loads(capsys.readouterr().out)
+    (counts,) = report["splits"].values()
+    assert (report["scheme"], counts["illegal_tags"]) == (scheme, illegal)
+    assert counts["mentions"] == sum(len(spans(tags.split())) for tags in sentences)
+
+
+@pytest.mark.parametrize("name", ["jsonl", "csv", "conllu_ner"])
+def test_tags_of_two_schemes_are_refused_with_their_place(name: str, tmp_path: Path) -> None:
+    path = in_format(name, tmp_path, ["O E-X O", "I-X L-X"])
+    places = {"jsonl": (1, 2), "csv": (2, 5), "conllu_ner": (1, 5)}
+    one, other = (f"{path.name}:{line}" for line in places[name])
+    rule = "not a tag of bilou: tag 'E-X' is neither O nor one of B-, I-, L-, U- followed by a type"
+    assert message(path, name) == f"{one}: {rule} (bilou was detected from 'L-X' in {other})"
+
+
+def test_notes_of_a_corpus_say_which_tags_break_its_scheme(tmp_path: Path) -> None:
+    path = in_format("jsonl", tmp_path, ["O I-X B-X I-X", "B-Y O B-Y"])
+    files = {"train": str(path), "dev": str(path)}
+    corpus = load(AnnotatedFiles(name="mine", folder="", files=files, format="jsonl"))
+    assert corpus.notes == (
+        "tags that break iob2: 1 in train, 1 in dev; the mentions are read as conlleval reads them",
+    )
+    assert [it.tags for it in corpus.splits["dev"]] == [("O", "S-X", "B-X", "E-X"), ("S-Y", "O", "S-Y")]
+
+
 def test_options_have_the_settings_of_the_corpus() -> None:
     assert {*Options.__dataclass_fields__} - {"all_texts"} <= {*AnnotatedFiles.__dataclass_fields__}

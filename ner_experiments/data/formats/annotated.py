@@ -28,6 +28,7 @@ class Annotated:
     place, line: where it is in its file, such as train.jsonl:7, for messages.
     keys: what else the file says about it, such as id and meta; formats that have keys write them back.
     document: name of the document that it is from; empty if the file has none.
+    written: the tags of a file of tags, in its scheme and spelled as `B-ORG`; empty for a file of mentions.
     """
 
     words: tuple[str, ...]
@@ -39,6 +40,7 @@ class Annotated:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
     document: str = ""
+    written: tuple[str, ...] = field(default=(), compare=False)
 
     def tags(self) -> tuple[str, ...]:
         """IOB2 tags. Raises ValueError for nested mentions."""
@@ -140,8 +142,8 @@ def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remar
     new = respelled(tags, options.tag_style, remarks, place)
     for it in every:
         if isinstance(it, Tagged):
-            standard = [new.get(tag, tag) for tag in it.tags]
-            it = of_words(it.words, _spans(standard, it.at), **it.about)
+            standard = tuple(new.get(tag, tag) for tag in it.tags)
+            it = of_words(it.words, _spans(standard, it.at), written=standard, **it.about)
         yield it
 
 
