@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -49,7 +50,10 @@ COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glo
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status. ValueError and OSError, which are user errors, are printed."""
+    """Run one command and return its exit status. ValueError and OSError, which are user errors, are printed.
+
+    If the reader of the output has gone, as in `| head`, the status is 1 and nothing is printed.
+    """
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(USAGE)
@@ -61,7 +65,12 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         print(f"ner-experiments: no command {name!r}{did_you_mean(name, COMMANDS)}", file=sys.stderr)
         return 2
     try:
-        return run_command(name, take_config_dirs(rest))
+        status = run_command(name, take_config_dirs(rest))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

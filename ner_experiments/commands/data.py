@@ -104,6 +104,8 @@ def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open
             guessed = _guess_format(arguments, names)
             report = corpus_report(_source(arguments, names, open_source))
             report["remarks"] = [*guessed, *report["remarks"]]
+    except BrokenPipeError:  # see main.cli
+        raise
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -356,20 +358,25 @@ def convert(arguments: argparse.Namespace) -> int:
             ) from None
     for remark in remarks.with_places():
         print(remark)
+    if settings := _settings_to_read(to, source):
+        print(f"to be read with {' '.join(settings)}")
     return 1 if differ else 0
+
+
+def _settings_to_read(to: str, source: Source) -> list[str]:
+    """The settings, where not the defaults, with which a converted file is read as it was written."""
+    lines = [] if FORMATS[to].has_tokens else ["data.lines=true"]
+    return lines if source.tokens == "words" else [*lines, f"data.tokens={source.tokens}"]
 
 
 def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
     """Compare the sentences with what is read from their file; return the number of mentions that differ."""
-    settings = [f"data.tokens={source.tokens}"]
-    if not FORMATS[to].has_tokens:
-        settings.append("data.lines=true")
-    again = of_files(FORMATS[to].config, settings, {"files": {"file": str(path)}})
+    again = of_files(FORMATS[to].config, _settings_to_read(to, source), {"files": {"file": str(path)}})
     read = annotated_splits(again, Remarks())["file"]
     before, after = ([text for it in part for text in it.texts()] for part in (sentences, read))
-    counts = [f"{len(part):,} sentences" for part in (sentences, read)]
-    size = counts[0] if counts[0] == counts[1] else f"{counts[0]}, read as {counts[1]}"
-    print(f"{path}: {size}, {len(before):,} mentions")
+    sizes = [[_size(part, unit) for part in (sentences, read)] for unit in ("sentences", "tokens")]
+    changed = [one if one == other else f"{one}, read as {other}" for one, other in sizes]
+    print(f"{path}: {', '.join(changed)}, {len(before):,} mentions")
     if before == after:
         return 0
     lost, added = Counter(before) - Counter(after), Counter(after) - Counter(before)
@@ -379,6 +386,11 @@ def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Sour
     if not lost and not added:
         print("mentions in another order")
     return lost.total() + added.total() or 1
+
+
+def _size(sentences: Sequence[Annotated], unit: str) -> str:
+    number = len(sentences) if unit == "sentences" else sum(len(it.words) for it in sentences)
+    return f"{number:,} {unit}"
 
 
 def _get(source: Source) -> None:

@@ -30,16 +30,8 @@ BINARY = [name for name, it in FORMATS.items() if it.package]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Tag the input and return the exit status: 1 if the reader of the output has gone.
-
-    Raises ValueError or OSError for user errors.
-    """
-    try:
-        _predict(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    """Tag the input and return the exit status. Raises ValueError or OSError for user errors."""
+    _predict(arguments)
     return 0
 
 

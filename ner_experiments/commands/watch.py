@@ -57,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Show the runs; return the exit status."""
     try:
         return exit_status(show(arguments))
+    except BrokenPipeError:  # see main.cli
+        raise
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return WRONG

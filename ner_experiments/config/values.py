@@ -133,10 +133,15 @@ def refuse_removal(overrides: Sequence[str]) -> None:
 
 
 def check_output_dir(name: str) -> None:
-    """Raise ValueError if a part of the path exists and is no folder."""
+    """Raise ValueError for no name, and if a part of the path is no folder, or the first missing one cannot be made."""
+    if not name:
+        raise ValueError("output_dir is empty; the current folder is output_dir=.")
     for place in (Path(name), *Path(name).parents):
         if place.exists() and not place.is_dir():
             raise ValueError(f"output_dir={name}: expected a folder, but {place} is not one")
+    above = next((place for place in Path(name).parents if place.exists()), Path())
+    if not Path(name).exists() and not os.access(above, os.W_OK):
+        raise ValueError(f"output_dir={name}: no folder can be made in {above}, which is not writable")
 
 
 def complete(overrides: Sequence[str]) -> dict[str, Any]:

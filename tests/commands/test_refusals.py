@@ -46,6 +46,7 @@ REFUSED = {
     "seed=${nosuch}": "seed: Interpolation key 'nosuch' not found",
     "~seed": "~seed: an experiment needs each of its settings; to change it: seed=VALUE",
     "~runtime.threads": "~runtime.threads: an experiment needs each of its settings",
+    "output_dir=": "output_dir is empty; the current folder is output_dir=.",
     "output_dir=/dev/null": "output_dir=/dev/null: expected a folder, but /dev/null is not one",
     "output_dir=/dev/null/a/b": "output_dir=/dev/null/a/b: expected a folder, but /dev/null is not one",
     "hydra/launcher=nosuch": "there are: basic, local, slurm (slurm needs pip install -e '.[slurm]')",
@@ -79,6 +80,16 @@ def test_a_wrong_value_is_refused(
 ) -> None:
     varied = [item for item in sweep if item.partition("=")[0] not in overrides]
     assert REFUSED[overrides] in refusal([*varied, *overrides.split()], capsys)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        values.os, "access", lambda *_: False
+    )  # root may write anywhere but on a read-only disk
+    rule = "output_dir=a/b: no folder can be made in ., which is not writable"
+    assert rule in refusal(["output_dir=a/b"], capsys)
 
 
 @pytest.mark.parametrize(

@@ -570,15 +570,16 @@ def test_training_reads_every_format(tmp_path: Path) -> None:
 def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = tmp_path / "start.conll"
     start.write_text("Ada B-PER\nLovelace I-PER\nsang O\n\nNew B-LOC\nYork I-LOC\n\nRain O\n")
-    path, previous = start, FORMATS["conll"]
+    path, settings, previous = start, [], FORMATS["conll"]
     back = tmp_path / "back.conll"
     for name in [*AVAILABLE, "conll"]:
         target = back if path.name.startswith(f"to-{AVAILABLE[-1]}") else tmp_path / f"to-{name}"
-        settings = [] if previous.has_tokens else ["data.lines=true"]
         arguments = ["convert", str(path), str(target), *settings, "--from", previous.config, "--to", name]
         assert data_command(arguments, refuse) == 0, capsys.readouterr()
-        assert capsys.readouterr().out == f"{target}: 3 sentences, 2 mentions\n"
         path, previous = target, FORMATS[name]
+        settings = [] if previous.has_tokens else ["data.lines=true"]
+        hint = f"to be read with {settings[0]}\n" if settings else ""
+        assert capsys.readouterr().out == f"{target}: 3 sentences, 6 tokens, 2 mentions\n{hint}"
     assert back.read_text() == start.read_text().replace(" ", "\t") + "\n"
 
 
@@ -624,9 +625,17 @@ def test_convert_writes_a_file_per_split_of_a_corpus(
 ) -> None:
     arguments = ["convert", "toy_zh", str(tmp_path / "toy"), "data.sentences.train=20", "--to", "brat"]
     assert data_command(arguments, refuse) == 0
-    first = capsys.readouterr().out.splitlines()[0]
+    first, *_, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{tmp_path}/toy/train: 20 sentences, ")
     assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == ["dev", "test", "train"]
+    assert last == "to be read with data.lines=true data.tokens=characters"
+    again = ["check", str(tmp_path / "toy" / "train"), *last.split()[4:], "--format", "brat", "--json"]
+    sizes = []
+    for settings in (["check", "toy_zh", "data.sentences.train=20", "--json"], again):
+        assert data_command(settings, open_source) == 0
+        counts = next(iter(json.loads(capsys.readouterr().out)["splits"].values()))
+        sizes.append([counts[key] for key in ("sentences", "tokens", "mentions")])
+    assert sizes[0] == sizes[1]
 
 
 def in_format(name: str, folder: Path, sentences: list[str]) -> Path:
