@@ -129,6 +129,16 @@ def test_records_that_nobody_accepted_are_skipped_with_their_number(tmp_path: Pa
     assert lines == [line for number in range(1, 7) for line in (number, number)]
 
 
+def test_records_without_a_token_are_left_out_with_their_number(tmp_path: Path) -> None:
+    empty = [{"text": ""}, {"text": " \n", "entities": []}, {"tokens": []}, {"tokens": [], "ner_tags": []}]
+    path = lines_of(
+        tmp_path / "a.jsonl", *({"entities": []} | it for it in empty), {"text": TEXT, "entities": ADA}
+    )
+    sentences, remarks = read(path, "jsonl")
+    assert [it.line for it in sentences] == [5, 5]
+    assert remarks == ["records without a token, left out: 4"]
+
+
 def test_a_text_without_a_key_of_mentions_is_remarked_on(tmp_path: Path) -> None:
     path = lines_of(tmp_path / "a.jsonl", {"text": TEXT, "entites": ADA}, {"text": TEXT, "entities": ADA})
     sentences, remarks = read(path, "jsonl")

@@ -62,28 +62,35 @@ def _sentences(
             if record is None or (record.get("answer") in _REFUSED and not options.all_texts):
                 remarks.add("records skipped because they are not annotated or were rejected", place)
                 continue
-            keys = {
-                key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")
-            }
-            about: dict[str, Any] = {"keys": keys, "place": place, "line": line}
-            words = first_of(record, WORDS)
-            if words is not None and "text" not in record:
-                check_strings("tokens", words)
-                tags = first_of(record, TAGS)
-                if tags is not None:
-                    tags = named(tags, options.names, len(words))
-                    if words:
-                        yield Tagged(words=words, tags=tags, at=[place] * len(words), about=about)
-                elif words:
-                    yield of_words(words, _by_tokens(record, len(words), options, remarks, place), **about)
-            elif "text" in record:
-                yield from _of_text(record, options, remarks, about)
-            else:
-                raise ValueError('expected "tokens" or "text"')
+            found = [*_of_record(record, options, remarks, place, line)]
+            if not found:
+                remarks.add("records without a token, left out", place)
+            yield from found
         except ValueError as error:
             message = str(error)
             at_place = message.startswith(f"{place}: ")
             raise ValueError(message if at_place else f"{place}: {message}") from None
+
+
+def _of_record(
+    record: Mapping[str, Any], options: Options, remarks: Remarks, place: str, line: int
+) -> Iterator[Tagged | Annotated]:
+    keys = {key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")}
+    about: dict[str, Any] = {"keys": keys, "place": place, "line": line}
+    words = first_of(record, WORDS)
+    if words is not None and "text" not in record:
+        check_strings("tokens", words)
+        tags = first_of(record, TAGS)
+        if tags is not None:
+            tags = named(tags, options.names, len(words))
+            if words:
+                yield Tagged(words=words, tags=tags, at=[place] * len(words), about=about)
+        elif words:
+            yield of_words(words, _by_tokens(record, len(words), options, remarks, place), **about)
+    elif "text" in record:
+        yield from _of_text(record, options, remarks, about)
+    else:
+        raise ValueError('expected "tokens" or "text"')
 
 
 def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
