@@ -50,10 +50,19 @@ COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glo
 
 
 def cli(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status. ValueError and OSError, which are user errors, are printed.
+    """Run one command and return its exit status: 1, without a message, if the reader of its output has gone."""
+    try:
+        try:
+            return answer(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
-    If the reader of the output has gone, as in `| head`, the status is 1 and nothing is printed.
-    """
+
+def answer(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status. ValueError and OSError, which are user errors, are printed."""
     name, *rest = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if name in ("-h", "--help"):
         print(USAGE)
@@ -65,12 +74,9 @@ def cli(arguments: Sequence[str] | None = None) -> int:
         print(f"ner-experiments: no command {name!r}{did_you_mean(name, COMMANDS)}", file=sys.stderr)
         return 2
     try:
-        status = run_command(name, take_config_dirs(rest))
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+        return run_command(name, take_config_dirs(rest))
+    except BrokenPipeError:  # see `cli`
+        raise
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

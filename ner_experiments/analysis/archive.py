@@ -33,23 +33,20 @@ from ner_experiments.analysis.errors import Confusion, Kind, confusion_of, kind_
 from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.experiment_data import corpus_if_unchanged
 from ner_experiments.runs.archived_run import TAGS, ArchivedRun, format_counts, pack_tags
-from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, add_checksum, read
+from ner_experiments.runs.artifacts import PROBABILITIES, WEIGHTS, DamagedError, add_checksum, read
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
 from ner_experiments.utils.files import write_json
-
-PARTS = {"label", "metrics", "config", "epochs", "test_every_epoch", "counts", TAGS, "errors", "calibration"}
-"""Keys of an archived run."""
 
 
 def archive(run: Run, path: Path, label: str) -> None:
     """Write all that pages need of a run into one file, without paths or text of its corpus. label: that of its row.
 
-    A file that has this run already is left as it is: another processor may round its calibration differently.
+    A calibration that the file has of this run is kept: another processor may round it differently.
     """
-    if path.is_file() and is_archived(run, read(path), label):
-        return
-    calibration = run_calibration(run)
+    calibration = archived_calibration(run, path)
+    if calibration is None and (computed := run_calibration(run)):
+        calibration = computed.record()
     content = {
         "label": label,
         "metrics": dict(run.metrics),
@@ -59,14 +56,18 @@ def archive(run: Run, path: Path, label: str) -> None:
         "counts": format_counts(run.counts()),
         TAGS: pack_tags(run.predicted_tags()),
         "errors": run_errors(run).record(),
-        "calibration": calibration and calibration.record(),
+        "calibration": calibration,
     }
     write_json(path, add_checksum(content))
 
 
-def is_archived(run: Run, content: Mapping[str, Any], label: str) -> bool:
-    """Whether the content of a file is this run, with all parts."""
-    return content.keys() >= PARTS and content["metrics"] == run.metrics and content["label"] == label
+def archived_calibration(run: Run, path: Path) -> dict[str, Any] | None:
+    """The calibration of this run in a file of results/; None without one, and for another run or a damaged file."""
+    try:
+        content = read(path)
+    except (FileNotFoundError, DamagedError):
+        return None
+    return content.get("calibration") if content.get("metrics") == run.metrics else None
 
 
 @dataclass(frozen=True)

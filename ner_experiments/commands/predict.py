@@ -1,6 +1,6 @@
 """`ner-experiments predict`: tag text with a finished run.
 
-The modules that import torch are imported inside `_predict`, to keep `--help` quick.
+The modules that import torch are imported inside `run`, to keep `--help` quick.
 """
 
 from __future__ import annotations
@@ -27,12 +27,6 @@ OUTPUTS = ("terminal", "jsonl", "conll", "html")
 FORMATS_OF_MENTIONS = [name for name in FORMATS if name not in OUTPUTS]
 BINARY = [name for name, it in FORMATS.items() if it.package]
 """Formats whose files are no text and need a package."""
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Tag the input and return the exit status. Raises ValueError or OSError for user errors."""
-    _predict(arguments)
-    return 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +89,8 @@ def _columns(text: str) -> dict[str, int | str]:
     return {name: column for name, column in named.items() if name != "tag"}
 
 
-def _predict(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int:
+    """Tag the input and return the exit status. Raises ValueError or OSError for user errors."""
     files = _files(arguments.files)
     arguments.run = folder_of(arguments.run)
     output = arguments.output or ("terminal" if sys.stdout.isatty() and not arguments.to else "jsonl")
@@ -134,6 +129,7 @@ def _predict(arguments: argparse.Namespace) -> None:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
         WRITERS[output](tagged, sys.stdout, tagger.types)
+    return 0
 
 
 def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> None:

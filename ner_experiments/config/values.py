@@ -133,7 +133,7 @@ def refuse_removal(overrides: Sequence[str]) -> None:
 
 
 def check_output_dir(name: str) -> None:
-    """Raise ValueError for no name, and if a part of the path is no folder, or the first missing one cannot be made."""
+    """Raise ValueError if the name is empty, a part of the path is no folder, or a missing folder cannot be made."""
     if not name:
         raise ValueError("output_dir is empty; the current folder is output_dir=.")
     for place in (Path(name), *Path(name).parents):

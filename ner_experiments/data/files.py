@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
@@ -27,7 +28,7 @@ from ner_experiments.data.columns import (
 from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, schemes_by_letters
 from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
-from ner_experiments.data.remarks import Remarks, place_of
+from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
@@ -60,6 +61,8 @@ class Files(ABC):
     held_out: float = 0.0
     max_sentences: int | None = None
     tokens: Tokens = "words"
+    if_mixed: ClassVar[str] = ""
+    """End of the message about a tag that the detected scheme does not have."""
 
     def __post_init__(self) -> None:
         self._check_choice("tokens", self.tokens, get_args(Tokens))
@@ -87,6 +90,10 @@ class Files(ABC):
     def line_of(self, sentence: Sentence, token: int) -> int:
         """1-based line of a token, for errors. Formats without a line for each token override it."""
         return sentence.line + token
+
+    def token_place(self, path: Path, sentence: Sentence, token: int) -> str:
+        """File and line of a token, such as data/train.conll:7."""
+        return f"{path}:{self.line_of(sentence, token)}"
 
     def find(self, file: str) -> list[Path]:
         """The files that an entry of `files` names; empty if there is none."""
@@ -160,10 +167,10 @@ class Files(ABC):
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
                     if tag in faults:
-                        line = self.line_of(sentence, token)
+                        place = self.token_place(path, sentence, token)
                         hint = f"; {IF_COMMENT}" if sentence.words[token].startswith("#") else ""
                         hint += self._decided_by(scheme, files)
-                        raise ValueError(f"{path}:{line}: not a tag of {scheme}: {faults[tag]}{hint}")
+                        raise ValueError(f"{place}: not a tag of {scheme}: {faults[tag]}{hint}")
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
@@ -172,10 +179,10 @@ class Files(ABC):
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
                     if tag[1:2] == "-" and tag[0] in DECISIVE.get(scheme, ""):
-                        place = place_of(str(path), self.line_of(sentence, token))
-                        stated = any(it.name == "scheme" for it in fields(self))
-                        hint = "; where files differ, state the scheme of each split" if stated else ""
-                        return f" ({scheme} was detected from {truncated_repr(tag)} in {place}{hint})"
+                        place = os.path.basename(self.token_place(path, sentence, token))
+                        return (
+                            f" ({scheme} was detected from {truncated_repr(tag)} in {place}{self.if_mixed})"
+                        )
         return ""
 
     def checksum(self) -> str:
@@ -218,6 +225,7 @@ class ColumnFiles(Files):
     encoding: str = UTF_8
     tag_style: TagStyle | Literal["auto"] = "auto"
     multi_label: MultiLabel = "refuse"
+    if_mixed: ClassVar[str] = "; where files differ, state the scheme of each split"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -262,13 +270,18 @@ class ColumnFiles(Files):
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
                     if tag in several:
-                        place = f"{path}:{self.line_of(sentence, token)}"
+                        place = self.token_place(path, sentence, token)
                         check_label(tag, place, self.multi_label, remarks)
-        place = next((place_of(str(path), it[0].line) for path, it in parts if it), self.name)
         # if a scheme is stated, the tags have its letters
-        new = respelled(tags, self.tag_style, remarks, place, bare=self.scheme == "auto")
+        new, remark = respelled(tags, self.tag_style, bare=self.scheme == "auto")
         if not new:
             return files
+        for path, sentences in parts if remark else ():
+            for sentence in sentences:
+                for token, tag in enumerate(sentence.tags):
+                    if tag in new:
+                        place = os.path.basename(self.token_place(path, sentence, token))
+                        remarks.add(remark, place)
         return {
             split: [
                 (path, [replace(it, tags=tuple(new.get(tag, tag) for tag in it.tags)) for it in sentences])

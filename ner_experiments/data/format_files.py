@@ -6,24 +6,32 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
 from ner_experiments.data.columns import PathOrFile, codec_of, intern_all
 from ner_experiments.data.corpus import SchemeOrAuto, Source
-from ner_experiments.data.files import Files
+from ner_experiments.data.files import Files, Parts
 from ner_experiments.data.formats import hf
 from ner_experiments.data.formats.annotated import Annotated, Misaligned, Nested, Options, flat, of_sentence
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Task, Tokens
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
+from ner_experiments.data.tags import convert
 from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
 
 HUB_SPLITS = {"train": ("train",), "dev": ("validation", "dev", "valid"), "test": ("test",)}
 """Split -> its usual names in data sets of a hub."""
+
+
+@dataclass(frozen=True)
+class TaggedSentence(Sentence):
+    """A sentence with the tags of its file. at: where each token is, such as train.csv:7."""
+
+    at: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +53,7 @@ class AnnotatedFiles(Files):
     columns: Mapping[str, str] = field(default_factory=dict)
     tokens: Tokens = "words"
     task: ClassVar[Task] = "mentions"
-    scheme: ClassVar[SchemeOrAuto] = "auto"  # mentions become iob2
+    scheme: ClassVar[SchemeOrAuto] = "auto"  # of files of tags; mentions are encoded as iob2
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,8 +93,25 @@ class AnnotatedFiles(Files):
 
     def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         for it in self.annotated(path, remarks):
-            tags = it.written or flat(it, self.nested, remarks).tags()
-            yield Sentence(intern_all(it.words), intern_all(tags), dict(it.columns), line=it.line)
+            words, columns = intern_all(it.words), dict(it.columns)
+            if it.tagged:
+                tags = intern_all(it.tagged.tags)
+                yield TaggedSentence(words, tags, columns, it.line, at=it.tagged.at)
+            else:
+                yield Sentence(words, intern_all(flat(it, self.nested, remarks).tags()), columns, it.line)
+
+    def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
+        """The sentences with tags of one scheme: IOB2 if some have mentions and others tags."""
+        every = {type(it) for parts in files.values() for _, sentences in parts for it in sentences}
+        if every != {Sentence, TaggedSentence}:
+            return files
+        return {
+            split: [
+                (path, [replace(it, tags=convert(it.tags, "iob2")) for it in sentences])
+                for path, sentences in parts
+            ]
+            for split, parts in files.items()
+        }
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
         if not isinstance(path, str | os.PathLike):
@@ -99,8 +124,8 @@ class AnnotatedFiles(Files):
             for it in self.annotated(each, Remarks(), all_texts=True):
                 yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
 
-    def line_of(self, sentence: Sentence, token: int) -> int:
-        return sentence.line
+    def token_place(self, path: Path, sentence: Sentence, token: int) -> str:
+        return sentence.at[token] if isinstance(sentence, TaggedSentence) else f"{path}:{sentence.line}"
 
     def find(self, file: str) -> list[Path]:
         return FORMATS[self.format].files(self.place / file)

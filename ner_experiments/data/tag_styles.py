@@ -88,9 +88,9 @@ def check_label(
 
 
 def respelled(
-    tags: Iterable[str], style: TagStyle | Literal["auto"], remarks: Remarks, place: str, *, bare: bool = True
-) -> dict[str, str]:
-    """Tag -> its first label as `B-ORG`, for each tag that this changes. A detected style is remarked on.
+    tags: Iterable[str], style: TagStyle | Literal["auto"], *, bare: bool = True
+) -> tuple[dict[str, str], str]:
+    """Tag -> its first label as `B-ORG`, for each tag that this changes; and the remark on each, if it was a guess.
 
     If no style explains all tags, they are not respelled. bare: whether bare types may be detected.
     """
@@ -100,8 +100,8 @@ def respelled(
         found = None
     standard = {label: to_standard(label, found) if found else label for label in first.values()}
     changed = sorted(label for label in standard if standard[label] != label)
+    remark = ""
     if changed and style == "auto":
         guess = f"tags are written in another style, detected as {found}"
-        for _ in changed:
-            remarks.add(f"{guess}: {changed[0]} is read as {standard[changed[0]]}; different tags", place)
-    return {tag: standard[label] for tag, label in first.items() if standard[label] != tag}
+        remark = f"{guess}: {changed[0]} is read as {standard[changed[0]]}; such tags"
+    return {tag: standard[label] for tag, label in first.items() if standard[label] != tag}, remark

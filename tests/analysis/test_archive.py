@@ -15,7 +15,7 @@ from places import ROOT
 from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
-from ner_experiments.analysis.archive import PARTS, archive, errors_by_seed, run_calibration, run_errors
+from ner_experiments.analysis.archive import archive, errors_by_seed, run_calibration, run_errors
 from ner_experiments.analysis.breakdown import Bucket, breakdown
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion, kinds
@@ -132,25 +132,38 @@ def test_an_archived_calibration_is_restored(tmp_path: Path, monkeypatch: pytest
     assert run_calibration(again) == found
 
 
-def test_a_run_is_archived_once_and_again_only_if_it_or_its_label_changed_or_a_part_is_missing(
+def test_the_calibration_that_is_archived_of_a_run_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, run = tmp_path / "archived.json", opened(finish(tmp_path, "a", 1))
+    one, other = (
+        calibration(np.array([0.95, last]), np.array([True, False]), np.array([0, 1]), 2)
+        for last in (0.55, 0.56)
+    )
 
     def archived() -> dict[str, Any]:
         archive(run, path, "a row")
-        content = artifacts.read(path)
-        return {part: content[part] for part in PARTS}
+        return artifacts.read(path)
 
+    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: one)
     whole = archived()
-    here = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
-    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: here)
-    assert archived() == whole  # as the first processor computed it
-    lacking = {part: content for part, content in whole.items() if part != "predicted_tags"}
-    trained_again = whole | {"metrics": whole["metrics"] | {"seconds": 1.0}}
-    for other in (lacking, trained_again, whole | {"label": "another row"}):
-        path.write_text(json.dumps(add_checksum(other)))
-        assert archived() == whole | {"calibration": json.loads(json.dumps(here.record()))}
+    monkeypatch.setattr("ner_experiments.analysis.archive.of_run", lambda _: other)
+    before = path.read_bytes()
+    assert archived() == whole
+    assert path.read_bytes() == before
+    content = {key: value for key, value in whole.items() if key != artifacts.CHECKSUM}
+    poorer = content | {"errors": {}, "label": "another row"}
+    path.write_text(json.dumps(add_checksum(poorer)))
+    assert archived() == whole
+    anew = whole["calibration"] | json.loads(json.dumps(other.record()))
+    for changed in (
+        content | {"metrics": content["metrics"] | {"seconds": 1.0}},
+        content | {"calibration": None},
+    ):
+        path.write_text(json.dumps(add_checksum(changed)))
+        assert archived()["calibration"] == anew
+    path.write_text("{damaged")
+    assert archived()["calibration"] == anew
 
 
 def test_a_run_archived_without_errors_has_none() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -243,3 +244,15 @@ def test_the_package_runs_the_commands() -> None:
     command = [sys.executable, "-m", "ner_experiments"]
     printed = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
     assert printed == f"{USAGE}\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["data", "--help"], ["data", "check", "toy_en", "--json"]])
+def test_a_reader_of_the_output_may_leave(arguments: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    code = "import sys; from ner_experiments.main import cli; sys.exit(cli(sys.argv[1:]))"
+    with os.fdopen(write, "w") as gone:
+        command = [sys.executable, "-c", code, *arguments]
+        done = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, text=True)
+    assert done.returncode in (0, 1)  # argparse ignores it
+    assert not done.stderr

@@ -700,10 +700,33 @@ def test_tags_that_break_their_scheme_are_counted_in_each_format_of_tags(
 @pytest.mark.parametrize("name", ["jsonl", "csv", "conllu_ner"])
 def test_tags_of_two_schemes_are_refused_with_their_place(name: str, tmp_path: Path) -> None:
     path = in_format(name, tmp_path, ["O E-X O", "I-X L-X"])
-    places = {"jsonl": (1, 2), "csv": (2, 5), "conllu_ner": (1, 5)}
+    places = {"jsonl": (1, 2), "csv": (3, 6), "conllu_ner": (2, 6)}
     one, other = (f"{path.name}:{line}" for line in places[name])
     rule = "not a tag of bilou: tag 'E-X' is neither O nor one of B-, I-, L-, U- followed by a type"
     assert message(path, name) == f"{one}: {rule} (bilou was detected from 'L-X' in {other})"
+
+
+@pytest.mark.parametrize("tags", ["B-PER M-PER E-PER", "B-PER I-PER E-PER", "I-PER I-PER I-PER"])
+def test_tags_in_train_and_mentions_in_dev_are_read_together(tags: str, tmp_path: Path) -> None:
+    train = in_format("jsonl", tmp_path, [tags, "O O"])
+    dev = lines_of(tmp_path / "dev.jsonl", {"text": TEXT, "entities": ADA})
+    files = {"train": str(train), "dev": str(dev)}
+    corpus = load(AnnotatedFiles(name="mine", folder="", files=files, format="jsonl"))
+    assert corpus.notes == ()
+    assert corpus.splits["train"][0].tags == ("B-PER", "I-PER", "E-PER")
+    assert corpus.splits["dev"][0].tags[:2] == ("B-PER", "E-PER")
+
+
+@pytest.mark.parametrize("name", ["conll", "jsonl", "csv", "conllu_ner"])
+def test_tags_that_are_read_in_another_style_are_counted_from_the_first(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = in_format(name, tmp_path, ["O O", "B_X I_X O B_Y"])
+    assert data_command(["check", str(path), "--format", name, "--json"], refuse) == 0
+    (remark,) = json.loads(capsys.readouterr().out)["remarks"]
+    line = {"conll": 4, "jsonl": 2, "csv": 4, "conllu_ner": 4}[name]
+    guess = "tags are written in another style, detected as B_ORG: B_X is read as B-X; such tags: 3"
+    assert remark == f"{guess} (first: {path.name}:{line})"
 
 
 def test_notes_of_a_corpus_say_which_tags_break_its_scheme(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ner_experiments.modules.kernels import cpu, cuda
 
 SETTINGS = [(9, 3, 30), (9, 1e4, 1e4), (130, 1e4, 1e4)]
 """Number of tags, and standard deviations of the scores and of the transitions."""
-BETWEEN = [(9, 1, 1), (9, 300, 30), (9, 1e4, 30), (9, 1, 1e4), (130, 300, 30)]
+MORE_SETTINGS = [(9, 1, 1), (9, 300, 30), (9, 1e4, 30), (9, 1, 1e4), (130, 300, 30)]
 """Settings of the slow tests."""
 
 
@@ -78,7 +78,7 @@ def score_of(
 
 @pytest.mark.parametrize(
     ("num_tags", "scale", "transition_scale"),
-    [*SETTINGS, *(pytest.param(*setting, marks=pytest.mark.slow) for setting in BETWEEN)],
+    [*SETTINGS, *(pytest.param(*setting, marks=pytest.mark.slow) for setting in MORE_SETTINGS)],
 )
 def test_float32_agrees_with_loops_in_float64(
     path: str, num_tags: int, scale: float, transition_scale: float

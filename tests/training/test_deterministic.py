@@ -1,4 +1,4 @@
-"""`runtime.deterministic`: PyTorch's deterministic algorithms while a run trains, and no longer."""
+"""`runtime.deterministic`: each run uses PyTorch's deterministic algorithms if its own setting says so."""
 
 from pathlib import Path
 

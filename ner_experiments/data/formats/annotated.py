@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ class Annotated:
     place, line: where it is in its file, such as train.jsonl:7, for messages.
     keys: what else the file says about it, such as id and meta; formats that have keys write them back.
     document: name of the document that it is from; empty if the file has none.
-    written: the tags of a file of tags, in its scheme and spelled as `B-ORG`; empty for a file of mentions.
+    tagged: the sentence with the tags of its file, spelled as `B-ORG`; None if the file has mentions instead.
     """
 
     words: tuple[str, ...]
@@ -40,7 +41,7 @@ class Annotated:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
     document: str = ""
-    written: tuple[str, ...] = field(default=(), compare=False)
+    tagged: Tagged | None = field(default=None, compare=False)
 
     def tags(self) -> tuple[str, ...]:
         """IOB2 tags. Raises ValueError for nested mentions."""
@@ -138,12 +139,15 @@ def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remar
         for tag, place in zip(sentence.tags, sentence.at, strict=True):
             if tag in several:
                 check_label(tag, place, options.multi_label, remarks)
-    place = sentences[0].at[0] if sentences else ""
-    new = respelled(tags, options.tag_style, remarks, place)
+    new, remark = respelled(tags, options.tag_style)
     for it in every:
         if isinstance(it, Tagged):
-            standard = tuple(new.get(tag, tag) for tag in it.tags)
-            it = of_words(it.words, _spans(standard, it.at), written=standard, **it.about)
+            standard = [new.get(tag, tag) for tag in it.tags]
+            for tag, place in zip(it.tags, it.at, strict=True) if remark else ():
+                if tag in new:
+                    remarks.add(remark, os.path.basename(place))
+            about = {**it.about, "tagged": replace(it, tags=standard)}
+            it = of_words(it.words, _spans(standard, it.at), **about)
         yield it
 
 

@@ -75,6 +75,7 @@ def _sentences(
 def _of_record(
     record: Mapping[str, Any], options: Options, remarks: Remarks, place: str, line: int
 ) -> Iterator[Tagged | Annotated]:
+    """Sentences of a record; none if it has no token."""
     keys = {key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")}
     about: dict[str, Any] = {"keys": keys, "place": place, "line": line}
     words = first_of(record, WORDS)
