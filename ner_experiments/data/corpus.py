@@ -206,6 +206,9 @@ def _read(source: Source) -> Corpus:
         notes.append(f"tags that break {printed(schemes)}: {counts}; {read_as}")
     if schemes:
         _check_mentions_unchanged(source.name, mentions, corpus)
+    for split in ("train", "dev"):
+        if "test" in corpus and _words(corpus[split]) == _words(corpus["test"]):
+            notes.append(f"{split} and test hold the same sentences")
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")
@@ -313,11 +316,15 @@ def _count_first_tokens(sentences: Iterable[Sentence]) -> Counter[str]:
 
 def count_shared(splits: Mapping[str, Sequence[Sentence]]) -> dict[tuple[str, str], int]:
     """For each pair such as (train, test), the number of test sentences that are train sentences word for word."""
-    words = {split: [sentence.words for sentence in sentences] for split, sentences in splits.items()}
+    words = {split: _words(sentences) for split, sentences in splits.items()}
     return {
         (one, other): sum(map(set(words[one]).__contains__, words[other]))
         for one, other in combinations(words, 2)
     }
+
+
+def _words(sentences: Iterable[Sentence]) -> list[tuple[str, ...]]:
+    return [sentence.words for sentence in sentences]
 
 
 def leakage(splits: Mapping[str, Sequence[Sentence]]) -> dict[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
-from ner_experiments.utils.files import write_json
+from ner_experiments.utils.files import atomic_folder, write_json
 
 log = logging.getLogger(__name__)
 
@@ -69,14 +68,10 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
     tagger, encoder = build.load(folder)
     check_exportable(encoder)
     checked = sentences_to_check(folder, encoder, number)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
-        part = Path(place) / output.name
-        part.mkdir()
+    with atomic_folder(output) as part:
         exported = Exported(output, checked, write(tagger, encoder, checked, part, format))
         text = card(run, checked.origin, exported.differences)
         (part / "README.md").write_text(text, encoding="utf-8")
-        part.rename(output)
     return exported
 
 

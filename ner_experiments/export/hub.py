@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ner_experiments.export import card
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run, open_run
-from ner_experiments.utils.files import write_json
+from ner_experiments.utils.files import atomic_folder, write_json
 
 LICENCES = {"CC BY 4.0": "cc-by-4.0", "CC BY-SA 3.0": "cc-by-sa-3.0", "CC BY-SA 4.0": "cc-by-sa-4.0"}
 """Licence of a corpus, as in conf/data -> its identifier on the hub, where it also allows the weights to be shared."""
@@ -35,10 +34,7 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
     run = open_run(folder)
     artifacts.verify(folder, run.metrics, artifacts.TAGGER)
     cfg = read_config(folder)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}-", dir=output.parent) as place:
-        part = Path(place) / output.name
-        part.mkdir()
+    with atomic_folder(output) as part:
         for name in artifacts.TAGGER:
             shutil.copyfile(folder / name, part / name)
         _, encoder = build.load(part)
@@ -48,7 +44,6 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
         )
         (part / "README.md").write_text(text(run, cfg, licence), encoding="utf-8")
         names = sorted(path.name for path in part.iterdir())
-        part.rename(output)
     return names
 
 

@@ -117,7 +117,7 @@ def markdown(page: Page) -> str:
     """The whole table with differences between rows and notes; for a sweep of the user's own, with its answer first."""
     parts = [f"# {page.table.title}", f"{page.table.source}."]
     if page.deviations:
-        parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
+        parts.append(f"**{page.deviations_heading}:** `{' '.join(page.deviations)}`")
     if page.stand_ins:
         parts.append(f"**Not what the paper had:** {'; '.join(page.stand_ins)}.")
     table = results(page)
@@ -170,7 +170,7 @@ def latex(page: Page) -> str:
     """
     parts = [escaped(f"{page.table.title}. {page.table.source}.")]
     if page.deviations:
-        parts.append(escaped(f"Not the paper's settings: {' '.join(page.deviations)}"))
+        parts.append(escaped(f"{page.deviations_heading}: {' '.join(page.deviations)}"))
     if page.stand_ins:
         parts.append(escaped(f"Not what the paper had: {'; '.join(page.stand_ins)}."))
     parts.append(as_latex(results(page)))

@@ -32,7 +32,7 @@ def markdown(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecke
     page, ranked = rescored.page, rankings(rescored)
     parts = [f"# {page.table.title}, against {gold.path.name}", f"{page.table.source}."]
     if page.deviations:
-        parts.append(f"**Not the paper's settings:** `{' '.join(page.deviations)}`")
+        parts.append(f"**{page.deviations_heading}:** `{' '.join(page.deviations)}`")
     parts += [as_markdown(grid(rescored, ranked)), LEGEND, *filter(None, map(correlation, ranked))]
     parts.append(compared(rescored, gold))
     if changes:

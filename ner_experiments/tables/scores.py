@@ -31,7 +31,7 @@ Source = Callable[[Experiment], Mapping[int, Run]]
 class Page:
     """A table with all that was measured for it.
 
-    deviations: the overrides that are not the paper's.
+    deviations: the overrides that are not the paper's, or not those of the user's own sweep.
     trials: for a table of `ner-experiments xor`, what that command stored, for these rows and others.
     """
 
@@ -44,6 +44,10 @@ class Page:
     def runs(self) -> list[Run]:
         """The runs of all rows, row by row."""
         return [run for result in self.results for run in result.runs.values()]
+
+    @property
+    def deviations_heading(self) -> str:
+        return f"Not the {'sweep' if self.table.is_sweep else 'paper'}'s settings"
 
     @property
     def stand_ins(self) -> list[str]:

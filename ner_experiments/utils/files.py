@@ -49,11 +49,34 @@ def atomic_write(path: Path) -> Iterator[Path]:
                 os.fsync(file.fileno())
             part.replace(path)
     except OSError as error:
-        if error.errno in WRITE_ERRORS and error.filename is None:
-            error.filename = str(path)
+        _name(error, path)
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder to write to, which becomes `path` at the end; after an error `path` does not exist.
+
+    `path` must not exist before. OSErrors such as that of a full disk name it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as place:
+            part = Path(place) / path.name
+            part.mkdir()
+            yield part
+            part.rename(path)
+    except OSError as error:
+        _name(error, path)
+        raise
+
+
+def _name(error: OSError, path: Path) -> None:
+    """Give an error of writing the name of what was written."""
+    if error.errno in WRITE_ERRORS and error.filename is None:
+        error.filename = str(path)
 
 
 def _new_part(path: Path) -> BinaryIO:

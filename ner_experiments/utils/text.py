@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -57,14 +58,33 @@ def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
 
 
-def json_object(text: str) -> dict[str, Any]:
-    """Parse a text as a JSON object. ValueError for anything else."""
+class RepeatedKeyError(ValueError):
+    """A JSON object has a key twice, of which Python would keep the last value only."""
+
+
+def parse_json(text: str) -> Any:
+    """Parse a text as JSON. ValueError for anything else, and for an object with a key twice."""
     try:
-        content = json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_repeated_keys)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error.msg} at character {error.pos + 1})") from None
+    except RepeatedKeyError:
+        raise
     except (ValueError, RecursionError):
         raise ValueError("JSON that cannot be read (a number too long, or nested too deep)") from None
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        key = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
+        raise RepeatedKeyError(f"the key {truncated_repr(key)} stands twice in one JSON object")
+    return content
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Parse a text as a JSON object. ValueError for anything else."""
+    content = parse_json(text)
     if not isinstance(content, dict):
         raise ValueError("expected a JSON object")
     return content

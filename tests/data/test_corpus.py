@@ -31,6 +31,11 @@ def test_mentions_reach_the_models_as_bioes(tmp_path: Path) -> None:
     assert (corpus.name, corpus.task, corpus.notes) == ("mine", "mentions", ())
 
 
+def test_splits_that_hold_the_same_sentences_are_noted(tmp_path: Path) -> None:
+    corpus = load(columns(tmp_path, {"train": TRAIN, "dev": TEST, "test": TEST}))
+    assert corpus.notes == ("dev and test hold the same sentences",)
+
+
 def test_the_same_content_is_read_once_and_a_changed_file_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

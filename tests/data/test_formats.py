@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import random
 from importlib.util import find_spec
@@ -144,6 +145,16 @@ def test_a_text_without_a_key_of_mentions_is_remarked_on(tmp_path: Path) -> None
     sentences, remarks = read(path, "jsonl")
     assert [len(it.mentions) for it in sentences] == [0, 0, 3, 0]
     assert remarks == ['texts without "entities", "spans" or "label", read as having no mentions: 1']
+
+
+def test_a_key_that_stands_twice_in_a_record_is_refused(tmp_path: Path) -> None:
+    path, record = tmp_path / "a.jsonl", '{"tokens": ["Ada"], "ner_tags": ["B-PER"], "ner_tags": ["O"]}'
+    path.write_text(f"{record}\n")
+    assert message(path, "jsonl").startswith(
+        "a.jsonl:1: the key 'ner_tags' stands twice in one JSON object: "
+    )
+    path.write_text(f"[{record}]\n")
+    assert message(path, "jsonl") == "a.jsonl: the key 'ner_tags' stands twice in one JSON object"
 
 
 @pytest.mark.parametrize(
@@ -455,6 +466,30 @@ def test_malformed_brat_is_refused_with_its_line(line: str, rule: str, tmp_path:
     assert "there is no one.ann beside it" in message(tmp_path, "brat")
 
 
+def test_an_interrupted_brat_folder_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, *_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    source = lines_of(tmp_path / "a.jsonl", {"tokens": ["Ada"], "ner_tags": ["B-PER"]})
+    target = tmp_path / "converted"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        assert data_command(["convert", str(source), str(target), "--to", "brat"], refuse) == 1
+    assert capsys.readouterr().err == f"[Errno {errno.ENOSPC}] No space left on device: '{target}'\n"
+    assert [*tmp_path.iterdir()] == [source]
+    assert data_command(["convert", str(source), str(target), "--to", "brat"], refuse) == 0
+
+
+def test_parts_of_a_brat_document_stay_together(tmp_path: Path) -> None:
+    words = (("one", "Ada"), ("two", "Bob"), ("one", "Cid"))
+    sentences = [of_words((word,), [(0, 1, "PER")], place="a:1", document=name) for name, word in words]
+    FORMATS["brat"].write(sentences, tmp_path / "notes")
+    assert (tmp_path / "notes" / "one.txt").read_text() == "Ada\nCid\n"
+    assert (tmp_path / "notes" / "one.ann").read_text() == "T1\tPER 0 3\tAda\nT2\tPER 4 7\tCid\n"
+
+
 # CSV and CoNLL-U
 
 
@@ -477,6 +512,14 @@ def test_csv_as_kaggles(tmp_path: Path) -> None:
     assert message(path, "csv") == "a.csv:3: a token cannot contain a line end, got 'A\\nda'"
     path.write_text('sentence,word,tag\n1,"Ada,B\n')
     assert "not CSV (unexpected end of data)" in message(path, "csv")
+
+
+def test_sentence_numbers_of_csv_that_come_again(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("sentence,word,tag\n1,Ada,B-per\n2,met,O\n1,Bob,B-per\n2,ran,O\n,off,O\n")
+    sentences, remarks = read(path, "csv")
+    assert [it.words for it in sentences] == [("Ada",), ("met",), ("Bob",), ("ran", "off")]
+    assert remarks == ["sentences with the number of an earlier one, read as further sentences: 2"]
 
 
 def test_conllu_with_mentions_in_misc_and_in_a_column_of_plus(tmp_path: Path) -> None:

@@ -171,6 +171,12 @@ def test_the_table_of_a_sweep_speaks_of_its_scores_not_of_ours(capsys: pytest.Ca
     assert "ours" not in text.lower()
 
 
+def test_overrides_of_a_sweep_are_not_called_the_papers(capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(*SWEEP)
+    assert cli(["table", "layers", "optimizer.lr=0.5"]) == 0
+    assert "**Not the sweep's settings:** `optimizer.lr=0.5`" in capsys.readouterr().out
+
+
 def test_finished_runs_that_were_no_sweep_are_collected_on_request(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

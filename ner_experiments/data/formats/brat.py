@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from pathlib import Path
 
 from ner_experiments.data.columns import read_lines, read_text
 from ner_experiments.data.formats.annotated import Annotated, Characters, Options, of_text
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.utils.files import atomic_folder
 from ner_experiments.utils.text import truncated_repr
 
 _MENTION = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d{1,15} \d{1,15})*)(?:\t(.*))?", re.ASCII)
@@ -89,17 +89,24 @@ def write(sentences: Iterable[Annotated], path: Path) -> None:
             raise ValueError(
                 f"{sentence.place}: BRAT types cannot contain white space, got {truncated_repr(wrong)}"
             )
-    path.mkdir(parents=True, exist_ok=True)
-    for document, group in groupby(sentences, lambda it: it.document or path.name):
-        lines: list[str] = []
-        mentions: list[str] = []
-        start = 0
-        for sentence in group:
-            line = " ".join(re.split(r"[\r\n]", sentence.text))
-            for it in sentence.characters():
-                place = f"{it.type} {start + it.start} {start + it.end}"
-                mentions.append(f"T{len(mentions) + 1}\t{place}\t{line[it.start : it.end]}\n")
-            lines.append(f"{line}\n")
-            start += len(line) + 1
-        (path / f"{document}.txt").write_text("".join(lines), encoding="utf-8", newline="\n")
-        (path / f"{document}.ann").write_text("".join(mentions), encoding="utf-8", newline="\n")
+    documents: dict[str, list[Annotated]] = {}
+    for sentence in sentences:
+        documents.setdefault(sentence.document or path.name, []).append(sentence)
+    with atomic_folder(path) as folder:
+        for name, document in documents.items():
+            for suffix, content in zip((".txt", ".ann"), _text_and_mentions(document), strict=True):
+                (folder / f"{name}{suffix}").write_text(content, encoding="utf-8", newline="\n")
+
+
+def _text_and_mentions(document: Iterable[Annotated]) -> tuple[str, str]:
+    lines: list[str] = []
+    mentions: list[str] = []
+    start = 0
+    for sentence in document:
+        line = " ".join(re.split(r"[\r\n]", sentence.text))
+        for it in sentence.characters():
+            place = f"{it.type} {start + it.start} {start + it.end}"
+            mentions.append(f"T{len(mentions) + 1}\t{place}\t{line[it.start : it.end]}\n")
+        lines.append(f"{line}\n")
+        start += len(line) + 1
+    return "".join(lines), "".join(mentions)

@@ -25,10 +25,10 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
 
     Raises ValueError, with file and line, for a missing column, a row of another width, and an empty word or tag.
     """
-    return of_tags(_tagged(path, options), options, remarks)
+    return of_tags(_tagged(path, options, remarks), options, remarks)
 
 
-def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
+def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
     rows = csv.reader((line for _, line in read_text(path, options.encoding)), strict=True)
     header = _next(rows, path) or []
     columns = [_column(path, header, name, options) for name in NAMES]
@@ -36,6 +36,7 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
     tags: list[str] = []
     at: list[str] = []
     now, line = "", 0
+    before: set[str] = set()
     while (row := _next(rows, path)) is not None:
         place = f"{name_of(path)}:{rows.line_num}"
         if not any(row):
@@ -52,6 +53,11 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
             if words:
                 yield Tagged(words=words, tags=tags, at=at, about={"place": at[0], "line": line})
             words, tags, at, now, line = [], [], [], sentence, rows.line_num
+            if sentence and sentence in before:
+                remarks.add(
+                    "sentences with the number of an earlier one, read as further sentences", place, sentence
+                )
+            before.add(sentence)
         words.append(word)
         tags.append(tag)
         at.append(place)

@@ -26,7 +26,7 @@ from ner_experiments.data.formats.annotated import (
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tag_styles import check_label
 from ner_experiments.utils.files import atomic_write
-from ner_experiments.utils.text import check_string, check_strings, json_object, truncated_repr
+from ner_experiments.utils.text import check_string, check_strings, json_object, parse_json, truncated_repr
 
 WORDS, TAGS = ("tokens", "words"), ("ner_tags", "tags")
 MENTIONS = ("entities", "spans", "label", "labels", "mentions")
@@ -102,9 +102,9 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
     if lines and lines[0][1].lstrip().startswith("["):
         try:
-            items = json.loads("\n".join(text for _, text in lines))
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"{name_of(path)}: not JSON ({error})") from None
+            items = parse_json("\n".join(text for _, text in lines))
+        except ValueError as error:
+            raise ValueError(f"{name_of(path)}: {error}") from None
         for number, item in enumerate(items, 1):
             place = f"{name_of(path)}: record {number}"
             yield place, number, _as_record(item, place)
