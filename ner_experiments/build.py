@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from hydra.errors import InstantiationException
@@ -82,6 +82,19 @@ def build_encoder(cfg: DictConfig, input_size: int) -> Architecture:
             f"model: {cfg.model._target_} has no output_size: set it in the constructor to the size of what it returns"
         )
     return encoder
+
+
+def encoder_size(cfg: DictConfig) -> int:
+    """Number of weights of the config's encoder for inputs of size 100; 0 if it cannot be built.
+
+    None of the weights is stored. What is wrong with an encoder is for the job that trains it to say.
+    """
+    try:
+        with torch.device("meta"):
+            encoder: Any = build_encoder(cfg, 100)
+            return sum(weight.numel() for weight in encoder.parameters())
+    except Exception:
+        return 0
 
 
 def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:

@@ -142,7 +142,8 @@ class LocalLauncher(Launcher):
         several = [num_processes(cfg) > 1 for cfg in configs]
         if at_a_time == 1 and not (self.jobs or self.minutes or self.gpus or any(several)):
             return work_here(self.hydra_overrides, job_overrides)
-        jobs = [Job(n, list(job_overrides[n]), several[n]) for n in range(len(configs))]
+        numbers = largest_first(configs) if 1 < at_a_time < len(configs) else range(len(configs))
+        jobs = [Job(n, list(job_overrides[n]), several[n]) for n in numbers]
         if at_a_time > 1:
             print(announcement(len(jobs), at_a_time, devices), file=sys.stderr, flush=True)
         return self.work(jobs, at_a_time, devices)
@@ -239,6 +240,16 @@ def report(results: dict[int, JobReturn], total: int, running: int) -> None:
     bad = sum(result.status.name == "FAILED" for result in results.values())
     failed = f", {bad} of them failed" if bad else ""
     print(f"{len(results)} of {total} jobs done{failed}, {running} running", file=sys.stderr, flush=True)
+
+
+def largest_first(configs: Sequence[DictConfig]) -> list[int]:
+    """Numbers of the jobs in the order in which they start, so that none of the longest runs alone at the end."""
+    numbers = list(range(len(configs)))
+    if all(cfg.model == configs[0].model for cfg in configs):
+        return numbers
+    from ner_experiments.build import encoder_size
+
+    return sorted(numbers, key=lambda n: -encoder_size(configs[n]))
 
 
 def spare(devices: Sequence[str], cores: int) -> int:

@@ -75,6 +75,28 @@ def test_jobs_that_cannot_run_side_by_side_run_in_this_process(
     assert capsys.readouterr().err == (side_by_side_said if side_by_side else in_turn_said)
 
 
+def test_the_largest_models_start_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+
+    def work(self: Any, jobs: Sequence[local.Job], at_a_time: int, devices: Sequence[str]) -> list[JobReturn]:
+        started.extend(" ".join(job.overrides) for job in jobs)
+        assert all(sweep[job.number] == job.overrides for job in jobs)
+        return [completed(job.overrides, {}) for job in jobs]
+
+    monkeypatch.setattr(local, "usable_cores", lambda: 2)
+    monkeypatch.setattr(LocalLauncher, "work", work)
+    launcher = LocalLauncher(jobs=0, gpus=None, gpus_per_job=1, minutes=0.0)
+    layers = [f"model=residual layers={n}" for n in (1, 3, 2)]
+    broken = "model=lstm model._target_=ner_experiments.models.Missing"
+    sweep = [line.split() for line in (broken, *layers, *layers)]
+    launcher.launch(sweep, 0)
+    assert started == [layers[1], layers[1], layers[2], layers[2], layers[0], layers[0], broken]
+    started.clear()
+    sweep = [["trainer.patience=8"], ["seed=3"], ["seed=2"]]
+    launcher.launch(sweep, 0)
+    assert started == ["trainer.patience=8", "seed=3", "seed=2"]
+
+
 def test_the_basic_launcher_runs_jobs_here_and_composes_hydra_itself_once(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
