@@ -29,9 +29,10 @@ from ner_experiments.launch.slurm import SlurmLauncherConfig
 
 PAGE = Path(__file__).with_name("configuration.md")
 GROUPS = {
-    "data": "The corpus. `conll` and `conllu` read files of your own, the toy corpora are generated, and the others "
-    "are corpora from the literature, whose files you bring or download ([corpora.md](corpora.md)). The defaults below "
-    "are those of `conll`, `conllu` and the toy corpora; the file of each corpus has its own.",
+    "data": "The corpus. `conll`, `conllu`, `brat`, `conllu_ner`, `csv`, `docbin`, `hf` and `jsonl` read files of "
+    "your own, the toy corpora are generated, and the others are corpora from the literature, whose files you bring "
+    "or download ([corpora.md](corpora.md)). The defaults below are those of `conll`, `conllu` and the "
+    "toy corpora; the file of each corpus has its own.",
     "words": "The word vectors.",
     "chars": "The character vector of a word, concatenated with its word vector.",
     "features": "Further features, concatenated with the vector.",
@@ -44,8 +45,8 @@ GROUPS = {
     "schedule": "The learning rate of each step, as a factor of `optimizer.lr`.",
     "trainer": "Epochs, early stopping, clipping, precision and devices.",
     "logger": "Where scores and curves are logged besides the run's folder ([dashboards.md](dashboards.md)).",
-    "data_trainer": "Settings of a trainer for one corpus only. Hydra makes this choice from those of `data` and "
-    "`trainer`: on the toy corpora, `trainer=default` ends after at most 20 epochs.",
+    "data_trainer": "Settings of a trainer for one corpus only. This group is not chosen directly, but follows from "
+    "`data` and `trainer`: on the toy corpora, `trainer=default` ends after at most 20 epochs.",
     "paper": "The complete setting of a paper: a choice for each group above. Overrides on the same line win.",
     "search": "The ranges of a hyperparameter search ([search.md](search.md#ranges)). A choice selects the "
     "model and `hydra/sweeper=optuna`; a value or range on the command line replaces the one in the file.",
@@ -85,6 +86,7 @@ combination is a run ([experiments.md](experiments.md)).
 - Where a number is expected, an integer is accepted. `null` means that nothing is set.
 - A default such as `${layers}` follows another setting. *Required* means that there is no default.
 - Names in parentheses are the choices that have this default. Without names all choices of the group have it.
+- *Reading* marks our interpretation where a paper leaves a point open.
 - The name of each choice links to its file in `conf/`.
 
 Changing a setting makes another experiment, with a folder of its own. The exceptions are `seed`, `runtime`, `audit`,
