@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from ner_experiments.experiment_data import read_data
 from ner_experiments.export.export import max_difference, tensors, trace
 from ner_experiments.export.formats import FORMATS, Outputs
 from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences
+from ner_experiments.export.traceable import traceable
+from ner_experiments.modules.peephole import PeepholeLSTM
 from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
 
@@ -142,6 +145,26 @@ INPUTS = [
 @pytest.mark.parametrize("overrides", INPUTS, ids=" ".join)
 def test_every_kind_of_input(overrides: list[str], tmp_path: Path) -> None:
     check([*files(tmp_path), *(it.replace("DATA", str(tmp_path)) for it in overrides)], tmp_path)
+
+
+def test_each_peephole_reads_the_cell_that_it_reads_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop stands for `scan`, which is compiled for seconds."""
+
+    def loop(step: Callable[..., Any], state: Any, inputs: Tensor) -> tuple[Any, Tensor]:
+        outputs = []
+        for now in inputs:
+            state, output = step(state, now)
+            outputs.append(output)
+        return state, torch.stack(outputs)
+
+    monkeypatch.setattr("ner_experiments.export.traceable.scan", loop)
+    module, x = PeepholeLSTM(3, 2), torch.randn(2, 4, 3)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.normal_()
+        expected = module(x, torch.tensor([4, 4]))
+        found, _ = traceable(module)(x)
+    torch.testing.assert_close(found, expected)
 
 
 def test_no_kind_of_input_was_forgotten() -> None:

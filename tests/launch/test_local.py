@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hydra
@@ -119,6 +121,30 @@ def test_the_basic_launcher_runs_jobs_here_and_composes_hydra_itself_once(
     assert all(job.return_value == {"here": os.getpid()} for job in results)
     assert ran == [[*of_hydra, "seed=1"], [*of_hydra, "seed=2"]]
     assert capsys.readouterr().err == "1 of 2 jobs done, 0 running\n2 of 2 jobs done, 0 running\n"
+
+
+def test_the_time_of_a_job_begins_when_its_worker_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker has had another job before, and must not be stopped for the time that this one took."""
+    now, signals = 0.0, list[int]()
+    monkeypatch.setattr(local, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(local.os, "killpg", lambda process, number: signals.append(number))
+    process: Any = SimpleNamespace(pid=0, poll=lambda: None, stdin=BytesIO())
+    worker = local.Worker(process, None, local.Job(0, [], False), tmp_path / "0.json", started=now)
+    launcher = LocalLauncher(jobs=1, gpus=None, gpus_per_job=1, minutes=1.0)
+    now = 59.0
+    worker.give(local.Job(1, [], False), tmp_path / "1.json")
+    now = 118.0
+    launcher.stop_if_late(worker)
+    assert (signals, worker.late) == ([], False)
+    now = 120.0
+    launcher.stop_if_late(worker)
+    launcher.stop_if_late(worker)
+    assert (signals, worker.late) == ([signal.SIGTERM], True)
+    now = 120.0 + local.GRACE
+    launcher.stop_if_late(worker)
+    assert signals == [signal.SIGTERM, signal.SIGKILL]
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":

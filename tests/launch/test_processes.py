@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import forked
@@ -22,6 +23,8 @@ from ner_experiments.config import processes
 from ner_experiments.config.compose import compose
 from ner_experiments.config.processes import processes_note
 from ner_experiments.data.batches import TokenBudget, at_least
+from ner_experiments.launch.sweeper import TableSweeper
+from ner_experiments.launch.worker import completed
 from ner_experiments.main import cli
 from ner_experiments.utils.locks import hold_lock, wait_for_one
 
@@ -178,6 +181,21 @@ def test_two_commands_share_a_sweep_and_no_run_is_made_twice(tmp_path: Path) -> 
     for seed in (1, 2, 3, 4):
         assert sum(text.count(f"seed-{seed} | epoch   2/2") for text in printed) == 1
     assert all(text.count("dev F1") for text in printed)
+
+
+def test_a_job_that_another_command_has_left_is_tried_again_under_its_name(tmp_path: Path) -> None:
+    launched: list[list[list[str]]] = []
+
+    def launch(jobs: list[list[str]], initial_job_idx: int) -> list[Any]:
+        launched.append(jobs)
+        busy = {"busy": str(tmp_path)} if len(launched) == 1 else {}
+        return [completed(job, busy if "seed=2" in job else {}) for job in jobs]
+
+    sweeper: Any = TableSweeper()
+    sweeper.launcher = SimpleNamespace(launch=launch)
+    results = sweeper.launch([["seed=1"], ["seed=2"]], [["sweep.row=a"], ["sweep.row=b"]])
+    assert launched == [[["seed=1", "sweep.row=a"], ["seed=2", "sweep.row=b"]], [["seed=2", "sweep.row=b"]]]
+    assert [(job.overrides, job.return_value) for job in results] == [(["seed=1"], {}), (["seed=2"], {})]
 
 
 @pytest.mark.slow

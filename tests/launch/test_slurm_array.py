@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import fake_slurm
@@ -116,6 +117,21 @@ def test_a_result_may_be_seen_later_than_the_end(array: SlurmArray, states: Path
     are(states, "7_0|COMPLETED|node", "7_1|COMPLETED|node")
     array.poll()
     assert array.outcomes == {}
+    for task in ("7_0_0", "7_1_0"):
+        leaves(array, task, result={})
+    assert array.wait() == [{}, {}]
+
+
+def test_the_result_of_a_requeued_job_may_be_as_late(
+    array: SlurmArray, states: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(slurm_array, "time", SimpleNamespace(monotonic=lambda: now))
+    for later, state in ((0.0, "PREEMPTED"), (10.0, "PENDING"), (1000.0, "COMPLETED")):
+        now = later
+        are(states, f"7_0|{state}|node", f"7_1|{state}|node")
+        array.poll()
+        assert array.outcomes == {}
     for task in ("7_0_0", "7_1_0"):
         leaves(array, task, result={})
     assert array.wait() == [{}, {}]

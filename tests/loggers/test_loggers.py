@@ -7,6 +7,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import forked
@@ -17,6 +18,8 @@ from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
 from ner_experiments.loggers import final, wandb
+from ner_experiments.loggers.base import RunInfo
+from ner_experiments.loggers.tensorboard import tensorboard
 
 KEY = "0" * 40
 Records = list[dict[str, Any]]
@@ -163,6 +166,20 @@ def test_if_a_record_cannot_be_read_all_staged_files_stay(tmp_path: Path) -> Non
     assert (staging / "tmpabc").exists()
 
 
+def test_only_a_resumed_run_goes_on_in_what_wandb_has_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that starts over replaces it: in a resumed one its epochs would be older than what is there, and lost."""
+    begun: list[dict[str, Any]] = []
+    client = SimpleNamespace(Settings=dict, Error=RuntimeError, init=lambda **given: begun.append(given))
+    monkeypatch.setitem(sys.modules, "wandb", client)
+    monkeypatch.setattr(wandb, "is_reachable", lambda: True)
+    for resumed in (False, True):
+        wandb.start({"id": "a"}, resumed=resumed)
+    assert [(it["id"], it["mode"], it["resume"]) for it in begun] == [
+        ("a", "online", None),
+        ("a", "online", "allow"),
+    ]
+
+
 def test_tensorboard_names_the_runs_of_a_sweep_by_what_varies_and_the_seed(tmp_path: Path) -> None:
     """By TensorBoard's own listing of a log directory, which follows links."""
     output = run("tensorboard", tmp_path, "model=residual", "layers=1,2", "trainer.max_epochs=1")
@@ -173,6 +190,14 @@ def test_tensorboard_names_the_runs_of_a_sweep_by_what_varies_and_the_seed(tmp_p
     assert multiplexer.Runs().keys() == names
     for name in names:
         assert multiplexer.Tensors(name, "dev/f1")
+
+
+def test_tensorboard_shows_an_epoch_when_it_ends(tmp_path: Path) -> None:
+    with tensorboard(RunInfo(tmp_path, "group", "name"), sentences=0) as logger:
+        for epoch in (1, 2):
+            logger.scalars({"dev/f1": epoch / 2}, epoch)
+            shown = [(event.step, event.value) for event in scalars(tmp_path).Scalars("dev/f1")]
+            assert shown == [(1, 0.5), (2, 1.0)][:epoch]
 
 
 def media(stored: Path, kind: str, suffix: str) -> dict[str, Path]:

@@ -12,8 +12,11 @@ from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import annotated_splits
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
+from ner_experiments.predict.output import write_brat
+from ner_experiments.predict.tagger import Mention, TaggedSentence
 
 LINES = [" ".join(it.words) for it in sentences("en", "test", 12)]
 TEXT = "\n".join(LINES) + "\n"
@@ -105,6 +108,16 @@ def test_brat_has_the_text_as_it_is_and_offsets_in_it(
         ]
         assert [place for _, place, _ in rows] == [f"{it['type']} {it['start']} {it['end']}" for it in found]
     assert predict(capsys, toy_run, str(tmp_path / "brat"), "--lines").count("\n") == len(records)
+
+
+def test_a_mention_in_brat_is_one_line_whatever_is_between_its_words(tmp_path: Path) -> None:
+    text = "in New\r\n\tYork"
+    sentence = TokenizedSentence(text, 0, ((0, 2), (3, 6), (9, 13)), 1, keys={"file": "a.txt"})
+    mention = Mention(3, 13, "LOC", text[3:], 1.0)
+    tagged = TaggedSentence(sentence, ("O", "B-LOC", "I-LOC"), (mention,))
+    write_brat([tagged], {"a.txt": text}, tmp_path)
+    assert (tmp_path / "a.txt").read_bytes().decode() == text
+    assert (tmp_path / "a.ann").read_bytes() == b"T1\tLOC 3 13\tNew York\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "gb18030"])

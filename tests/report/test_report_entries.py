@@ -112,3 +112,11 @@ def test_a_table_that_does_not_fit_the_overrides_is_named_and_ends_no_other(
     assert "huang2015_table3: rows 'LSTM, POS' and 'LSTM, chunks' are one experiment" in caplog.text
     with pytest.raises(ValueError, match="are one experiment"):
         entries.entries(tmp_path / "none", tmp_path / "outputs", [spec.load(names[0])], ["data=toy_en"])
+
+
+def test_what_is_archived_anew_of_a_run_is_another_input_of_its_page() -> None:
+    """Such as an error analysis that an archived run lacked: its metrics stay as they are."""
+    before, after = (archived("a", {"checksum": "a", "seed": 1}, f1) for f1 in (50.0, 60.0))
+    assert entries.run_inputs(before) != entries.run_inputs(after)
+    own = Run(Path("b"), before.metrics)
+    assert entries.run_inputs(own) == entries.run_inputs(Run(Path("c"), after.metrics))

@@ -175,6 +175,14 @@ def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:
     assert " and middle (+" in text
 
 
+def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_pairs_are() -> None:
+    """With three seeds high is the best row, with five it is not."""
+    (first,) = of_scores(low=LOW, high=HIGH)
+    (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 76.0, 5: 76.2})
+    for both in ([first, later], [later, first]):
+        assert answer(both).startswith("The order of middle and high is undecided")
+
+
 def test_there_is_no_answer_without_pairs() -> None:
     assert answer([]) == ""
 

@@ -162,6 +162,9 @@ def test_csv_and_markdown_and_latex_agree_with_json(page: Page) -> None:
     assert "**Not the paper's settings:** `data=toy_zh" in render.markdown(page)
     assert "[1] table 7 says 92.17 of the same model" in render.markdown(page)
     assert r"data=toy\_zh" in render.latex(page)
+    noted = replace(page, table=replace(page.table, notes=("50 % of weibo_2 & msra",)))
+    assert "- 50 % of weibo_2 & msra" in render.markdown(noted)
+    assert r"50 \% of weibo\_2 \& msra" in render.latex(noted)
 
 
 def test_rows_that_were_not_run_say_what_they_need(page: Page) -> None:

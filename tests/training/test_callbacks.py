@@ -1,4 +1,4 @@
-"""The times of log.csv: those of a resumed epoch include what was spent on it before the interruption."""
+"""The times of a resumed epoch, which include those before the interruption, and the random numbers of each step."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ner_experiments.training import callbacks
-from ner_experiments.training.callbacks import EpochLog
+from ner_experiments.training.callbacks import EpochLog, StepSeeds
 
 
 def test_a_resumed_epoch_has_the_seconds_before_and_after_the_interruption(
@@ -54,3 +54,18 @@ def test_a_resumed_epoch_has_the_seconds_before_and_after_the_interruption(
     step(resumed, 1.0)
     resumed.on_train_epoch_end(trainer, module)
     assert (resumed.rows[1]["train_seconds"], resumed.rows[1]["seconds"]) == (2, 2)
+
+
+def test_every_step_of_a_run_draws_numbers_of_its_own_whatever_was_drawn_before() -> None:
+    """In its second epoch too, where the batches are numbered from 0 again."""
+    module: Any = SimpleNamespace(device=torch.device("cpu"))
+
+    def drawn(seed: int, rank: int, step: int) -> float:
+        trainer: Any = SimpleNamespace(global_rank=rank, global_step=step)
+        StepSeeds(seed).on_train_batch_start(trainer, module, None, step % 3)  # type: ignore[arg-type]
+        return torch.rand(()).item()
+
+    steps = [(seed, rank, step) for seed in (1, 2) for rank in (0, 1) for step in range(6)]
+    numbers = [drawn(*it) for it in steps]
+    assert len({*numbers}) == len(steps)
+    assert [drawn(*it) for it in reversed(steps)] == numbers[::-1]

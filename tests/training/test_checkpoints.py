@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from ner_experiments.training.checkpoints import BestWeights, LastCheckpoint, refuse_infinite
+from ner_experiments.training.early_stopping import DelayedEarlyStopping
 from ner_experiments.training.preemption import Sigterm
 
 
@@ -64,3 +65,12 @@ def test_a_signal_in_the_last_batch_of_an_epoch_waits_for_the_end_of_the_epoch(t
     with pytest.raises(SystemExit):
         callback.on_train_batch_end(trainer)
     assert saved == ["last.ckpt"] * 2
+
+
+@pytest.mark.parametrize(("waited", "stops"), [(1, False), (2, True)])
+def test_a_resumed_run_stops_at_once_if_it_had_used_up_its_patience(waited: int, stops: bool) -> None:
+    resumed = DelayedEarlyStopping("dev/f1", patience=2)
+    resumed.load_state_dict(resumed.state_dict() | {"wait_count": waited})
+    trainer: Any = SimpleNamespace(should_stop=False)
+    resumed.on_fit_start(trainer, nn.Linear(1, 1))  # type: ignore[arg-type]
+    assert trainer.should_stop is stops

@@ -15,6 +15,7 @@ from ner_experiments.models.residual_types import TypeA, TypeB, TypeD
 from ner_experiments.models.stacked import StackedBiLSTM
 from ner_experiments.modules.lstm import reverse
 from ner_experiments.train import train
+from ner_experiments.training.callbacks import StepSeeds
 from ner_experiments.training.gradients import COLUMNS, LayerRecorder, subpart_of, weight_norms
 
 SIZES: dict[str, Any] = {"input_size": 3, "num_layers": 4, "hidden_size": 2, "dropout": 0.0}
@@ -179,6 +180,24 @@ def test_a_norm_is_that_before_clipping(tmp_path: Path) -> None:
     ]
     first = [(Path(run["folder"]) / "gradients.csv").read_text().split("\n2,")[0] for run in runs]
     assert first[0] == first[1]
+
+
+def test_clipping_shortens_the_gradient_to_the_norm_that_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one vector of all weights, whose direction stays."""
+    steps: list[Tensor] = []
+
+    def note(callback: StepSeeds, trainer: Any, module: nn.Module, *_: Any) -> None:
+        weights = [weight.grad for weight in module.parameters() if weight.grad is not None]
+        steps.append(torch.cat([gradient.flatten() for gradient in weights]))
+
+    monkeypatch.setattr(StepSeeds, "on_train_batch_end", note)
+    for clip in (0.0, 0.01):
+        trained(tmp_path / f"{clip}", f"trainer.gradient_clip={clip}", "trainer.train_batches=1")
+    whole, _, clipped, _ = steps  # of two epochs each
+    assert whole.norm() > 0.02
+    torch.testing.assert_close(clipped, 0.01 * whole / whole.norm())
 
 
 def test_a_negative_interval_is_refused(tmp_path: Path) -> None:

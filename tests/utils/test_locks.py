@@ -94,3 +94,12 @@ def test_a_lock_file_of_any_content_can_be_taken(content: str, tmp_path: Path) -
     with hold_lock(tmp_path, wait=False) as ours:
         assert ours
         assert (tmp_path / ".lock").read_text() == f"{os.getpid()}\n{socket.gethostname()}\n"
+
+
+def test_who_asks_whether_a_folder_is_locked_is_not_taken_for_its_owner(tmp_path: Path) -> None:
+    """By another process that asks at the same moment, such as a second `watch`."""
+    with hold_lock(tmp_path, wait=False):
+        assert is_held(tmp_path)
+    with (tmp_path / ".lock").open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert not is_held(tmp_path)
