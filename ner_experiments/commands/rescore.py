@@ -10,8 +10,11 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.columns import parse_columns
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import root
+from ner_experiments.utils.text import shell_line
 
 RESULTS = Path("results")
+COLUMNS: dict[str, int | str] = {"word": 0, "tag": -1}
+"""The columns of the gold file by default."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--columns",
         type=columns,
-        default={"word": 0, "tag": -1},
+        default=COLUMNS,
         metavar="word=0,tag=-1",
         help="columns of FILE by number, from 0, or from -1 at the end, or by their names in the first line",
     )
@@ -41,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def columns(text: str) -> dict[str, int | str]:
     try:
-        return {"word": 0, "tag": -1, **parse_columns(text)}
+        return {**COLUMNS, **parse_columns(text)}
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -68,6 +71,16 @@ def run(arguments: argparse.Namespace) -> int:
     path = RESULTS / claims.FILE
     ledger = claims.read(path) if path.is_file() else ()
     changes, unchecked = decide_again(ledger, rescored, gold, RESULTS, places)
-    show = rescored_page.as_json if arguments.json else rescored_page.markdown
-    print(show(rescored, gold, changes, unchecked), end="")
+    if arguments.json:
+        print(rescored_page.as_json(rescored, gold, changes, unchecked), end="")
+    else:
+        print(rescored_page.markdown(rescored, gold, changes, unchecked, as_typed(arguments)), end="")
     return 0
+
+
+def as_typed(arguments: argparse.Namespace) -> str:
+    """The command with these arguments as a line for a shell."""
+    line = ["ner-experiments", "rescore", *arguments.items, "--gold", str(arguments.gold)]
+    if arguments.columns != COLUMNS:
+        line += ["--columns", ",".join(f"{name}={column}" for name, column in arguments.columns.items())]
+    return shell_line(line if arguments.output is None else [*line, "--output", arguments.output])

@@ -17,7 +17,6 @@ from ner_experiments.tables.rescore import Change, Gold, Ranking, Rescored, Resc
 from ner_experiments.tables.scores import Result
 from ner_experiments.tables.verdicts import Decided
 from ner_experiments.utils.files import sha256
-from ner_experiments.utils.text import shell_line
 
 HEADINGS = ("", "own gold", "95 %", "other gold", "95 %", "change", "95 %", "rank", "rank, other gold")
 LEGEND = (
@@ -27,8 +26,10 @@ LEGEND = (
 CLAIM_HEADINGS = ("claim", "own gold", "other gold", "verdict", "verdict, other gold")
 
 
-def markdown(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecked: Sequence[Claim]) -> str:
-    """The rows under both golds, their ranks, the claims about them, and what could not be compared."""
+def markdown(
+    rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecked: Sequence[Claim], command: str
+) -> str:
+    """The rows under both golds, their ranks, the claims about them, what could not be compared, and the command."""
     page, ranked = rescored.page, rankings(rescored)
     parts = [f"# {page.table.title}, against {gold.path.name}", f"{page.table.source}."]
     if page.deviations:
@@ -37,9 +38,6 @@ def markdown(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecke
     parts.append(compared(rescored, gold))
     if changes:
         parts += [claims_in_short(changes), as_markdown(Grid(CLAIM_HEADINGS, [*map(claim_line, changes)]))]
-    command = shell_line(
-        ["ner-experiments", "rescore", page.table.name, *page.deviations, "--gold", str(gold.path)]
-    )
     parts.append(f"Made by `{command}`.")
     if lines := not_rescored(rescored, unchecked):
         parts.append("\n".join(["Not rescored:", "", *(f"- {line}" for line in lines)]))

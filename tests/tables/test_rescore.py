@@ -195,7 +195,9 @@ def test_what_cannot_be_compared_is_counted(
         assert {*row["left_out"].values()} == {number}
         expected = [100 * f1_score(kept, predicted(n)[:-2]) for n in WRONG[row["label"]]]
         assert [*row["other_scores"].values()] == pytest.approx(expected)
-    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
+    moved = outputs.rename(outputs.with_name("elsewhere"))
+    others = ["--columns", "tag=2", "--output", str(moved)]
+    assert cli(["rescore", TABLE, *TOY, "--gold", str(gold), *others]) == 0
     page = capsys.readouterr().out
     (command,) = re.findall("Made by `ner-experiments (.*)`", page)
     assert cli(shlex.split(command)) == 0
