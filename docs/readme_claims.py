@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
@@ -34,7 +35,17 @@ def table() -> str:
         *(row(it) for it in decided if it.claim.readme),
     ]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{text}\n\n{fill(deviations(decided), 120)}"
+    return f"{fill(tally(decided), 120)}\n\n{text}\n\n{fill(deviations(decided), 120)}"
+
+
+def tally(decided: Sequence[Decided]) -> str:
+    """How many claims have each verdict, and how many of them README shows."""
+    number = Counter(it.verdict for it in decided)
+    shown = sum(it.claim.readme for it in decided)
+    return (
+        f"Of {len(decided)} claims, {number['holds']} hold, {number['equal']} are equal, {number['opposite']} are "
+        f"opposite and {number['open']} are open. These are {shown} of them:"
+    )
 
 
 def deviations(decided: Sequence[Decided]) -> str:

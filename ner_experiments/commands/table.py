@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from ner_experiments.tables.results_folder import summaries, summary
 from ner_experiments.tables.spec import Table
 
 if TYPE_CHECKING:
-    from ner_experiments.tables.scores import Page
+    from ner_experiments.tables.scores import Page, Result
 
 FORMATS = ("latex", "csv", "json")
 
@@ -179,9 +179,22 @@ def rendered(arguments: argparse.Namespace) -> str:
 
 
 def places(page: Page) -> str:
-    """Sentence that gives the number of runs in each folder."""
+    """The folders of the runs: of a sweep, those of each row; else the number of runs in each."""
+    if page.table.is_sweep:
+        return "\n".join(
+            ["Runs:", "", *(f"- {line}" for result in page.results for line in seeds_in(result))]
+        )
     folders = Counter(str(run.folder.parents[1]) for run in page.runs)
     return "Runs: " + ", ".join(f"{number} in {folder}" for folder, number in folders.items()) + "."
+
+
+def seeds_in(result: Result) -> Iterator[str]:
+    """Lines such as "layers=2: `outputs/toy_en-...`: seed-1, seed-2"."""
+    folders: dict[Path, list[str]] = {}
+    for run in result.runs.values():
+        folders.setdefault(run.folder.parent, []).append(run.folder.name)
+    for folder, seeds in folders.items():
+        yield f"{result.row.label}: `{folder}`: {', '.join(seeds)}"
 
 
 def archive(arguments: argparse.Namespace) -> Path:

@@ -26,5 +26,5 @@ def test_the_scores_by_another_gold_are_those_of_its_pages() -> None:
     pages = " ".join((ROOT / link).read_text(encoding="utf-8") for link in links)
     assert len(links) == 4
     figures = re.findall(r"[+-]?\d\d?\.\d\d(?= )", section.split("\n| :-- ")[1].split("\n\n")[0])
-    assert len(figures) == 15
+    assert len(figures) == 30
     assert [it for it in figures if f" {it} " not in pages] == []

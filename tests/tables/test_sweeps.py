@@ -171,6 +171,17 @@ def test_the_table_of_a_sweep_speaks_of_its_scores_not_of_ours(capsys: pytest.Ca
     assert "ours" not in text.lower()
 
 
+def test_the_table_of_a_sweep_says_where_the_runs_of_each_row_are(capsys: pytest.CaptureFixture[str]) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    assert cli(["table", "layers"]) == 0
+    lines = capsys.readouterr().out.split("Runs:\n\n")[1].splitlines()
+    assert [line.split(":")[0] for line in lines] == ["- layers=2", "- layers=3"]
+    for line in lines:
+        folder, seeds = line.split("`")[1], line.split(": ")[-1]
+        assert [(Path(folder) / seed / "metrics.json").is_file() for seed in seeds.split(", ")] == [True] * 2
+
+
 def test_overrides_of_a_sweep_are_not_called_the_papers(capsys: pytest.CaptureFixture[str]) -> None:
     recorded(*SWEEP)
     assert cli(["table", "layers", "optimizer.lr=0.5"]) == 0

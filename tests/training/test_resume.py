@@ -107,6 +107,17 @@ def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path: Path, caplog: pyte
         assert f"{checkpoint} is damaged" in caplog.text
 
 
+def test_a_run_that_was_killed_before_its_first_checkpoint_says_that_it_starts_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    assert resumable_checkpoint(tmp_path) is None
+    assert not caplog.text
+    (tmp_path / "log.csv").write_text("epoch\n1\n")
+    assert resumable_checkpoint(tmp_path) is None
+    assert f"{tmp_path}: stopped before its first checkpoint; the run starts over" in caplog.text
+
+
 def test_a_checkpoint_of_other_code_is_reported_and_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
