@@ -71,6 +71,8 @@ def print_list(results: Path, output: Path) -> None:
     for table in map(spec.load, spec.names()):
         if table.is_sweep:
             state = state_of_sweep(table, output)
+        elif table.analysis and archived.get(table.analysis):
+            state = f"computed from the runs of {table.analysis}"
         else:
             state = state_of_published(table, archived.get(table.name, []), output, read)
         print(f"{table.name:<24} {table.title} ({table.source}); {state}")

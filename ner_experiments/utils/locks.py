@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import logging
 import os
 import socket
@@ -65,8 +66,14 @@ def acquire(lock: BaseFileLock, folder: Path, *, wait: bool) -> None:
         lock.acquire(timeout=TIMEOUT, poll_interval=TIMEOUT / 10)
     except Timeout:
         if wait:
-            log.info("%s: another process is working on it%s", folder, waiting_for(Path(lock.lock_file)))
+            announce_wait(folder, waiting_for(Path(lock.lock_file)))
             lock.acquire()
+
+
+@functools.cache
+def announce_wait(folder: Path, whose: str) -> None:
+    """Log that this process waits for a lock, once while the owner stays: compiling kernels takes one lock each."""
+    log.info("%s: another process is working on it%s", folder, whose)
 
 
 def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]:

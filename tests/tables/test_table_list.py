@@ -59,6 +59,19 @@ def test_other_data_say_nothing_of_the_papers_best_row() -> None:
     assert published_best_holds(page((92.0, HIGH), (91.0, LOW), comparable=False)) == ""
 
 
+def test_the_list_says_whose_runs_a_table_is_computed_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    line = {"table": "li2020_table1", "settings": "", "rows": 10, "measured": 1, "seeds": [6, 6]}
+    text = json.dumps(line | {"place": "x", "runs": 6, "hours": 0.1, "best_row": ""})
+    (tmp_path / "results" / SUMMARIES).write_text(f"{text}\n", encoding="utf-8")
+    assert cli(["table"]) == 0
+    (found,) = [it for it in capsys.readouterr().out.splitlines() if it.startswith("li2020_table3 ")]
+    assert found.endswith("; computed from the runs of li2020_table1")
+
+
 def test_the_list_says_what_the_archive_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

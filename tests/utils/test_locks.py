@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from ner_experiments.utils import locks
 from ner_experiments.utils.locks import hold_lock, is_held
 
 ERRORS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO)
@@ -86,6 +87,17 @@ def test_a_lock_of_another_host_says_whose_it_is_and_what_to_delete(
     assert "another process is working on it (process 4711 on node7 since 19" in caplog.text
     assert f"waiting. If it no longer runs there, delete {tmp_path / name}" in caplog.text
     assert taken == [True]
+
+
+def test_a_wait_is_said_once_while_the_owner_stays(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    for _ in range(3):
+        locks.announce_wait(tmp_path, " (process 1); waiting")
+    locks.announce_wait(tmp_path, " (process 2); waiting")
+    assert [message.split("it ")[1] for message in caplog.messages] == [
+        "(process 1); waiting",
+        "(process 2); waiting",
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "\n", "x\ny\n", "1", "9" * 30 + "\nhere", "\0\0\n"])
