@@ -52,8 +52,8 @@ EXPLAINED = {
     ),
     "p corrected": "p corrected: p over seeds, corrected for the number of differences (Holm 1979).",
     "q": (
-        "q: likewise, so that of all differences with q of at most 5 % one in twenty is a false claim on average "
-        "(Benjamini & Hochberg 1995)."
+        "q: corrected less strictly (Benjamini & Hochberg 1995). Of all differences with q of at most 5 %, one in "
+        "twenty is a false claim on average."
     ),
     "95 %, spread assumed": (
         "95 %, spread assumed: an interval over seeds for a pair with a single run, on the assumption that its scores "
@@ -61,8 +61,8 @@ EXPLAINED = {
     ),
     "seeds needed": "Seeds needed: per row, to detect a difference of this size with 80 % power.",
     "detectable": (
-        "Detectable: for an open verdict, the true difference that these seeds detect with 80 % power at the strictest "
-        "level of the correction."
+        "Detectable: for an open verdict, the smallest true difference that a test with these seeds would detect with "
+        "80 % power, at the strictest level of the correction."
     ),
     "verdict": (
         "Verdict: ahead or behind if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, "
