@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ner_experiments import __version__
 from ner_experiments.config.config_dirs import take_config_dirs
-from ner_experiments.utils.text import did_you_mean
+from ner_experiments.utils.text import did_you_mean, message_of
 
 USAGE = """usage: ner-experiments COMMAND ...
 
@@ -78,7 +78,7 @@ def answer(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # see `cli`
         raise
     except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(message_of(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nInterrupted.", file=sys.stderr)

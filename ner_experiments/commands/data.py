@@ -47,7 +47,7 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions, count_windows
 from ner_experiments.utils.files import as_file
-from ner_experiments.utils.text import truncated_repr
+from ner_experiments.utils.text import message_of, truncated_repr
 
 Report = dict[str, Any]
 
@@ -107,7 +107,7 @@ def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open
     except BrokenPipeError:  # see main.cli
         raise
     except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(message_of(error), file=sys.stderr)
         return 1
     if arguments.json:
         print(json.dumps(report, indent=2))

@@ -27,7 +27,7 @@ from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.terminal import make_console, new_table
-from ner_experiments.utils.text import percent
+from ner_experiments.utils.text import message_of, percent
 
 ALL_DONE, SOME_FAILED, WRONG, UNFINISHED = range(4)
 STYLES = {"running": "cyan", "done": "green", "interrupted": "yellow", "failed": "red", "waiting": "dim"}
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     except BrokenPipeError:  # see main.cli
         raise
     except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
+        print(message_of(error), file=sys.stderr)
         return WRONG
 
 

@@ -39,6 +39,13 @@ def shortened(text: str, length: int = MAX_LENGTH) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
+def message_of(error: Exception) -> str:
+    """The message of an error; of one of the operating system, the file and what is wrong with it."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
+
+
 def on_one_line(error: Exception) -> str:
     """Type and message of a library's error, shortened, to be part of a message of one line."""
     return f"{type(error).__name__}: {visible(' '.join(str(error).split()), 2 * MAX_LENGTH)}"

@@ -464,6 +464,8 @@ def test_malformed_brat_is_refused_with_its_line(line: str, rule: str, tmp_path:
     assert rule in message(tmp_path, "brat")
     (tmp_path / "one.ann").unlink()
     assert "there is no one.ann beside it" in message(tmp_path, "brat")
+    rule = "one.txt: expected a folder of BRAT's .txt and .ann, got a file"
+    assert message(tmp_path / "one.txt", "brat") == rule
 
 
 def test_an_interrupted_brat_folder_leaves_nothing(
@@ -477,7 +479,7 @@ def test_an_interrupted_brat_folder_leaves_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", full)
         assert data_command(["convert", str(source), str(target), "--to", "brat"], refuse) == 1
-    assert capsys.readouterr().err == f"[Errno {errno.ENOSPC}] No space left on device: '{target}'\n"
+    assert capsys.readouterr().err == f"{target}: No space left on device\n"
     assert [*tmp_path.iterdir()] == [source]
     assert data_command(["convert", str(source), str(target), "--to", "brat"], refuse) == 0
 

@@ -95,7 +95,8 @@ def test_a_run_or_a_file_that_is_not_there_is_named(
         (tmp_path / f"seed-{seed}/metrics.json").touch()
     expected = f"{expected} it has no metrics.json; its runs are seed-1, seed-2"
     assert refusal(capsys, tmp_path) == f"{tmp_path}: {expected}"
-    assert f"{tmp_path}/missing" in refusal(capsys, toy_run, f"{tmp_path}/missing")
+    missing = f"{tmp_path}/missing"
+    assert refusal(capsys, toy_run, missing) == f"{missing}: No such file or directory"
     for wrong, rule in (
         ("word", "expected word=COLUMN, then more such as tag=COLUMN"),
         ("word=", "expected word=COLUMN, then more such as tag=COLUMN"),

@@ -18,8 +18,10 @@ _MENTION = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d{1,15} \d{1,15
 def files(path: Path) -> list[Path]:
     """The texts of a folder, in alphabetical order; none if there is no such folder.
 
-    Raises ValueError for a text without its .ann.
+    Raises ValueError for a file, and for a text without its .ann.
     """
+    if path.is_file():
+        raise ValueError(f"{path}: expected a folder of BRAT's .txt and .ann, got a file")
     if not path.is_dir():
         return []
     texts = sorted(path.glob("*.txt"))
