@@ -35,9 +35,8 @@ demo: say-demo .venv/installed    ## run a small sweep on the toy corpus and pri
 test: .venv/installed    ## run the fast tests, which take at most seconds each
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# three processes for two cores, since these tests also wait: for signals, time limits and each other's locks
 test-slow: .venv/installed    ## run the slow tests: commands of the guides, processes, kills, the report in a browser
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -m slow
 
 faults: .venv/installed    ## inject faults: kills, full disks, damaged files, ... (about ten minutes)
 	PYTHONPATH=tests/helpers $(BIN)/python tests/campaigns/faults.py
