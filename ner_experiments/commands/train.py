@@ -94,5 +94,8 @@ def checked(options: Namespace) -> list[str]:
         elif options.multirun:  # by another sweeper, which chooses the values
             launch_settings.check_jobs(compose.jobs(own), options.overrides)
         else:
+            if launch_settings.is_on_a_cluster(options.overrides):
+                name = launch_settings.launcher(options.overrides)
+                raise ValueError(f"hydra/launcher={name} launches the jobs of a sweep: add -m")
             values.check_jobs([options.overrides])
     return options.overrides if expanded is None else expanded

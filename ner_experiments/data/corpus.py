@@ -208,7 +208,7 @@ def _read(source: Source) -> Corpus:
         _check_mentions_unchanged(source.name, mentions, corpus)
     for split in ("train", "dev"):
         if "test" in corpus and _words(corpus[split]) == _words(corpus["test"]):
-            notes.append(f"{split} and test hold the same sentences")
+            notes.append(f"{split} and test contain the same sentences, word for word")
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")

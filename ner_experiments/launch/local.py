@@ -243,7 +243,7 @@ def report(results: dict[int, JobReturn], total: int, running: int) -> None:
 
 
 def largest_first(configs: Sequence[DictConfig]) -> list[int]:
-    """Numbers of the jobs in the order in which they start, so that none of the longest runs alone at the end."""
+    """Numbers of the jobs by decreasing encoder size, so that a long job is less likely to run alone at the end."""
     numbers = list(range(len(configs)))
     if all(cfg.model == configs[0].model for cfg in configs):
         return numbers

@@ -203,11 +203,6 @@ def seeds_of_looks(table: Table) -> range:
     return range(table.seeds[0], table.seeds[0] + table.looks[-1])
 
 
-LAUNCHER = "hydra/launcher="
-HERE = (f"{LAUNCHER}local", f"{LAUNCHER}basic")
-"""The launchers that run jobs on this machine. A single run takes place here, too, whichever of them is set."""
-
-
 def jobs_of(to_run: Mapping[str, Sequence[int]], overrides: Mapping[str, Sequence[str]]) -> list[list[str]]:
     return [[*overrides[label], f"seed={seed}"] for label, seeds in to_run.items() for seed in seeds]
 
@@ -234,8 +229,6 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     if not sweep:
         if own:
             raise ValueError(f"{next(iter(own.values()))} requires a sweep: add -m")
-        if elsewhere := [item for item in others if item.startswith(LAUNCHER) and item not in HERE]:
-            raise ValueError(f"{elsewhere[0]} launches the jobs of a sweep: add -m")
         return None
     if any(item.partition("=")[0] == "hydra/sweeper" for item in others):
         return None  # another sweeper, which has settings of its own

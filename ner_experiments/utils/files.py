@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, even if the machine stops midway, and their checksums."""
+"""Files and folders that are written completely or not at all, files even if the machine stops midway; checksums."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
 def atomic_folder(path: Path) -> Iterator[Path]:
     """A temporary folder to write to, which becomes `path` at the end; after an error `path` does not exist.
 
-    `path` must not exist before. OSErrors such as that of a full disk name it.
+    An empty folder of that name is replaced; anything else is an OSError. OSErrors such as that of a full disk name it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

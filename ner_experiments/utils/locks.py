@@ -72,7 +72,7 @@ def acquire(lock: BaseFileLock, folder: Path, *, wait: bool) -> None:
 
 @functools.cache
 def announce_wait(folder: Path, whose: str) -> None:
-    """Log that this process waits for a lock, once while the owner stays: compiling kernels takes one lock each."""
+    """Log that this process waits for a lock, once per folder and owner: each kernel is compiled under a lock."""
     log.info("%s: another process is working on it%s", folder, whose)
 
 

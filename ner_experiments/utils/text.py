@@ -41,8 +41,8 @@ def shortened(text: str, length: int = MAX_LENGTH) -> str:
 
 def message_of(error: Exception) -> str:
     """The message of an error; of one of the operating system, the file and what is wrong with it."""
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, OSError) and error.strerror and (name := error.filename2 or error.filename):
+        return f"{name}: {error.strerror}"  # of a rename, the target
     return str(error)
 
 
@@ -66,7 +66,7 @@ def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence
 
 
 class RepeatedKeyError(ValueError):
-    """A JSON object has a key twice, of which Python would keep the last value only."""
+    """A JSON object repeats a key; Python would keep only the last value."""
 
 
 def parse_json(text: str) -> Any:
@@ -85,7 +85,7 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         key = next(key for key, number in Counter(key for key, _ in pairs).items() if number > 1)
-        raise RepeatedKeyError(f"the key {truncated_repr(key)} stands twice in one JSON object")
+        raise RepeatedKeyError(f"the key {truncated_repr(key)} appears more than once in a JSON object")
     return content
 
 

@@ -33,7 +33,7 @@ def test_mentions_reach_the_models_as_bioes(tmp_path: Path) -> None:
 
 def test_splits_that_hold_the_same_sentences_are_noted(tmp_path: Path) -> None:
     corpus = load(columns(tmp_path, {"train": TRAIN, "dev": TEST, "test": TEST}))
-    assert corpus.notes == ("dev and test hold the same sentences",)
+    assert corpus.notes == ("dev and test contain the same sentences, word for word",)
 
 
 def test_the_same_content_is_read_once_and_a_changed_file_again(

@@ -151,10 +151,10 @@ def test_a_key_that_stands_twice_in_a_record_is_refused(tmp_path: Path) -> None:
     path, record = tmp_path / "a.jsonl", '{"tokens": ["Ada"], "ner_tags": ["B-PER"], "ner_tags": ["O"]}'
     path.write_text(f"{record}\n")
     assert message(path, "jsonl").startswith(
-        "a.jsonl:1: the key 'ner_tags' stands twice in one JSON object: "
+        "a.jsonl:1: the key 'ner_tags' appears more than once in a JSON object: "
     )
     path.write_text(f"[{record}]\n")
-    assert message(path, "jsonl") == "a.jsonl: the key 'ner_tags' stands twice in one JSON object"
+    assert message(path, "jsonl") == "a.jsonl: the key 'ner_tags' appears more than once in a JSON object"
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_sentence_numbers_of_csv_that_come_again(tmp_path: Path) -> None:
     path.write_text("sentence,word,tag\n1,Ada,B-per\n2,met,O\n1,Bob,B-per\n2,ran,O\n,off,O\n")
     sentences, remarks = read(path, "csv")
     assert [it.words for it in sentences] == [("Ada",), ("met",), ("Bob",), ("ran", "off")]
-    assert remarks == ["sentences with the number of an earlier one, read as further sentences: 2"]
+    assert remarks == ["sentences that reuse the number of an earlier one, read as new sentences: 2"]
 
 
 def test_conllu_with_mentions_in_misc_and_in_a_column_of_plus(tmp_path: Path) -> None:

@@ -113,7 +113,10 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_says_that_it_starts_o
     caplog.set_level("INFO")
     assert resumable_checkpoint(tmp_path) is None
     assert not caplog.text
-    (tmp_path / "log.csv").write_text("epoch\n1\n")
+    (tmp_path / "log.csv").write_text("epoch\n1\n")  # also of a run that is finished, but damaged
+    assert resumable_checkpoint(tmp_path) is None
+    assert not caplog.text
+    (tmp_path / "progress.json").write_text("{}")
     assert resumable_checkpoint(tmp_path) is None
     assert f"{tmp_path}: stopped before its first checkpoint; the run starts over" in caplog.text
 

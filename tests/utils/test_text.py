@@ -1,10 +1,12 @@
 """Texts of others in error messages, one short printable line, and command lines."""
 
 import shlex
+from pathlib import Path
 
 import pytest
 
-from ner_experiments.utils.text import shell_line, truncated_repr
+from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.text import message_of, shell_line, truncated_repr
 
 
 @pytest.mark.parametrize("character", ["a", "'", "\\", "\x1e", "\u200b", "\U0001f469", "\U0010ffff"])
@@ -25,3 +27,9 @@ def test_a_command_line_is_what_a_shell_reads_and_quoted_only_for_spaces() -> No
     assert shell_line(plain) == " ".join(plain)
     arguments = [*plain, "words.stand_in=a 'small' BERT", "data.columns={word: 0, tag: 3}"]
     assert shlex.split(shell_line(arguments)) == arguments
+
+
+def test_the_message_of_a_failed_rename_names_the_target(tmp_path: Path) -> None:
+    with pytest.raises(OSError) as error, atomic_write(tmp_path) as part:  # noqa: PT011  the message follows
+        part.write_text("a")
+    assert message_of(error.value) == f"{tmp_path}: Is a directory"

@@ -55,7 +55,9 @@ def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
             words, tags, at, now, line = [], [], [], sentence, rows.line_num
             if sentence and sentence in before:
                 remarks.add(
-                    "sentences with the number of an earlier one, read as further sentences", place, sentence
+                    "sentences that reuse the number of an earlier one, read as new sentences",
+                    place,
+                    sentence,
                 )
             before.add(sentence)
         words.append(word)
