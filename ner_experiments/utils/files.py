@@ -49,7 +49,7 @@ def atomic_write(path: Path) -> Iterator[Path]:
                 os.fsync(file.fileno())
             part.replace(path)
     except OSError as error:
-        _name(error, path)
+        _add_name(error, path)
         raise
     finally:
         part.unlink(missing_ok=True)
@@ -69,11 +69,11 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             yield part
             part.rename(path)
     except OSError as error:
-        _name(error, path)
+        _add_name(error, path)
         raise
 
 
-def _name(error: OSError, path: Path) -> None:
+def _add_name(error: OSError, path: Path) -> None:
     """Give an error of writing the name of what was written."""
     if error.errno in WRITE_ERRORS and error.filename is None:
         error.filename = str(path)
