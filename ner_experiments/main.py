@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ner_experiments import __version__
 from ner_experiments.config.config_dirs import take_config_dirs
+from ner_experiments.utils.garbage import exit_without_collecting
 from ner_experiments.utils.text import did_you_mean, message_of
 
 USAGE = """usage: ner-experiments COMMAND ...
@@ -51,6 +52,7 @@ COMMANDS = sorted(path.stem for path in (Path(__file__).parent / "commands").glo
 
 def cli(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 1, without a message, if the reader of its output has gone."""
+    exit_without_collecting()
     try:
         try:
             return answer(arguments)

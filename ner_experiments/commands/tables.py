@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import cache
 from pathlib import Path
 
 
@@ -16,8 +17,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     from ner_experiments.tables import claims_page, paper_pages, results_folder  # slow to import: torch
 
-    for folder in results_folder.write_all(arguments.folder):
+    read = cache(results_folder.read)  # the pages of tables, claims and papers show the same runs
+    for folder in results_folder.write_all(arguments.folder, read):
         print(folder / results_folder.PAGE)
-    for page in [*claims_page.write(arguments.folder), *paper_pages.write_all(arguments.folder)]:
+    pages = [*claims_page.write(arguments.folder, read), *paper_pages.write_all(arguments.folder, read)]
+    for page in pages:
         print(page)
     return 0

@@ -31,7 +31,7 @@ from ner_experiments.config.conf import hydra_context
 from ner_experiments.config.launch_settings import composed
 from ner_experiments.config.overrides import is_for_hydra
 from ner_experiments.utils.files import atomic_write
-from ner_experiments.utils.garbage import paused_garbage_collection
+from ner_experiments.utils.garbage import exit_without_collecting, paused_garbage_collection
 from ner_experiments.utils.lean_imports import import_metrics
 
 
@@ -175,4 +175,5 @@ def python_path() -> str:
 
 
 if __name__ == "__main__":
+    exit_without_collecting()
     sys.exit(main(sys.argv[1:]))

@@ -8,9 +8,10 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
-from ner_experiments.tables import claims, spec
+from ner_experiments.tables import claims, results_folder, spec
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
+from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import Decided, decide
 
 PAGE = "CLAIMS.md"
@@ -41,13 +42,13 @@ READING = (
 )
 
 
-def write(results: Path) -> list[Path]:
+def write(results: Path, read: Read = results_folder.read) -> list[Path]:
     """Write CLAIMS.md and return it; nothing without a ledger."""
     path = results / claims.FILE
     if not path.is_file():
         return []
     page = results / PAGE
-    page.write_text(markdown(decide(claims.read(path), results)), encoding="utf-8")
+    page.write_text(markdown(decide(claims.read(path), results, read)), encoding="utf-8")
     return [page]
 
 
@@ -202,7 +203,7 @@ def commands(it: Decided) -> list[str]:
     return [*dict.fromkeys(found)] or [table.command for table in [spec.load(it.claim.source.table)]]
 
 
-def for_templates(results: Path) -> Callable[..., str]:
+def for_templates(results: Path, read: Read) -> Callable[..., str]:
     """`claims(SOURCE, ...)` of templates: the claims of these sources as a table, and what follows it.
 
     ValueError for an unknown source.
@@ -210,7 +211,7 @@ def for_templates(results: Path) -> Callable[..., str]:
 
     @cache
     def all_decided() -> Sequence[Decided]:
-        return decide(claims.read(results / claims.FILE), results)
+        return decide(claims.read(results / claims.FILE), results, read)
 
     def table(*sources: str) -> str:
         chosen = [it for it in all_decided() if it.claim.source.name in sources]

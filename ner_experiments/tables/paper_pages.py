@@ -32,6 +32,7 @@ from ner_experiments.tables.render import (
     probability,
     seed_counts,
 )
+from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import over_sentences
 from ner_experiments.tables.svg import Plot
@@ -40,17 +41,17 @@ from ner_experiments.utils.text import did_you_mean, truncated_repr
 TEMPLATES, SUFFIX, PLOTS = "templates", ".md.j2", "plots"
 
 
-def write_all(results: Path) -> list[Path]:
+def write_all(results: Path, read: Read = results_folder.read) -> list[Path]:
     """Write the page and plots of each template; returns the pages. Raises ValueError as `write`."""
-    environment = environment_of(results)
+    environment = environment_of(results, read)
     return [write(template, environment) for template in sorted((results / TEMPLATES).glob(f"*{SUFFIX}"))]
 
 
-def environment_of(results: Path) -> Environment:
+def environment_of(results: Path, read: Read) -> Environment:
     """Template environment with the functions that pages call. Tables and claims are read once for all pages."""
     environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
-    environment.globals["table"] = cache(partial(measured, results))
-    environment.globals["claims"] = claims_page.for_templates(results)
+    environment.globals["table"] = cache(partial(measured, results, read))
+    environment.globals["claims"] = claims_page.for_templates(results, read)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single_run, results)
     return environment
@@ -67,14 +68,15 @@ def write(template: Path, environment: Environment) -> Path:
     return path
 
 
-def measured(results: Path, name: str, *overrides: str) -> Measured:
+def measured(results: Path, read: Read, name: str, *overrides: str) -> Measured:
     """The archived runs of a table; for an analysis, those of the table it analyzes. ValueError if there are none."""
     table = spec.load(name)
     folder = results_folder.find_folder(results, table.runs_of, overrides)
     if folder is None:
         raise ValueError(f"no runs of {table.runs_of} {' '.join(overrides)}".rstrip() + " are archived")
     place = Path(name) / folder.relative_to(results / table.runs_of)
-    return Measured(results_folder.read(folder, table), results, place.as_posix())
+    page = results_folder.read(folder, table) if table.analysis else read(folder)
+    return Measured(page, results, place.as_posix())
 
 
 def single_run(results: Path, name: str) -> dict[str, Any]:

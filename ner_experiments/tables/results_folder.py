@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -107,50 +107,6 @@ def short_name(override: str) -> str:
     return re.sub(r"[^\w.]+", "-", value).strip("-")
 
 
-def write_all(results: Path) -> list[Path]:
-    """Write every page and TABLES.md, which lists them; return the pages' folders. Reads only results/."""
-    folders = archive_folders(results)
-    summaries = [summary(write(folder), folder.relative_to(results)) for folder in folders]
-    (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
-    rules = [":--", ":--", "--:", "--:", "--:", "--:", ":--"]
-    grid = markdown_table(INDEX_HEADINGS, rules, *map(index_line, summaries))
-    (results / INDEX).write_text(f"# Measured tables\n\n{INDEX_LEGEND}\n\n{grid}\n", encoding="utf-8")
-    return folders
-
-
-def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
-    """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs."""
-    path = results / SUMMARIES
-    by_table: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        content = json.loads(line)
-        by_table.setdefault(content["table"], []).append(content)
-    return by_table
-
-
-def archive_folders(results: Path) -> list[Path]:
-    """The folders of archived runs, ordered by table and overrides."""
-    folders = [path.parent for path in results.rglob(TABLE)]
-    return sorted(folders, key=lambda folder: (stored(folder)["table"], stored(folder)["overrides"]))
-
-
-def stored(folder: Path) -> dict[str, Any]:
-    """The content of table.json: `table` and `overrides`."""
-    content: dict[str, Any] = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-    return content
-
-
-def write(folder: Path) -> Page:
-    """Write the page of a folder of archived runs, or of what a table's command stored there; return it."""
-    page = read(folder)
-    if page.trials:
-        sections = trials_sections(page.trials, page.table.command)
-    else:
-        sections = origin_section(page) if page.runs else []
-    (folder / PAGE).write_text("\n".join([markdown(page), *sections]), encoding="utf-8")
-    return page
-
-
 def read(folder: Path, analysis: Table | None = None) -> Page:
     """The page of a folder of results/, or that of an analysis of its runs."""
     table, overrides = read_table(folder)
@@ -174,6 +130,54 @@ def source_of(runs: Sequence[ArchivedRun]) -> Source:
         return finished_once(experiment.cfg, [run for run in runs if run.label == experiment.row.label])
 
     return find
+
+
+Read = Callable[[Path], Page]
+"""`read` of a folder, or the same with a cache."""
+
+
+def stored(folder: Path) -> dict[str, Any]:
+    """The content of table.json: `table` and `overrides`."""
+    content: dict[str, Any] = json.loads((folder / TABLE).read_text(encoding="utf-8"))
+    return content
+
+
+def write_all(results: Path, read: Read = read) -> list[Path]:
+    """Write every page and TABLES.md, which lists them; return the pages' folders. Reads only results/."""
+    folders = archive_folders(results)
+    summaries = [summary(write(folder, read), folder.relative_to(results)) for folder in folders]
+    (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
+    rules = [":--", ":--", "--:", "--:", "--:", "--:", ":--"]
+    grid = markdown_table(INDEX_HEADINGS, rules, *map(index_line, summaries))
+    (results / INDEX).write_text(f"# Measured tables\n\n{INDEX_LEGEND}\n\n{grid}\n", encoding="utf-8")
+    return folders
+
+
+def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
+    """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs."""
+    path = results / SUMMARIES
+    by_table: dict[str, list[dict[str, Any]]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+        content = json.loads(line)
+        by_table.setdefault(content["table"], []).append(content)
+    return by_table
+
+
+def archive_folders(results: Path) -> list[Path]:
+    """The folders of archived runs, ordered by table and overrides."""
+    folders = [path.parent for path in results.rglob(TABLE)]
+    return sorted(folders, key=lambda folder: (stored(folder)["table"], stored(folder)["overrides"]))
+
+
+def write(folder: Path, read: Read = read) -> Page:
+    """Write the page of a folder of archived runs, or of what a table's command stored there; return it."""
+    page = read(folder)
+    if page.trials:
+        sections = trials_sections(page.trials, page.table.command)
+    else:
+        sections = origin_section(page) if page.runs else []
+    (folder / PAGE).write_text("\n".join([markdown(page), *sections]), encoding="utf-8")
+    return page
 
 
 def summary(page: Page, place: Path) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec
 from ner_experiments.tables.claims import Claim, Reference, Side, Source
 from ner_experiments.tables.pairs import MAX_SEEDS
+from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA, Tested, seeds_to_detect, tested_together
 
@@ -138,12 +139,12 @@ class Decided:
         }
 
 
-def decide(claims: Sequence[Claim], results: Path) -> list[Decided]:
+def decide(claims: Sequence[Claim], results: Path, read: Read = results_folder.read) -> list[Decided]:
     """The claims with their verdicts, in the order given. Pass all claims of a family: they are corrected together.
 
     Raises ValueError if the runs of a claim are of another corpus than it says.
     """
-    return decide_by(claims, reader(results))
+    return decide_by(claims, reader(results, read))
 
 
 def decide_by(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
@@ -232,15 +233,15 @@ def sign(number: float) -> int:
 # The runs of a claim
 
 
-def reader(results: Path) -> Reader:
+def reader(results: Path, read: Read = results_folder.read) -> Reader:
     """A reader of results/, which reads each table once. The runs of an analysis are those of the table it analyzes."""
 
     @cache
-    def read(table: str, overrides: tuple[str, ...]) -> Page | None:
+    def find(table: str, overrides: tuple[str, ...]) -> Page | None:
         folder = results_folder.find_folder(results, table, overrides)
-        return results_folder.read(folder) if folder else None
+        return read(folder) if folder else None
 
-    return lambda source: read(spec.load(source.table).runs_of, tuple(source.overrides))
+    return lambda source: find(spec.load(source.table).runs_of, tuple(source.overrides))
 
 
 def sides(claim: Claim, archived: Reader) -> tuple[Scores, Scores]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,11 @@ def paused_garbage_collection(*, keeps: bool = False) -> Iterator[None]:
                 gc.freeze()  # moves every object out of the young generations
                 gc.unfreeze()  # and from there to the oldest
             gc.enable()
+
+
+def exit_without_collecting() -> None:
+    """Let this process end without a last search for garbage, which takes a second once PyTorch is loaded."""
+    atexit.register(gc.freeze)
 
 
 @cache  # counting walks through all frozen objects

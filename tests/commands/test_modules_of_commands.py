@@ -55,3 +55,11 @@ def test_a_command_loads_only_what_it_uses(
     )
     assert not sorted(loaded & (UNUSED - used))
     assert ("torch" in loaded) == ("torch" in used)
+
+
+def test_a_command_ends_without_a_search_for_garbage() -> None:
+    """The function that asks was registered first, so it is called last."""
+    program = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count() > 1000))"
+    program += "\nfrom ner_experiments.main import cli\ncli(['--version'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"

@@ -16,8 +16,7 @@ COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files",
 FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
 assert all(map(os.path.exists, FILES))
 CONTEXT = get_context("forkserver")
-PRELOADED = ["ner_experiments.train", "ner_experiments.launch.summary"]
-CONTEXT.set_forkserver_preload(PRELOADED)
+CONTEXT.set_forkserver_preload(["preloaded"])
 
 
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:

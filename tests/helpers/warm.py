@@ -50,8 +50,7 @@ def checkout(folder: Path) -> Checkout:
 
 
 def serve() -> None:
-    import ner_experiments.launch.summary
-    import ner_experiments.train  # noqa: F401
+    import preloaded  # noqa: F401
 
     for line in iter(sys.stdin.readline, ""):
         arguments, variables, printed = json.loads(line)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from places import RESULTS
 
-from ner_experiments.tables import paper_pages, spec
+from ner_experiments.tables import paper_pages, results_folder, spec
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row
 
@@ -106,7 +106,7 @@ def test_an_analysis_is_made_of_the_archived_runs_of_its_table() -> None:
         for (label, seed), score in figures.items()
         if label == "WNUT, Cross" and ("WNUT, Baseline", seed) in figures
     ]
-    measured = paper_pages.measured(RESULTS, "li2020_table3", *overrides)
+    measured = paper_pages.measured(RESULTS, results_folder.read, "li2020_table3", *overrides)
     assert measured.ours("Cross, WNUT, location").startswith(f"{mean(gains):.2f} ")
     assert measured.place == f"li2020_table3/{folder.name}"
 
