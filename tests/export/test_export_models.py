@@ -52,7 +52,8 @@ def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
     tagger = build(cfg, encoder).eval()
     with torch.no_grad():
         for parameter in tagger.parameters():
-            parameter.normal_(std=0.5)
+            parameter.normal_(std=0.7)
+        tagger.output.bias.div_(10)  # with a large one, a softmax predicts the same tag everywhere
     return tagger, encoder
 
 
@@ -106,7 +107,7 @@ def files(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", sorted({*MODELS} - {"attention"}))  # tried in TOGETHER
 def test_every_architecture(name: str, tmp_path: Path) -> None:
     check([f"model={name}", "words.module.dim=5", "decoder=softmax"], tmp_path)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import killed
 
-killed.CONTEXT.set_forkserver_preload(["transformers.models.bert.modeling_bert", "pytest", "preloaded"])
+killed.CONTEXT.set_forkserver_preload([*killed.PRELOADED, "transformers.models.bert.modeling_bert", "pytest"])
 Fault = Callable[[], Any]
 """A fault that a process injects into itself before it starts to work."""
 

@@ -1,5 +1,6 @@
 """Commands as `python run.py` executes them, in processes forked from one that has imported the suite already."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], cwd:
 
     A sweep runs in this process, too: its workers would have to import everything.
     """
+    gc.freeze()  # as in `killed.command`
     from ner_experiments.launch import local
     from ner_experiments.main import cli
 

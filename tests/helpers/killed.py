@@ -1,5 +1,6 @@
 """A command of the suite that is killed after a number of its own lines: at the same place on every machine."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -16,11 +17,13 @@ COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files",
 FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
 assert all(map(os.path.exists, FILES))
 CONTEXT = get_context("forkserver")
-CONTEXT.set_forkserver_preload(["preloaded"])
+PRELOADED = ["ner_experiments.train", "ner_experiments.launch.summary"]
+CONTEXT.set_forkserver_preload(PRELOADED)
 
 
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
     """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
+    gc.freeze()  # a search for garbage would copy all that the processes share
     from ner_experiments import train
     from ner_experiments.launch import local
     from ner_experiments.main import cli

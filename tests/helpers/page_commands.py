@@ -68,6 +68,7 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
     program, *arguments = shlex.split(line, comments=True)
     arguments = [re.sub(r"^seeds=.*", "seeds=[1]", each) for each in arguments]
     arguments = [re.sub(r"^trainer.max_epochs=.*", "trainer.max_epochs=1", each) for each in arguments]
+    arguments = [re.sub(r"^hydra.sweeper.n_trials=.*", "hydra.sweeper.n_trials=3", each) for each in arguments]
     if finished is not None:
         arguments = [str(finished) if RUN.fullmatch(each) else each for each in arguments]
     if program in ("git", "cd"):
@@ -92,6 +93,8 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
             arguments.append("--once")  # otherwise it waits for the runs
         if arguments[0] == "table" and any(each.startswith("model=") for each in arguments):
             arguments += SMALL  # a sweep by its overrides, which was run with these
+        if arguments[0] == "xor":
+            arguments += ["--seeds", "1", "--processes", "1"]
         waiting = looks and "=" in arguments[1]  # for runs that nobody has begun
         run_in_checkout(arguments, cwd, 3 if waiting else 0, **variables)
 

@@ -5,6 +5,7 @@
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -50,8 +51,10 @@ def checkout(folder: Path) -> Checkout:
 
 
 def serve() -> None:
-    import preloaded  # noqa: F401
+    import ner_experiments.launch.summary
+    import ner_experiments.train  # noqa: F401
 
+    gc.freeze()  # a search for garbage would copy all that the processes share
     for line in iter(sys.stdin.readline, ""):
         arguments, variables, printed = json.loads(line)
         child = os.fork()
