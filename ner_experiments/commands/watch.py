@@ -40,7 +40,7 @@ MAX_SHOWN = 10
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     text = (
         "Show the status of the runs of a sweep: done, running, failed, interrupted or waiting. Takes the arguments of "
-        "`run.py -m` (table=NAME seeds=[1,2], or model=residual layers=2,3) or the name of a sweep; without arguments, "
+        "`run.py -m` (table=NAME seeds=1,2, or model=residual layers=2,3) or the name of a sweep; without arguments, "
         "shows all runs that have a folder. Exit status 0: all are done; 1: some failed or were interrupted; 2: wrong "
         "arguments; 3: some are running or waiting."
     )

@@ -7,6 +7,7 @@ must exist, and its value must have the default's type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType
@@ -57,7 +58,17 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
                 check_job(job)
             return jobs
         except HydraException as error:
-            raise ValueError(str(error).splitlines()[0]) from error
+            raise ValueError(refusal(error, overrides)) from error
+
+
+def refusal(error: HydraException, overrides: Sequence[str]) -> str:
+    """Why Hydra refuses overrides, in one line; with the override if it chooses for a part that nothing has."""
+    reason = str(error).splitlines()[0]
+    if group := re.match(r"Could not override '(.+?)'\. No match in the defaults list", reason):
+        parent, _, part = group[1].rpartition("/")
+        line = next((item for item in overrides if item.startswith(f"{group[1]}=")), group[1])
+        return f"{line}: the chosen {parent} has no part {part!r}"
+    return reason
 
 
 def refuse_several_values(items: Iterable[Override], advice: str) -> None:

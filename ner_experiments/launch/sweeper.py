@@ -279,7 +279,7 @@ def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class TableRequest:
-    """`table=NAME seeds=[1,2] ...` of a command line. seeds: empty for the table's own. looks: empty for none."""
+    """`table=NAME seeds=1,2 ...` of a command line. seeds: empty for the table's own. looks: empty for none."""
 
     table: Table
     seeds: list[int]
@@ -303,7 +303,7 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
     others = parse(rest)
     for item in others:
         if item.key_or_group == "seed":
-            raise ValueError(f"{item.input_line}: a table takes its seeds as a list: seeds=[1,2,3]")
+            raise ValueError(f"{item.input_line}: the seeds of a table are seeds=1,2,3")
         if item.is_sweep_override():
             raise ValueError(f"{item.input_line}: a table's rows are the sweep, so a setting takes one value")
     extra_overrides = [str(item.input_line) for item in others if not is_for_hydra(item)]
@@ -341,21 +341,30 @@ def parse(overrides: Sequence[str]) -> list[Override]:
 
 
 def parse_seeds(override: str) -> list[int]:
-    (item,) = parse([override])
-    seeds: Any = item.value()
+    seeds = listed(override)
     if not (spec.list_of(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
-        raise ValueError(f"{override}: seeds must be a list of different integers, such as seeds=[1,2,3]")
+        raise ValueError(
+            f"{override}: expected different integers, such as seeds=1,2,3, or seeds=[1] for one seed"
+        )
     return [*seeds]
+
+
+def listed(override: str) -> Any:
+    """The values of `seeds=1,2,3`, which can also be written `seeds=[1,2,3]` or `seeds=range(1,4)`.
+
+    A single value is returned as it is: `seeds=3` could mean three seeds.
+    """
+    (item,) = parse([override])
+    return [*item.sweep_iterator(lambda value: value)] if item.is_sweep_override() else item.value()
 
 
 def parse_looks(override: str | None, others: Sequence[str] = ()) -> list[int]:
     """The looks; empty without an override. ValueError if they are not ascending, or if the seed varies as well."""
     if override is None:
         return []
-    (item,) = parse([override])
-    looks: Any = item.value()
+    looks = listed(override)
     if not spec.list_of(spec.is_count)(looks):
-        raise ValueError(f"{override}: expected a list of numbers of seeds, such as sweep.looks=[3,5,8]")
+        raise ValueError(f"{override}: expected numbers of seeds, such as sweep.looks=3,5,8")
     levels(looks, alpha=0.05)
     if seed := next((item for item in others if item.startswith("seed=") and "," in item), None):
         raise ValueError(f"{seed}: {override} sets the number of seeds")

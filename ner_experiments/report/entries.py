@@ -24,6 +24,7 @@ from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, by_seed, open_run
 from ner_experiments.tables import experiments, render, results_folder, spec
+from ner_experiments.tables.experiments import seeds_override
 from ner_experiments.tables.pairs import Pair, answer
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
@@ -98,10 +99,10 @@ class Entry:
     def commands(self) -> Sequence[tuple[str, str]]:
         """Titles and commands that make its runs."""
         if self.page.table.is_sweep:
-            return (("The command", " ".join(["python run.py -m", *self.page.table.overrides])),)
-        seeds = ",".join(map(str, sorted({run.metrics["seed"] for run in self.runs})))
+            return (("The command", shell_line(["python", "run.py", "-m", *self.page.table.overrides])),)
         table = f"table={self.page.table.runs_of}"
-        text = shell_line(["python", "run.py", "-m", table, *self.page.deviations, f"seeds=[{seeds}]"])
+        seeds = seeds_override({run.metrics["seed"] for run in self.runs})
+        text = shell_line(["python", "run.py", "-m", table, *self.page.deviations, seeds])
         return (("The command", text),)
 
     @property

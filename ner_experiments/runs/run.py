@@ -19,14 +19,12 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
+from ner_experiments.utils.files import State, state
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 log = logging.getLogger(__name__)
-
-State = tuple[int, int, int]
-"""Modification time, inode and size of a file."""
 
 
 @dataclass(frozen=True)
@@ -156,15 +154,6 @@ def runs_of_any_identity(any_identity: Path) -> Iterator[Run]:
             log_once(f"{error}; this run is left out")
             continue
         yield Run(path.parent, metrics)
-
-
-def state(path: Path) -> State:
-    """The state of a file, in which a new version of it differs. Zeros if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0, 0
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 @lru_cache(maxsize=10_000)

@@ -13,6 +13,7 @@ from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import Decided, decide
+from ner_experiments.utils.text import shell_line
 
 PAGE = "CLAIMS.md"
 PAPERS = {
@@ -199,7 +200,8 @@ def commands(it: Decided) -> list[str]:
         for row in (row for row in table.rows if row.label in labels and row.run is not None):
             settings = joined(table.base, row.run or (), source.overrides)
             seeds = ",".join(map(str, source.seeds))
-            found.append(f"python run.py -m {' '.join(settings)} seed={seeds} sweep.claims=[{it.claim.hash}]")
+            of_claim = (f"seed={seeds}", f"sweep.claims=[{it.claim.hash}]")
+            found.append(shell_line(["python", "run.py", "-m", *settings, *of_claim]))
     return [*dict.fromkeys(found)] or [table.command for table in [spec.load(it.claim.source.table)]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,6 +90,12 @@ def unfinished(
 def seeds_of_table(table: Table) -> tuple[int, ...]:
     """The table's seeds; for an analysis, those of the table it analyzes."""
     return (spec.load(table.analysis) if table.analysis else table).seeds
+
+
+def seeds_override(seeds: Iterable[int]) -> str:
+    """The override that gives a table these seeds."""
+    values = ",".join(map(str, sorted(seeds)))
+    return f"seeds={values}" if "," in values else f"seeds=[{values}]"
 
 
 def output_dir(extra_overrides: Sequence[str]) -> Path:

@@ -19,7 +19,7 @@ from ner_experiments.config.row_settings import as_value, is_number
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, finished_once
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import Experiment
+from ner_experiments.tables.experiments import Experiment, seeds_override
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import Page, Source, collect
@@ -219,12 +219,13 @@ def seeds_text(summary: Mapping[str, Any]) -> str:
 def origin_section(page: Page) -> list[str]:
     """Provenance of the numbers: the command, code, machines and data, and the cost."""
     runs = page.runs
-    command = shell_line(["python", "run.py", "-m", f"table={page.table.name}", *page.deviations])
+    table, seeds = f"table={page.table.name}", seeds_override({run.metrics["seed"] for run in runs})
+    command = shell_line(["python", "run.py", "-m", table, *page.deviations, seeds])
     versions = comma_separated({f"torch {run.metrics['versions']['torch']}" for run in runs})
     lines = [
         "## How it was made",
         "",
-        f"`{command} seeds=[{','.join(map(str, sorted({run.metrics['seed'] for run in runs})))}]`",
+        f"`{command}`",
         "",
         f"- {len(runs)} runs, {hours(runs):.1f} hours of training in all, on {devices(runs)}; {versions}.",
         f"- Code: checksum {comma_separated({run.metrics['code'][:12] for run in runs})},"

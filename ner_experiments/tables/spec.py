@@ -6,13 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
+from ner_experiments.utils.files import State, state
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 SWEEPS = next(folder for folder in (PACKAGE / "sweeps", PACKAGE.parent / "sweeps") if folder.is_dir())
@@ -211,9 +212,14 @@ def extended(path: Path) -> Table:
     return replace(table, base=other.base, rows=rows, seeds=table.seeds or other.seeds, notes=notes)
 
 
-@cache
 def parsed(path: Path) -> Table:
     """The table of a file by itself. Its rows are not checked against each other or against other tables."""
+    return parsed_in_state(path, state(path))
+
+
+@lru_cache(maxsize=1_000)
+def parsed_in_state(path: Path, _state: State) -> Table:
+    """The same, once for each state of the file: another command may add seeds to a recorded sweep."""
     settings = checked(read_plain(path), TABLE, f"{path}")
     rows = [
         parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)

@@ -239,7 +239,6 @@ def record(table: Table, output: Path) -> Table:
             raise
         # such as on a read-only disk
         log_once(f"{path}: {error.strerror}; the sweep is recorded there already")
-    spec.parsed.cache_clear()
     return table
 
 
@@ -326,10 +325,11 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
 
 
 def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, str]:
-    """The finished runs of a table with the labels of their rows. ValueError without any."""
+    """The finished runs of a table with the labels of their rows. ValueError without any, such as on changed data."""
     page = collect(table, overrides)
     if not page.runs:
-        raise ValueError(f"{table.name}: no run of it is finished in {output}")
+        reasons = [f": {it.missing}" for it in page.results if it.missing]
+        raise ValueError(f"{table.name}: no run of it is finished in {output}{reasons[0] if reasons else ''}")
     return {run.folder: it.row.label for it in page.results for run in it.runs.values()}
 
 

@@ -16,6 +16,13 @@ from shutil import copyfileobj
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
+SUFFIX = ".part"
+RANDOM = "[0-9a-f]" * 8
+WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of writing, which Python raises without the file's name."""
+State = tuple[int, int, int]
+"""Modification time in nanoseconds, inode and size of a file."""
+
 
 def sha256(path: Path) -> str:
     """SHA-256 of the file's bytes in hexadecimal, read as a stream."""
@@ -23,10 +30,13 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-SUFFIX = ".part"
-RANDOM = "[0-9a-f]" * 8
-WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of writing, which Python raises without the file's name."""
+def state(path: Path) -> State:
+    """The state of a file, in which a new version of it differs. Zeros if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def json_digest(content: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -16,8 +17,10 @@ MAX_JSON_BYTES = 256 * 2**20
 
 
 def shell_line(arguments: Iterable[str]) -> str:
-    """The arguments as a line for a shell. Only those with spaces are quoted, so that others are as one writes them."""
-    return " ".join(shlex.quote(each) if " " in each else each for each in arguments)
+    """The arguments as a line for a shell, quoted only where they have characters that a shell reads."""
+    return " ".join(
+        each if re.fullmatch(r"[\w@%+=:,./~-]+", each) else shlex.quote(each) for each in arguments
+    )
 
 
 def truncated_repr(value: object) -> str:

@@ -35,6 +35,7 @@ REFUSED = [
     (["trainer.max_epochs=null"], "trainer.max_epochs must be an integer, got null"),
     (["+trainer.max_epoch=3"], "no setting 'trainer.max_epoch'; did you mean 'trainer.max_epochs'?"),
     (["layer=3"], "no setting 'layer'; did you mean 'layers'?"),
+    (["model/norm=none"], "model/norm=none: the chosen model has no part 'norm'"),
     (["modle=bilstm"], "no setting 'modle'; did you mean 'model'?"),
     (["model=resdual"], "model has no 'resdual'; did you mean 'residual'?"),
     (["model.num_layer=3", "model=stacked"], "did you mean 'model.num_layers'?"),

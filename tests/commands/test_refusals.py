@@ -126,6 +126,8 @@ def test_a_folder_that_cannot_be_made_is_refused(
         ("-m seed=range(0)", "seed=range(0): no value, so there is nothing to run"),
         ("-m hydra/sweeper=basic seed=range(0)", "seed=range(0): no value, so there is nothing to run"),
         ("-m layers=1,2 model=residual seed=glob(*)", "seed=glob(*): no value, so there is nothing to run"),
+        ("words=none chars=none", "words, chars, features, direct: all are none, so the tagger has no input"),
+        ("-m chars=none,cnn words=none", "all are none, so the tagger has no input"),
         ("-m data=glob(zzz*)", "data=glob(zzz*): no value, so there is nothing to run"),
         ("model=residual layers=2,3", "layers=2,3: several values make a sweep: add -m"),
         ("hydra/sweeper=nosuch -m seed=1,2", "hydra/sweeper has no 'nosuch'"),

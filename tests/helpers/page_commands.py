@@ -68,7 +68,9 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
     program, *arguments = shlex.split(line, comments=True)
     arguments = [re.sub(r"^seeds=.*", "seeds=[1]", each) for each in arguments]
     arguments = [re.sub(r"^trainer.max_epochs=.*", "trainer.max_epochs=1", each) for each in arguments]
-    arguments = [re.sub(r"^hydra.sweeper.n_trials=.*", "hydra.sweeper.n_trials=3", each) for each in arguments]
+    arguments = [
+        re.sub(r"^hydra.sweeper.n_trials=.*", "hydra.sweeper.n_trials=3", each) for each in arguments
+    ]
     if finished is not None:
         arguments = [str(finished) if RUN.fullmatch(each) else each for each in arguments]
     if program in ("git", "cd"):

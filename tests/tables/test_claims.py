@@ -349,7 +349,7 @@ def test_the_command_prints_how_to_run_a_claim(results: Path, capsys: pytest.Cap
     out = capsys.readouterr().out
     (claim,) = claims.read(results / claims.FILE)
     run = "python run.py -m paper=huang2015 data=conll2003 direct=ner model=lstm_huang2015"
-    assert f"{run} seed=1,2,3,4,5,6 sweep.claims=[{claim.hash}]\n" in out
+    assert f"{run} seed=1,2,3,4,5,6 'sweep.claims=[{claim.hash}]'\n" in out
     assert "verdict    holds, smaller\n" in out
 
 

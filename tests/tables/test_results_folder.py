@@ -30,7 +30,7 @@ def test_a_page_says_how_the_runs_in_its_rows_were_made_and_no_others(page: Page
     results_folder.write(folder)
     text = (folder / results_folder.PAGE).read_text()
     assert "- 3 runs," in text
-    assert "seeds=[1,2,3]`" in text
+    assert "seeds=1,2,3`" in text
 
 
 def test_a_page_without_runs_says_nothing_of_their_making(page: Page, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """sweeps/*.yaml: each row against its declared change; test_papers.py holds the figures."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,3 +70,12 @@ def test_rows_of_one_table_may_count_in_another() -> None:
 
 def test_of_overrides_with_one_key_the_last_counts() -> None:
     assert joined(("data=msra", "layers=4"), ("layers=3",), ("data=weibo",)) == ("data=weibo", "layers=3")
+
+
+def test_a_file_that_another_command_changes_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    text = (spec.SWEEPS / "yang2020_table13.yaml").read_text(encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
+    assert spec.read(path).seeds == (1, 2, 3, 4, 5)
+    path.write_text(text.replace("[1, 2, 3, 4, 5]", "[1, 2]"), encoding="utf-8")
+    assert spec.read(path).seeds == (1, 2)

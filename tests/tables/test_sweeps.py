@@ -89,7 +89,10 @@ def test_other_rows_are_another_sweep() -> None:
         (["output_dir=a,b"], "output_dir=a,b: no part of an experiment"),
         (["runtime.threads=1,2"], "runtime.threads=1,2: no part of an experiment"),
         (["sweep.name=a/b", "seed=1,2"], "sweep.name must be made of letters"),
-        (["sweep.looks=3", "layers=2,3", "model=residual"], "expected a list of numbers of seeds"),
+        (
+            ["sweep.looks=3", "layers=2,3", "model=residual"],
+            "expected numbers of seeds, such as sweep.looks=3,5,8",
+        ),
         (["sweep.looks=[3,2]", "layers=2,3", "model=residual"], "looks must be ascending"),
         (["sweep.looks=[2,3]", "seed=1,2"], "seed=1,2: sweep.looks=[2,3] sets the number of seeds"),
         (
@@ -236,7 +239,18 @@ def test_errors_and_cases_take_a_sweep(capsys: pytest.CaptureFixture[str]) -> No
     assert text.count("(layers=3)") == 2
     recorded(*FIXED, "layers=5,6", name="never")
     assert cli(["cases", "never"]) == 1
-    assert "never: no run of it is finished in outputs" in capsys.readouterr().err
+    assert "never: no run of it is finished in outputs\n" in capsys.readouterr().err
+
+
+def test_errors_of_runs_on_changed_data_say_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish_all()
+    recorded(*SWEEP)
+    monkeypatch.setattr("ner_experiments.experiment_data.Fingerprints.__call__", lambda *_: "other")
+    assert cli(["errors", "layers"]) == 1
+    assert "layers: no run of it is finished in outputs: " in (printed := capsys.readouterr().err)
+    assert "read other files" in printed
 
 
 def test_errors_and_cases_take_a_sweep_by_its_overrides(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,10 +22,19 @@ def test_a_short_text_is_whole_in_a_message() -> None:
     assert truncated_repr(80 * "a") == repr(80 * "a")
 
 
-def test_a_command_line_is_what_a_shell_reads_and_quoted_only_for_spaces() -> None:
-    plain = ["python", "run.py", "seeds=[1,2]", "data/any=thing"]
+def test_a_command_line_is_what_a_shell_reads_and_quoted_only_where_it_must_be() -> None:
+    plain = ["python", "run.py", "seeds=1,2", "data/any=thing"]
     assert shell_line(plain) == " ".join(plain)
-    arguments = [*plain, "words.stand_in=a 'small' BERT", "data.columns={word: 0, tag: 3}"]
+    arguments = [
+        *plain,
+        "words.stand_in=a 'small' BERT",
+        "data.columns={word: 0, tag: 3}",
+        "a=[1]",
+        "b=$HOME",
+        "c=`d`",
+        "e='f'",
+        "",
+    ]
     assert shlex.split(shell_line(arguments)) == arguments
 
 

@@ -150,7 +150,7 @@ class Tables(Reader):
         return Case(text.encode(), self.plainly(table))
 
     def read(self) -> Any:
-        spec.parsed.cache_clear()
+        spec.parsed_in_state.cache_clear()  # it changes faster than the clock of the file system
         table = spec.read(self.path)
         rows = [
             {
