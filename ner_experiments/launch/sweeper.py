@@ -303,7 +303,7 @@ def table_request(overrides: Sequence[str]) -> TableRequest | None:
     others = parse(rest)
     for item in others:
         if item.key_or_group == "seed":
-            raise ValueError(f"{item.input_line}: the seeds of a table are seeds=1,2,3")
+            raise ValueError(f"{item.input_line}: a table takes its seeds as seeds=1,2,3")
         if item.is_sweep_override():
             raise ValueError(f"{item.input_line}: a table's rows are the sweep, so a setting takes one value")
     extra_overrides = [str(item.input_line) for item in others if not is_for_hydra(item)]

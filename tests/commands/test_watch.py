@@ -100,7 +100,7 @@ def test_a_table_has_runs_that_are_done_and_runs_that_wait(tmp_path: Path, capsy
 def test_a_table_is_asked_for_as_when_it_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = ["table=yang2020_table12", "--output", str(tmp_path), "--once"]
     assert run_command("watch", [*refused, "seed=3"]) == WRONG
-    assert "seed=3: a table takes its seeds as a list" in capsys.readouterr().err
+    assert "seed=3: a table takes its seeds as seeds=1,2,3" in capsys.readouterr().err
     assert run_command("watch", [*refused, "layers=2,3"]) == WRONG
     assert "layers=2,3: a table's rows are the sweep" in capsys.readouterr().err
 

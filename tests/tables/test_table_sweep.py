@@ -78,7 +78,7 @@ REFUSED = [
         "no table 'yang2020_table77'; did you mean 'yang2020_table7'?",
     ),
     (["-m", "tabel=yang2020_table7"], "there is no setting 'tabel'; did you mean 'table'?"),
-    (["-m", "table=yang2020_table7", "seed=3"], "seed=3: the seeds of a table are seeds=1,2,3"),
+    (["-m", "table=yang2020_table7", "seed=3"], "seed=3: a table takes its seeds as seeds=1,2,3"),
     (
         ["-m", "table=yang2020_table7", "seeds=3"],
         "seeds=3: expected different integers, such as seeds=1,2,3, or seeds=[1] for one seed",
