@@ -8,7 +8,7 @@ from typing import Any
 from safetensors.torch import load_file
 
 TINY = [
-    "data.sentences={train: 80, dev: 80, test: 80}",
+    "data.sentences={train: 50, dev: 30, test: 30}",
     "model.hidden_size=8",
     "model.dense_size=8",
     "model.dropout=0.3",
