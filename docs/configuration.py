@@ -82,7 +82,8 @@ python run.py model=residual layers=3 model.hidden_size=200 --cfg job
 wrong type is refused before anything starts. With `-m`, a comma separates alternatives (`layers=2,3`), and every
 combination is a run ([experiments.md](experiments.md)).
 
-- Write a list as `chars.module.widths=[2,3]` and a mapping in quotes, `'data.columns={word: 0, tag: 3}'`.
+- Write a list as `'chars.module.widths=[2,3]'` and a mapping as `'data.columns={word: 0, tag: 3}'`. Shells such as
+  zsh read brackets that are not quoted.
 - Where a number is expected, an integer is accepted. `null` means that nothing is set.
 - A default such as `${layers}` follows another setting. *Required* means that there is no default.
 - Names in parentheses are the choices that have this default. Without names all choices of the group have it.

@@ -62,7 +62,7 @@ def check(overrides: Sequence[str], *, sweep: bool = False) -> list[list[str]]:
 
 
 def refusal(error: HydraException, overrides: Sequence[str]) -> str:
-    """Why Hydra refuses overrides, in one line; with the override if it chooses for a part that nothing has."""
+    """Why Hydra refuses overrides, in one line. Names the override of a part that, say, the chosen model lacks."""
     reason = str(error).splitlines()[0]
     if group := re.match(r"Could not override '(.+?)'\. No match in the defaults list", reason):
         parent, _, part = group[1].rpartition("/")

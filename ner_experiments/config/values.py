@@ -34,7 +34,7 @@ from ner_experiments.utils.text import truncated_repr
 
 MAX_NAME_BYTES = 150
 """Maximum length of a corpus's name, which begins the names of folders; most file systems allow 255 bytes."""
-INPUTS = ("words", "chars", "features", "direct")
+INPUT_GROUPS = ("words", "chars", "features", "direct")
 WANDB = "ner_experiments.loggers.wandb.wandb"
 SIZE = Range(1, 65_536)
 DEPTH = Range(1, 1_000)
@@ -121,8 +121,8 @@ def check_settings(settings: Mapping[str, Any]) -> None:
     for part in (settings, settings["init_from"]):
         check_ranges(part)
     check_name(settings["data"]["name"])
-    if not any(inputs({part: settings[part] for part in INPUTS})):
-        raise ValueError(f"{', '.join(INPUTS)}: all are none, so the tagger has no input")
+    if not any(inputs({part: settings[part] for part in INPUT_GROUPS})):
+        raise ValueError(f"{', '.join(INPUT_GROUPS)}: all are none, so the tagger has no input")
     check_project(settings["logger"])
     check_output_dir(settings["output_dir"])
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
 from hydra.errors import CompactHydraException, InstantiationException
@@ -26,7 +26,7 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import busy_folder
 from ner_experiments.tables import spec, sweeps
-from ner_experiments.tables.experiments import experiments, output_dir, unfinished
+from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
 from ner_experiments.utils.text import shell_line
@@ -252,7 +252,8 @@ def check_looks(table: Table) -> None:
         return
     if sum(row.run is not None for row in table.rows) < 2:
         raise ValueError(
-            f"sweep.looks={[*table.looks]} compares rows, and {table.name or 'this sweep'} has only one"
+            f"{as_override('sweep.looks', table.looks)} compares rows, and "
+            f"{table.name or 'this sweep'} has only one"
         )
     launch_settings.check_jobs([[f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
 
@@ -341,30 +342,33 @@ def parse(overrides: Sequence[str]) -> list[Override]:
 
 
 def parse_seeds(override: str) -> list[int]:
-    seeds = listed(override)
+    seeds = values_of(override)
     if not (spec.list_of(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
         raise ValueError(
-            f"{override}: expected different integers, such as seeds=1,2,3, or seeds=[1] for one seed"
+            f"{override}: expected distinct integers from 0, such as seeds=1,2,3, or seeds=[1] for one seed"
         )
     return [*seeds]
 
 
-def listed(override: str) -> Any:
+def values_of(override: str) -> Any:
     """The values of `seeds=1,2,3`, which can also be written `seeds=[1,2,3]` or `seeds=range(1,4)`.
 
-    A single value is returned as it is: `seeds=3` could mean three seeds.
+    Anything else is returned as it is, also a single value: `seeds=3` could mean three seeds.
     """
     (item,) = parse([override])
-    return [*item.sweep_iterator(lambda value: value)] if item.is_sweep_override() else item.value()
+    value = item.value()
+    return [*item.sweep_iterator(lambda it: it)] if isinstance(value, ChoiceSweep | RangeSweep) else value
 
 
 def parse_looks(override: str | None, others: Sequence[str] = ()) -> list[int]:
     """The looks; empty without an override. ValueError if they are not ascending, or if the seed varies as well."""
     if override is None:
         return []
-    looks = listed(override)
+    looks = values_of(override)
     if not spec.list_of(spec.is_count)(looks):
-        raise ValueError(f"{override}: expected numbers of seeds, such as sweep.looks=3,5,8")
+        raise ValueError(
+            f"{override}: expected numbers of seeds, such as sweep.looks=3,5,8, or sweep.looks=[3] for one look"
+        )
     levels(looks, alpha=0.05)
     if seed := next((item for item in others if item.startswith("seed=") and "," in item), None):
         raise ValueError(f"{seed}: {override} sets the number of seeds")

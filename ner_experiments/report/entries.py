@@ -24,7 +24,7 @@ from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, by_seed, open_run
 from ner_experiments.tables import experiments, render, results_folder, spec
-from ner_experiments.tables.experiments import seeds_override
+from ner_experiments.tables.experiments import as_override
 from ner_experiments.tables.pairs import Pair, answer
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
@@ -101,7 +101,7 @@ class Entry:
         if self.page.table.is_sweep:
             return (("The command", shell_line(["python", "run.py", "-m", *self.page.table.overrides])),)
         table = f"table={self.page.table.runs_of}"
-        seeds = seeds_override({run.metrics["seed"] for run in self.runs})
+        seeds = as_override("seeds", sorted({run.metrics["seed"] for run in self.runs}))
         text = shell_line(["python", "run.py", "-m", table, *self.page.deviations, seeds])
         return (("The command", text),)
 

@@ -92,10 +92,10 @@ def seeds_of_table(table: Table) -> tuple[int, ...]:
     return (spec.load(table.analysis) if table.analysis else table).seeds
 
 
-def seeds_override(seeds: Iterable[int]) -> str:
-    """The override that gives a table these seeds."""
-    values = ",".join(map(str, sorted(seeds)))
-    return f"seeds={values}" if "," in values else f"seeds=[{values}]"
+def as_override(key: str, numbers: Iterable[int]) -> str:
+    """The override that sets the seeds of a table or its looks, such as seeds=1,2,3."""
+    values = ",".join(map(str, numbers))
+    return f"{key}={values}" if "," in values else f"{key}=[{values}]"
 
 
 def output_dir(extra_overrides: Sequence[str]) -> Path:

@@ -19,7 +19,7 @@ from ner_experiments.config.row_settings import as_value, is_number
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, finished_once
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import Experiment, seeds_override
+from ner_experiments.tables.experiments import Experiment, as_override
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import Page, Source, collect
@@ -37,6 +37,8 @@ INDEX_LEGEND = (
 )
 MAX_NAME = 60
 """Maximum length of a folder's name."""
+Read = Callable[[Path], Page]
+"""`read`, or the same with a cache."""
 NAMELESS = ("true", "false", "null", "none", "")
 """Values that, like numbers, mean nothing in a folder's name without their key."""
 
@@ -132,20 +134,16 @@ def source_of(runs: Sequence[ArchivedRun]) -> Source:
     return find
 
 
-Read = Callable[[Path], Page]
-"""`read` of a folder, or the same with a cache."""
-
-
 def stored(folder: Path) -> dict[str, Any]:
     """The content of table.json: `table` and `overrides`."""
     content: dict[str, Any] = json.loads((folder / TABLE).read_text(encoding="utf-8"))
     return content
 
 
-def write_all(results: Path, read: Read = read) -> list[Path]:
+def write_all(results: Path, read_page: Read = read) -> list[Path]:
     """Write every page and TABLES.md, which lists them; return the pages' folders. Reads only results/."""
     folders = archive_folders(results)
-    summaries = [summary(write(folder, read), folder.relative_to(results)) for folder in folders]
+    summaries = [summary(write(folder, read_page), folder.relative_to(results)) for folder in folders]
     (results / SUMMARIES).write_text("".join(f"{json.dumps(it)}\n" for it in summaries), encoding="utf-8")
     rules = [":--", ":--", "--:", "--:", "--:", "--:", ":--"]
     grid = markdown_table(INDEX_HEADINGS, rules, *map(index_line, summaries))
@@ -169,9 +167,9 @@ def archive_folders(results: Path) -> list[Path]:
     return sorted(folders, key=lambda folder: (stored(folder)["table"], stored(folder)["overrides"]))
 
 
-def write(folder: Path, read: Read = read) -> Page:
+def write(folder: Path, read_page: Read = read) -> Page:
     """Write the page of a folder of archived runs, or of what a table's command stored there; return it."""
-    page = read(folder)
+    page = read_page(folder)
     if page.trials:
         sections = trials_sections(page.trials, page.table.command)
     else:
@@ -219,7 +217,10 @@ def seeds_text(summary: Mapping[str, Any]) -> str:
 def origin_section(page: Page) -> list[str]:
     """Provenance of the numbers: the command, code, machines and data, and the cost."""
     runs = page.runs
-    table, seeds = f"table={page.table.name}", seeds_override({run.metrics["seed"] for run in runs})
+    table, seeds = (
+        f"table={page.table.name}",
+        as_override("seeds", sorted({run.metrics["seed"] for run in runs})),
+    )
     command = shell_line(["python", "run.py", "-m", table, *page.deviations, seeds])
     versions = comma_separated({f"torch {run.metrics['versions']['torch']}" for run in runs})
     lines = [

@@ -219,7 +219,7 @@ def parsed(path: Path) -> Table:
 
 @lru_cache(maxsize=1_000)
 def parsed_in_state(path: Path, _state: State) -> Table:
-    """The same, once for each state of the file: another command may add seeds to a recorded sweep."""
+    """`parsed`, cached by the state of the file: another command may add seeds to a recorded sweep."""
     settings = checked(read_plain(path), TABLE, f"{path}")
     rows = [
         parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)

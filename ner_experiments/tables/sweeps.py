@@ -22,7 +22,7 @@ from ner_experiments.config.row_settings import labels, settings, varying
 from ner_experiments.config.safe_yaml import to_yaml
 from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import identity_of, joined, key, output_dir, root
+from ner_experiments.tables.experiments import as_override, identity_of, joined, key, output_dir, root
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
@@ -248,8 +248,12 @@ def refuse_changed_looks(table: Table, before: Table) -> None:
     The levels of the looks bound false verdicts only if both are chosen before results are seen.
     """
     if before.looks and table.looks not in ((), before.looks):
-        rule = f"{before.name} was declared with sweep.looks={[*before.looks]}, which cannot change"
-        raise ValueError(f"sweep.looks={[*table.looks]}: {rule}; a sweep of another name can have others")
+        rule = (
+            f"{before.name} was declared with {as_override('sweep.looks', before.looks)}, which cannot change"
+        )
+        raise ValueError(
+            f"{as_override('sweep.looks', table.looks)}: {rule}; a sweep of another name can have others"
+        )
     start, first = table.seeds[:1], before.seeds[:1]
     if (before.looks and start < first) or (table.looks and start != first):
         rule = f"the looks of {before.name} start from its first seed, {before.seeds[0]}"
@@ -325,7 +329,7 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
 
 
 def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, str]:
-    """The finished runs of a table with the labels of their rows. ValueError without any, such as on changed data."""
+    """The finished runs of a table with the labels of their rows. ValueError if there is none."""
     page = collect(table, overrides)
     if not page.runs:
         reasons = [f": {it.missing}" for it in page.results if it.missing]

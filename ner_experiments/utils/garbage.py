@@ -28,7 +28,11 @@ def paused_garbage_collection(*, keeps: bool = False) -> Iterator[None]:
 
 
 def exit_without_collecting() -> None:
-    """Let this process end without a last search for garbage, which takes a second once PyTorch is loaded."""
+    """Let this process end without a last search for garbage, which takes over a second once PyTorch is loaded.
+
+    Objects in reference cycles are then not finalized, so files have to be closed, not left to the collector.
+    """
+    atexit.unregister(gc.freeze)  # by an earlier call
     atexit.register(gc.freeze)
 
 

@@ -19,7 +19,7 @@ MAX_JSON_BYTES = 256 * 2**20
 def shell_line(arguments: Iterable[str]) -> str:
     """The arguments as a line for a shell, quoted only where they have characters that a shell reads."""
     return " ".join(
-        each if re.fullmatch(r"[\w@%+=:,./~-]+", each) else shlex.quote(each) for each in arguments
+        each if re.fullmatch(r"[\w@%+=:,./-]+", each) else shlex.quote(each) for each in arguments
     )
 
 

@@ -58,7 +58,7 @@ def test_a_command_loads_only_what_it_uses(
 
 
 def test_a_command_ends_without_a_search_for_garbage() -> None:
-    """The function that asks was registered first, so it is called last."""
+    """Exit handlers run in reverse order, so the one that prints runs after the freeze."""
     program = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count() > 1000))"
     program += "\nfrom ner_experiments.main import cli\ncli(['--version'])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

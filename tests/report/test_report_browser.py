@@ -28,9 +28,17 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),  # one worker, and so one report
     pytest.mark.skipif(not found_chromium(), reason="there is no Chromium (CHROMIUM names one)"),
 ]
-TABLES_OF_EACH_KIND = ("huang2015_table2", "li2020_table1", "li2020_table3", "xor", "yang2020_table12")
-TABLES_OF_EACH_KIND += ("yang2020_table14", "zukov2018_table2", "zukov2018_table5")
-"""Scores of several measures, an analysis, trials, several settings, no run; `make report` writes them all."""
+TABLES = (
+    "huang2015_table2",
+    "li2020_table1",
+    "li2020_table3",
+    "xor",
+    "yang2020_table12",
+    "yang2020_table14",
+    "zukov2018_table2",
+    "zukov2018_table5",
+)
+"""A sample with each kind: several measures, an analysis, trials, several settings, and a table without runs."""
 WEIBO = "yang2020_table12-data-weibo-trainer.max-epochs-3.html"
 
 
@@ -46,8 +54,9 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of these tables, with the runs in results/."""
     folder = tmp_path_factory.mktemp("report") / "site"
-    assert cli(["report", *TABLES_OF_EACH_KIND, "--results", str(RESULTS), "--output", str(folder)]) == 0
+    assert cli(["report", *TABLES, "--results", str(RESULTS), "--output", str(folder)]) == 0
     return folder
 
 
@@ -133,7 +142,7 @@ def test_plots_fit_the_screen_and_tables_show_that_they_scroll(
             assert not any(plot["scrolls"] for plot in plots)
             if width > 1000 and plots:
                 assert max(plot["width"] / plot["own"] for plot in plots) > 1.2
-            tables = page.evaluate(TABLES)
+            tables = page.evaluate(SCROLLING_TABLES)
             assert all("local" in table["attachment"] for table in tables)
             if width == 390:
                 assert any(table["scrolls"] for table in tables)
@@ -143,7 +152,7 @@ PLOTS = """() => [...document.querySelectorAll('.some .plot')].map((plot) => ({
   width: plot.getBoundingClientRect().width, room: document.documentElement.clientWidth,
   own: plot.viewBox.baseVal.width, scrolls: plot.parentElement.scrollWidth > plot.parentElement.clientWidth + 1,
 }))"""
-TABLES = """() => [...document.querySelectorAll('.scroll:has(> table)')].map((it) => ({
+SCROLLING_TABLES = """() => [...document.querySelectorAll('.scroll:has(> table)')].map((it) => ({
   scrolls: it.scrollWidth > it.clientWidth, attachment: getComputedStyle(it).backgroundAttachment,
 }))"""
 
@@ -181,7 +190,7 @@ def test_tables_are_sorted_by_click_and_by_keyboard(report: Path, browser: Brows
 
 def test_tables_are_filtered_by_text_paper_and_state(report: Path, browser: Browser) -> None:
     archived = [path.parent.parent.name for path in RESULTS.glob("*/*/table.json")]
-    deviating = {name: archived.count(spec.load(name).runs_of) for name in TABLES_OF_EACH_KIND}
+    deviating = {name: archived.count(spec.load(name).runs_of) for name in TABLES}
     shown = sum(1 + number for name, number in deviating.items() if name.startswith("zukov2018"))
     with browser.page(report / "index.html") as (page, _):
         every = len(cells(page, 1))

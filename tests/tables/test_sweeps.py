@@ -99,7 +99,7 @@ def test_other_rows_are_another_sweep() -> None:
             ["sweep.looks=[2,3]", *FIXED, "layers=2,3", "seed=4294967294"],
             "seed must be at least 0 and at most 4,294,967,295, got 4294967296",
         ),
-        (["sweep.looks=[2,3]", *FIXED], "sweep.looks=[2, 3] compares rows, and this sweep has only one"),
+        (["sweep.looks=[2,3]", *FIXED], "sweep.looks=2,3 compares rows, and this sweep has only one"),
         (["table=yang2020_table9", "sweep.looks=[2,3]"], "compares rows, and yang2020_table9 has only one"),
         (["table=yang2020_table12", "sweep.name=mine"], "sweep.name=mine: a table already has a name"),
     ],
@@ -301,14 +301,14 @@ def test_the_looks_of_a_record_and_their_first_seed_cannot_change(capsys: pytest
     refused = {
         "seed=0": "seed=0: the looks of layers start from its first seed, 1; a sweep of another name",
         "seed=7 sweep.looks=[2,3]": "seed=7: the looks of layers start from its first seed, 1; ",
-        "sweep.looks=[2,4]": "sweep.looks=[2, 4]: layers was declared with sweep.looks=[2, 3], which cannot change; ",
+        "sweep.looks=[2,4]": "sweep.looks=2,4: layers was declared with sweep.looks=2,3, which cannot change; ",
     }
     for more, message in refused.items():
         for name in ([], ["sweep.name=layers"]):
             assert cli(["train", "-m", *rows, *more.split(), *name]) == 1
             assert message in capsys.readouterr().err
     for more, message in (
-        ("sweep.looks=[3]", "was declared with sweep.looks=[2, 3]"),
+        ("sweep.looks=[3]", "sweep.looks=[3]: layers was declared with sweep.looks=2,3"),
         ("seeds=[0]", "start from its"),
     ):
         assert cli(["train", "-m", "table=layers", more]) == 1
@@ -403,10 +403,10 @@ def test_a_sweep_is_recorded_answered_and_run_again_by_its_name() -> None:
     first = run(*tiny, "layers=1,2", "seed=1")
     assert "No verdict rests on a single seed" in first
     assert "Recorded as layers" in first
-    again = run("table=layers", "seeds=[1,2]")
+    again = run("table=layers", "seeds=1,2")
     assert "layers: 2 runs to do, 2 finished" in again
     assert "| layers=1 - layers=2 |" in again
-    looked = run(*tiny, "layers=1,2", "sweep.looks=[2,3]", "sweep.name=decided")
+    looked = run(*tiny, "layers=1,2", "sweep.looks=2,3", "sweep.name=decided")
     assert "Look at 2 seeds (level " in looked
     assert "outputs/toy_zh" not in looked.rpartition("Look at")[2]
     table = spec.read(Path("outputs/sweeps/decided.yaml"))

@@ -9,6 +9,7 @@ import pytest
 from ner_experiments.commands.smoke import write_corpus
 from ner_experiments.config import values
 from ner_experiments.launch import sweeper
+from ner_experiments.launch.sweeper import table_request
 from ner_experiments.main import cli, run_command
 from ner_experiments.tables import spec
 
@@ -30,7 +31,7 @@ def test_a_sweep_does_what_is_left_and_prints_the_table(
     """The first seed is run by hand; with the second the table's sweep is complete; then nothing is left."""
     by_hand = forked.run("paper=yang2020", *TINY, "seed=1", f"output_dir={tmp_path}")
     assert by_hand.returncode == 0, by_hand.stderr
-    sweep = ["-m", f"table={TABLE}", *TINY, "seeds=[1,2]", f"output_dir={tmp_path}", "hydra.job.chdir=false"]
+    sweep = ["-m", f"table={TABLE}", *TINY, "seeds=1,2", f"output_dir={tmp_path}", "hydra.job.chdir=false"]
     first = forked.run(*sweep)
     assert first.returncode == 0, first.stderr
     assert f"{TABLE}: 1 runs to do, 1 finished" in first.stdout
@@ -81,11 +82,20 @@ REFUSED = [
     (["-m", "table=yang2020_table7", "seed=3"], "seed=3: a table takes its seeds as seeds=1,2,3"),
     (
         ["-m", "table=yang2020_table7", "seeds=3"],
-        "seeds=3: expected different integers, such as seeds=1,2,3, or seeds=[1] for one seed",
+        "seeds=3: expected distinct integers from 0, such as seeds=1,2,3, or seeds=[1] for one seed",
     ),
-    (["-m", "table=yang2020_table7", "seeds=[1,1]"], "seeds=[1,1]: expected different integers"),
-    (["-m", "table=yang2020_table7", "seeds=1,1"], "seeds=1,1: expected different integers"),
-    (["-m", "table=yang2020_table7", "seeds=a,b"], "seeds=a,b: expected different integers"),
+    (["-m", "table=yang2020_table7", "seeds=[1,1]"], "seeds=[1,1]: expected distinct integers"),
+    (["-m", "table=yang2020_table7", "seeds=1,1"], "seeds=1,1: expected distinct integers"),
+    (["-m", "table=yang2020_table7", "seeds=glob(*)"], "seeds=glob(*): expected distinct integers"),
+    (
+        ["-m", "table=yang2020_table7", "seeds=interval(1,3)"],
+        "seeds=interval(1,3): an interval can only be searched",
+    ),
+    (
+        ["-m", "table=yang2020_table7", "sweep.looks=glob(*)"],
+        "sweep.looks=glob(*): expected numbers of seeds",
+    ),
+    (["-m", "table=yang2020_table7", "seeds=a,b"], "seeds=a,b: expected distinct integers"),
     (
         ["-m", "table=yang2020_table7", "seeds=[1,2"],
         "seeds=[1,2: not a valid list or mapping: close all brackets",
@@ -164,3 +174,19 @@ def test_smoke_says_where_to_add_a_format() -> None:
 def test_smoke_refuses_an_unknown_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(["smoke", "huang2015_table66"]) == 1
     assert "did you mean 'huang2015_table6'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("values", ["2,3,5", "[2,3,5]", "choice(2,3,5)"])
+def test_seeds_and_looks_are_written_as_a_list_or_as_choices(values: str) -> None:
+    seeds, looks = (
+        table_request(["table=yang2020_table12", f"{key}={values}"]) for key in ("seeds", "sweep.looks")
+    )
+    assert seeds is not None
+    assert looks is not None
+    assert (seeds.seeds, looks.looks) == ([2, 3, 5], [2, 3, 5])
+
+
+def test_seeds_can_be_a_range() -> None:
+    request = table_request(["table=yang2020_table12", "seeds=range(1,4)"])
+    assert request is not None
+    assert request.seeds == [1, 2, 3]

@@ -36,6 +36,7 @@ def test_a_command_line_is_what_a_shell_reads_and_quoted_only_where_it_must_be()
         "",
     ]
     assert shlex.split(shell_line(arguments)) == arguments
+    assert shell_line(["~logger", "output_dir=~/x", "a=[1,2]"]) == "'~logger' 'output_dir=~/x' 'a=[1,2]'"
 
 
 def test_the_message_of_a_failed_rename_names_the_target(tmp_path: Path) -> None:
