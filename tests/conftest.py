@@ -53,6 +53,12 @@ def _one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ner_experiments.launch.local.usable_cores", lambda: 1)
 
 
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder has no runs, which that of the checkout may have."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def toy_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BiLSTM-CRF with character CNNs that finds mentions in the toy language."""

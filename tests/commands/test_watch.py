@@ -245,6 +245,7 @@ def test_an_interval_that_cannot_be_waited_is_refused(seconds: str, capsys: Any)
     assert f"expected seconds above 0 and at most 86400, got {seconds!r}" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

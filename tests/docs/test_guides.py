@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,11 +25,16 @@ def page(request: pytest.FixtureRequest) -> Path:
     return DOCS / request.param
 
 
-@pytest.fixture
-def checkout(tmp_path: Path, page: Path) -> Path:
-    """A copy with the guide's files, and with corpora and texts such as its reader has."""
-    folder = page_commands.copy_to(tmp_path / "copy")
-    given = page_commands.files(page) | {
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy with the files of all guides, and with corpora and texts such as their readers have."""
+    folder = page_commands.copy_to(tmp_path_factory.mktemp("guides") / "copy")
+    given = {
+        path: text
+        for name in page_commands.IN_TURN
+        for path, text in page_commands.files(DOCS / name).items()
+    }
+    given |= {
         **{f"data/mine/{split}.txt": columns("zh", split) for split in toy.SPLITS},
         "products.conll": columns("en", "train"),
         "products-test.conll": columns("en", "test"),
@@ -54,6 +60,7 @@ def columns(language: toy.Language, split: toy.Split) -> str:
 @pytest.mark.slow
 def test_its_commands_run_in_turn(page: Path, checkout: Path) -> None:
     """A run's folder on the page stands for the newest run; a toy stands in for a table's own corpus."""
+    shutil.rmtree(checkout / "outputs", ignore_errors=True)  # of another guide
     for line in page_commands.commands(page):
         runs = sorted(
             checkout.glob("outputs/*/seed-1/metrics.json"), key=lambda path: path.stat().st_mtime_ns

@@ -263,6 +263,7 @@ def test_without_a_key_it_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert json.loads(path.read_text())["displayName"].startswith("yang2020_table12: Number of BiLSTM layers")
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_a_table_that_is_not_there_is_said(capsys: Any) -> None:
     assert cli(["dashboard", "yang2020_table99"]) == 1
     assert capsys.readouterr().err.startswith("there is no table 'yang2020_table99'; did you mean")

@@ -227,6 +227,7 @@ def test_the_nearest_measured_settings_that_include_the_requested_ones(
     assert "not run" not in text
 
 
+@pytest.mark.usefixtures("elsewhere")
 def test_the_command_lists_prints_and_refuses(
     page: Page, here: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

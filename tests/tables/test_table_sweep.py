@@ -108,6 +108,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=[" ".join(row[0]) for row in REFUSED])
 def test_a_wrong_table_is_refused_before_anything_starts(
     arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
