@@ -18,7 +18,7 @@ def levels(looks: Sequence[int], alpha: float) -> list[float]:
     """
     if not looks or looks[0] < 2 or any(b <= a for a, b in pairwise(looks)):
         raise ValueError(
-            f"looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got "
+            "looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got "
             f"{','.join(map(str, looks))}"
         )
     spent = [alpha * math.log(1 + (math.e - 1) * look / looks[-1]) for look in looks]

@@ -217,11 +217,8 @@ def seeds_text(summary: Mapping[str, Any]) -> str:
 def origin_section(page: Page) -> list[str]:
     """Provenance of the numbers: the command, code, machines and data, and the cost."""
     runs = page.runs
-    table, seeds = (
-        f"table={page.table.name}",
-        as_override("seeds", sorted({run.metrics["seed"] for run in runs})),
-    )
-    command = shell_line(["python", "run.py", "-m", table, *page.deviations, seeds])
+    seeds = as_override("seeds", sorted({run.metrics["seed"] for run in runs}))
+    command = shell_line(["python", "run.py", "-m", f"table={page.table.name}", *page.deviations, seeds])
     versions = comma_separated({f"torch {run.metrics['versions']['torch']}" for run in runs})
     lines = [
         "## How it was made",
