@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
@@ -10,7 +11,6 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.columns import parse_columns
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import root
-from ner_experiments.utils.text import shell_line
 
 RESULTS = Path("results")
 COLUMNS: dict[str, int | str] = {"word": 0, "tag": -1}
@@ -83,4 +83,4 @@ def as_typed(arguments: argparse.Namespace) -> str:
     line = ["ner-experiments", "rescore", *arguments.items, "--gold", str(arguments.gold)]
     if arguments.columns != COLUMNS:
         line += ["--columns", ",".join(f"{name}={column}" for name, column in arguments.columns.items())]
-    return shell_line(line if arguments.output is None else [*line, "--output", arguments.output])
+    return shlex.join(line if arguments.output is None else [*line, "--output", arguments.output])

@@ -3,6 +3,7 @@
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +30,6 @@ from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
-from ner_experiments.utils.text import shell_line
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -179,7 +179,7 @@ class TableSweeper(Sweeper):
             if answer := render.answer(page):
                 print(f"\n{answer}\n")
             place = next((item for item in table.overrides if item.startswith("output_dir=")), "")
-            name = shell_line([table.name, *([place] if place else [])])
+            name = shlex.join([table.name, *([place] if place else [])])
             print(
                 f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
                 f"`ner-experiments report {name}` builds a report"

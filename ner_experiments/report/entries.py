@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,7 +30,6 @@ from ner_experiments.tables.pairs import Pair, answer
 from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
 from ner_experiments.utils.files import json_digest
-from ner_experiments.utils.text import shell_line
 
 log = logging.getLogger(__name__)
 
@@ -99,10 +99,10 @@ class Entry:
     def commands(self) -> Sequence[tuple[str, str]]:
         """Titles and commands that make its runs."""
         if self.page.table.is_sweep:
-            return (("The command", shell_line(["python", "run.py", "-m", *self.page.table.overrides])),)
+            return (("The command", shlex.join(["python", "run.py", "-m", *self.page.table.overrides])),)
         table = f"table={self.page.table.runs_of}"
         seeds = as_override("seeds", sorted({run.metrics["seed"] for run in self.runs}))
-        text = shell_line(["python", "run.py", "-m", table, *self.page.deviations, seeds])
+        text = shlex.join(["python", "run.py", "-m", table, *self.page.deviations, seeds])
         return (("The command", text),)
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -13,7 +14,6 @@ from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.verdicts import Decided, decide
-from ner_experiments.utils.text import shell_line
 
 PAGE = "CLAIMS.md"
 PAPERS = {
@@ -201,7 +201,7 @@ def commands(it: Decided) -> list[str]:
             settings = joined(table.base, row.run or (), source.overrides)
             seeds = ",".join(map(str, source.seeds))
             of_claim = (f"seed={seeds}", f"sweep.claims=[{it.claim.hash}]")
-            found.append(shell_line(["python", "run.py", "-m", *settings, *of_claim]))
+            found.append(shlex.join(["python", "run.py", "-m", *settings, *of_claim]))
     return [*dict.fromkeys(found)] or [table.command for table in [spec.load(it.claim.source.table)]]
 
 

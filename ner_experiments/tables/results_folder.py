@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
@@ -25,7 +26,7 @@ from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import Page, Source, collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
-from ner_experiments.utils.text import markdown_table, shell_line
+from ner_experiments.utils.text import markdown_table
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, XorResults, table_lines
 
 TABLE, RUNS, PAGE = "table.json", "runs", "README.md"
@@ -218,7 +219,7 @@ def origin_section(page: Page) -> list[str]:
     """Provenance of the numbers: the command, code, machines and data, and the cost."""
     runs = page.runs
     seeds = as_override("seeds", sorted({run.metrics["seed"] for run in runs}))
-    command = shell_line(["python", "run.py", "-m", f"table={page.table.name}", *page.deviations, seeds])
+    command = shlex.join(["python", "run.py", "-m", f"table={page.table.name}", *page.deviations, seeds])
     versions = comma_separated({f"torch {run.metrics['versions']['torch']}" for run in runs})
     lines = [
         "## How it was made",

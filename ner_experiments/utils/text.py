@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -14,13 +12,6 @@ from typing import Any
 MAX_LENGTH = 80
 MAX_JSON_BYTES = 256 * 2**20
 """Size of the largest JSON file that is read; the largest that the suite writes are the vocabularies of a run."""
-
-
-def shell_line(arguments: Iterable[str]) -> str:
-    """The arguments as a line for a shell, quoted only where they have characters that a shell reads."""
-    return " ".join(
-        each if re.fullmatch(r"[\w@%+=:,./-]+", each) else shlex.quote(each) for each in arguments
-    )
 
 
 def truncated_repr(value: object) -> str:
