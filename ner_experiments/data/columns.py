@@ -33,7 +33,11 @@ PIECE = 2**20
 """Most bytes that are read at once."""
 GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, which UTF-8 text cannot start with."""
-IF_COMMENT = "if this is a comment line, set comments to what such lines start with, such as '#'"
+HINTS = {
+    "#": "if this is a comment line, set comments to what such lines start with, such as '#'",
+    '{"': "if the file holds JSON Lines, choose data=jsonl",
+}
+"""Start of a line, or of its word, that cannot be read -> what it may be instead."""
 
 _DOCSTART = "-DOCSTART-"
 _MENTION = re.compile("[BIMESLU]-.")
@@ -509,8 +513,14 @@ def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, blo
         return
     for row, line in zip(rows, block, strict=True):
         if len(row) != width:
-            comment = f" ({IF_COMMENT})" if line[1].startswith("#") else ""
-            raise malformed(path, line, f"expected {width} columns, got {len(row)}{comment}")
+            hint = hint_for(line[1])
+            rule = f"expected {width} columns, got {len(row)}"
+            raise malformed(path, line, f"{rule} ({hint})" if hint else rule)
+
+
+def hint_for(text: str) -> str:
+    """What a line that cannot be read may be, by its start; empty if nothing is known."""
+    return next((hint for start, hint in HINTS.items() if text.startswith(start)), "")
 
 
 def check_words(words: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:

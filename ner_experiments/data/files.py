@@ -13,13 +13,13 @@ from typing import ClassVar, Literal, get_args
 
 from ner_experiments.data.columns import (
     AUTO,
-    IF_COMMENT,
     UTF_8,
     Columns,
     Layout,
     PathOrFile,
     codec_of,
     column_numbers,
+    hint_for,
     is_docstart,
     read_blocks,
     read_columns,
@@ -168,9 +168,9 @@ class Files(ABC):
                 for token, tag in enumerate(sentence.tags):
                     if tag in faults:
                         place = self.token_place(path, sentence, token)
-                        hint = f"; {IF_COMMENT}" if sentence.words[token].startswith("#") else ""
-                        hint += self._decided_by(scheme, files)
-                        raise ValueError(f"{place}: not a tag of {scheme}: {faults[tag]}{hint}")
+                        hint = hint_for(sentence.words[token])
+                        rule = f"not a tag of {scheme}: {faults[tag]}" + (f"; {hint}" if hint else "")
+                        raise ValueError(f"{place}: {rule}{self._decided_by(scheme, files)}")
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""

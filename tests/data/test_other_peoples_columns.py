@@ -107,6 +107,21 @@ def test_the_error_at_a_line_that_may_be_a_comment_says_so(
     assert message_of(read_columns, written(tmp_path, text), columns=WORD_TAG, **settings) == message
 
 
+@pytest.mark.parametrize(
+    ("second", "rule"),
+    [
+        ('{"text": "It rains", "spans": []}', r"2: expected 8 columns, got 5 \({}\): "),
+        ('{"text": "Mia saw Bob", "spans": [[0, 3, "PER"]]}', "1: not a tag of iob1: .*; {}"),
+    ],
+)
+def test_the_error_at_json_lines_says_so(second: str, rule: str, tmp_path: Path) -> None:
+    first = '{"text": "Mia saw Leo", "spans": [[0, 3, "PER"]]}'
+    source = columns(tmp_path, {"train": f"{first}\n{second}\n", "dev": "a O\n"})
+    hint = "if the file holds JSON Lines, choose data=jsonl"
+    with pytest.raises(ValueError, match=r"train\.txt:" + rule.format(hint)):
+        load(source)
+
+
 def test_comments_may_be_stated(tmp_path: Path) -> None:
     path = written(tmp_path, "%% id 1\na O\n%% in between O\nb B-X\n")
     sentences, remarks = read(path, comments="%%")
