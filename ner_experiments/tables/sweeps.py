@@ -26,6 +26,7 @@ from ner_experiments.tables.experiments import as_override, identity_of, joined,
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
+from ner_experiments.utils.locks import hold_lock
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 log = logging.getLogger(__name__)
@@ -223,23 +224,32 @@ def record(table: Table, output: Path) -> Table:
     Without a name, it is named after what varies. Returns the table as recorded. ValueError for a name that a
     published table or a sweep of other rows has, and for looks that are not those recorded.
     """
-    table = named(table, output)
-    path = folder(output) / f"{table.name}.yaml"
-    before = spec.read(path) if path.exists() else None
-    if before is not None:
-        seeds = tuple(sorted({*before.seeds, *table.seeds}))
-        table = replace(table, seeds=seeds, looks=table.looks or before.looks)
-        table = replace(table, notes=before.notes, smallest_effect=before.smallest_effect)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as part:
-            part.write_text(as_yaml(table), encoding="utf-8")
+        with hold_lock(folder(output), wait=True):  # two commands may add their seeds at once
+            merged, _ = with_recorded_seeds(table, output)
+            with atomic_write(folder(output) / f"{merged.name}.yaml") as part:
+                part.write_text(as_yaml(merged), encoding="utf-8")
     except OSError as error:
-        if before is None or {*table.seeds} > {*before.seeds} or table.looks != before.looks:
+        merged, before = with_recorded_seeds(table, output)
+        if before is None or merged.seeds != before.seeds or merged.looks != before.looks:
             raise
         # such as on a read-only disk
-        log_once(f"{path}: {error.strerror}; the sweep is recorded there already")
-    return table
+        log_once(
+            f"{folder(output) / merged.name}.yaml: {error.strerror}; the sweep is recorded there already"
+        )
+    return merged
+
+
+def with_recorded_seeds(table: Table, output: Path) -> tuple[Table, Table | None]:
+    """The sweep, named, with the seeds and notes of that recorded under its name; and that one, if there is one."""
+    table = named(table, output)
+    path = folder(output) / f"{table.name}.yaml"
+    if not path.exists():
+        return table, None
+    before = spec.read(path)
+    seeds = tuple(sorted({*before.seeds, *table.seeds}))
+    table = replace(table, seeds=seeds, looks=table.looks or before.looks)
+    return replace(table, notes=before.notes, smallest_effect=before.smallest_effect), before
 
 
 def refuse_changed_looks(table: Table, before: Table) -> None:

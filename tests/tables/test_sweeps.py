@@ -2,6 +2,8 @@
 
 import errno
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import forked
@@ -23,8 +25,12 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+def of(*overrides: str, name: str = "") -> spec.Table:
+    return sweeps.of_jobs(jobs(overrides), name, overrides)
+
+
 def recorded(*overrides: str, name: str = "") -> spec.Table:
-    return sweeps.record(sweeps.of_jobs(jobs(overrides), name, overrides), Path("outputs"))
+    return sweeps.record(of(*overrides, name=name), Path("outputs"))
 
 
 def test_a_recorded_sweep_is_shown_where_nothing_can_be_written(
@@ -66,6 +72,22 @@ def test_the_same_rows_are_the_same_sweep_in_any_order_and_seeds_are_added() -> 
     again = recorded(*TOY, "layers=3,2", "model=residual", "seed=5")
     assert (again.name, again.seeds) == ("layers", (1, 2, 5))
     assert sweeps.names(Path("outputs")) == ["layers"]
+
+
+def test_commands_that_add_seeds_at_once_lose_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded(*SWEEP)
+    tables = [of(*SWEEP[:-1], f"seed={seed}") for seed in (5, 6, 7, 8)]
+    read = spec.read
+
+    def slowly(path: Path) -> spec.Table:
+        table = read(path)
+        time.sleep(0.05)
+        return table
+
+    monkeypatch.setattr(spec, "read", slowly)
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(lambda table: sweeps.record(table, Path("outputs")), tables)]
+    assert read(Path("outputs/sweeps/layers.yaml")).seeds == (1, 2, 5, 6, 7, 8)
 
 
 def test_other_rows_are_another_sweep() -> None:
