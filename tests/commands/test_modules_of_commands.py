@@ -39,7 +39,7 @@ def modules_after(*command: str) -> set[str]:
             {"torch", "lightning", "torchmetrics", "sympy", "torch._dynamo", "torch._inductor", "triton"},
         ),
         pytest.param(
-            ("export", "RUN", "--output", "OUT"),
+            ("export", "RUN", "--output", "OUT", "--format", "torch"),
             {"torch", "sympy", "torch._dynamo", "torch._inductor", "scipy.stats", "triton"},
             marks=pytest.mark.slow,
         ),

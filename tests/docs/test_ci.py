@@ -1,12 +1,13 @@
 """The workflows of docs/ci.md and of this repository are valid, ours runs the steps of .ci/run, and trainings run."""
 
-import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import page_commands
 import pytest
 import yaml
@@ -70,11 +71,10 @@ def test_its_trainings_run_and_reach_the_threshold(tmp_path: Path) -> None:
     ]
     assert len(lines) == 3
     for line in lines:
-        environment = {**os.environ, "PYTHONPATH": str(page_commands.ROOT), "HYDRA_FULL_ERROR": "1"}
-        command = line.replace("python ", f"{sys.executable} ", 1).replace(
-            " run.py", f" {page_commands.ROOT}/run.py"
-        )
-        result = subprocess.run(
-            command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
+        _, program, *arguments = shlex.split(line)
+        if program == "run.py":
+            result = forked.run(*arguments, cwd=tmp_path)
+        else:
+            command = [sys.executable, program, *arguments]
+            result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stdout + result.stderr

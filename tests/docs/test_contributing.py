@@ -61,6 +61,7 @@ def test_there_is_an_example_of_each_kind() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("contributing")  # one copy of the checkout
 @pytest.mark.parametrize("lines", STEPS, ids=" && ".join)
 def test_commands_run(lines: list[str], checkout: Path) -> None:
     for line in lines:

@@ -58,6 +58,7 @@ def columns(language: toy.Language, split: toy.Split) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("guides")  # one copy of the checkout
 def test_its_commands_run_in_turn(page: Path, checkout: Path) -> None:
     """A run's folder on the page stands for the newest run; a toy stands in for a table's own corpus."""
     shutil.rmtree(checkout / "outputs", ignore_errors=True)  # of another guide

@@ -3,7 +3,6 @@
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import page_commands
 import pytest
@@ -42,18 +41,23 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def grouped(line: str) -> Any:
-    """The commands on the corpus `mine` run in one process, as the first of them writes its config."""
-    return pytest.param(
-        line, marks=pytest.mark.xdist_group("mine") if " mine " in line.replace("=", " ") else ()
-    )
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("line", [grouped(line) for line in LINES])
+@pytest.mark.xdist_group("readme")  # one copy of the checkout, in which some commands need what others wrote
+@pytest.mark.parametrize("line", LINES)
 def test_a_command_runs(line: str, checkout: Path, toy_run: Path) -> None:
     page_commands.skip_without_corpus(line)
+    results = checkout / "results"
+    pages = [*results.glob("*.md"), *results.glob("plots/*")] if line == "ner-experiments tables" else []
+    for path in pages:
+        path.unlink()
     page_commands.try_line(line, checkout, toy_run)
+    for path in pages:
+        name = path.relative_to(checkout)
+        assert path.read_bytes() == (ROOT / name).read_bytes(), f"{name} differs from what was committed"
+
+
+def test_the_pages_of_results_are_written_anew() -> None:
+    assert "ner-experiments tables" in LINES
 
 
 @pytest.mark.parametrize("page", [README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)

@@ -10,9 +10,9 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 from places import CONF
-from torch import Tensor
+from torch import Tensor, nn
 
-from ner_experiments.build import batches, build
+from ner_experiments.build import batches, build, build_encoder
 from ner_experiments.commands.smoke import write_vectors
 from ner_experiments.config.conf import architectures
 from ner_experiments.data.encoder import Encoder
@@ -21,7 +21,7 @@ from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.experiment_data import read_data
 from ner_experiments.export.export import max_difference, tensors, trace
-from ner_experiments.export.formats import FORMATS, Outputs
+from ner_experiments.export.formats import FORMATS, Format, Outputs
 from ner_experiments.export.inputs import REFUSED, check_exportable, random_sentences
 from ner_experiments.export.traceable import traceable
 from ner_experiments.modules.peephole import PeepholeLSTM
@@ -57,12 +57,12 @@ def untrained(*overrides: str) -> tuple[Tagger, Encoder]:
     return tagger, encoder
 
 
-def exported(tagger: Tagger, encoder: Encoder, folder: Path) -> dict[str, Run]:
+def exported(tagger: Tagger, encoder: Encoder, folder: Path, formats: Sequence[Format]) -> dict[str, Run]:
     example = of(encoder, random_sentences(encoder, 3))
     program = trace(tagger, example)
-    for each in FORMATS["both"]:
+    for each in formats:
         each.write(program, [*example], folder / each.file)
-    return {each.file: each.read(folder / each.file) for each in FORMATS["both"]}
+    return {each.file: each.read(folder / each.file) for each in formats}
 
 
 def of(encoder: Encoder, sentences: Sequence[Sentence]) -> dict[str, Tensor]:
@@ -70,14 +70,14 @@ def of(encoder: Encoder, sentences: Sequence[Sentence]) -> dict[str, Tensor]:
     return tensors(encoded.batch(np.arange(len(sentences))))
 
 
-def check(overrides: Sequence[str], folder: Path) -> None:
+def check(overrides: Sequence[str], folder: Path, formats: Sequence[Format] = FORMATS["both"]) -> None:
     """On sentences one by one, all together, and of one token; then with rubbish for padding."""
     tagger, encoder = untrained(*overrides)
     sentences = random_sentences(encoder, 12)
     tokens = [
         Sentence(it.words[:1], it.tags[:1], {n: c[:1] for n, c in it.columns.items()}) for it in sentences
     ]
-    for name, run in exported(tagger, encoder, folder).items():
+    for name, run in exported(tagger, encoder, folder, formats).items():
         for some in (sentences, tokens[:1], tokens, *([it] for it in sentences[:3])):
             assert max_difference(tagger, encoder, some, run, name) < 1e-4
         inputs = of(encoder, sentences)
@@ -106,10 +106,26 @@ def files(folder: Path) -> list[str]:
     return [f"data_dir={folder}", f"cache_dir={folder}"]
 
 
+TRIED = ("attention", "parallel")
+"""Architectures in `TOGETHER`."""
+ONNX_TOO = ("bilstm_huang2015", "cross", "residual")
+"""Those that have all kinds of layers, together with `TRIED`. The others combine the same layers in other ways."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*MODELS} - {"attention"}))  # tried in TOGETHER
+@pytest.mark.parametrize("name", sorted({*MODELS} - {*TRIED}))
 def test_every_architecture(name: str, tmp_path: Path) -> None:
-    check([f"model={name}", "words.module.dim=5", "decoder=softmax"], tmp_path)
+    formats = FORMATS["both" if name in ONNX_TOO else "torch"]
+    check([f"model={name}", "words.module.dim=5", "decoder=softmax"], tmp_path, formats)
+
+
+def test_onnx_is_tried_with_every_kind_of_layer() -> None:
+    def kinds(name: str) -> set[type]:
+        layers = {type(layer) for layer in build_encoder(compose([f"model={name}"], "test"), 10).modules()}
+        return {layer for layer in layers if not layer.__module__.startswith("ner_experiments.models")}
+
+    tried = set.union(*(kinds(name) for name in (*TRIED, *ONNX_TOO)))
+    assert set.union(*map(kinds, MODELS)) - tried == {nn.Identity}
 
 
 @pytest.mark.slow
@@ -117,29 +133,12 @@ def test_a_gru(tmp_path: Path) -> None:
     check(["model=bilstm", "model/cell=gru", "words.module.dim=5"], tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "decoder",
-    [
-        "crf decoder.constrained=true",
-        "softmax",
-        "softmax decoder.constrained=true",
-        "crf_iob2",
-        "softmax_iob2",
-    ],
-)
-def test_every_decoder(decoder: str, tmp_path: Path) -> None:
-    check(f"decoder={decoder}".split(), tmp_path)
-
-
 INPUTS = [
     ["words=vectors", "words.input.path=DATA/glove/glove.6B.100d.txt"],
     ["words=none", "chars=lstm"],
-    ["words=vectors", "words.module.trainable=false", "words.input.path=DATA/glove/glove.6B.100d.txt"],
-    ["words=li2020", "chars=li2020", "features=case"],
-    ["words=none", "chars=cnn", "direct=tagging"],
     ["words=none", "chars=lstm_max", "direct=gazetteer"],
 ]
+"""Kinds that are not in `TOGETHER`, which has all decoders."""
 
 
 @pytest.mark.slow

@@ -140,7 +140,7 @@ def called(function: Callable[..., Any], arguments: tuple[Any, ...], fault: Faul
 
 
 def start(function: Callable[..., Any], *arguments: Any, fault: Fault = nothing, log: Path) -> Any:
-    process = killed.CONTEXT.Process(target=called, args=(function, arguments, fault, str(log)))
+    process = killed.process(called, (function, arguments, fault, str(log)))
     process.start()
     return process
 

@@ -37,9 +37,7 @@ class Command:
 
     def __init__(self, *arguments: str, cwd: Path = ROOT, environment: Mapping[str, str] = os.environ):
         self.folder = tempfile.TemporaryDirectory()
-        self.process = killed.CONTEXT.Process(
-            target=command, args=([*arguments], self.folder.name, dict(environment), str(cwd))
-        )
+        self.process = killed.process(command, ([*arguments], self.folder.name, dict(environment), str(cwd)))
         self.process.start()
         assert self.process.pid is not None
         self.pid = self.process.pid

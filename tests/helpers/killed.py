@@ -4,11 +4,14 @@ import gc
 import os
 import sys
 from collections.abc import Callable
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from signal import Signals
 from types import FrameType
 from typing import Any
+
+import pytest
 
 import ner_experiments
 
@@ -17,8 +20,16 @@ COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files",
 FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
 assert all(map(os.path.exists, FILES))
 CONTEXT = get_context("forkserver")
-PRELOADED = ["ner_experiments.train", "ner_experiments.launch.summary"]
+PRELOADED = ["preloaded"]
 CONTEXT.set_forkserver_preload(PRELOADED)
+
+
+def process(target: Callable[..., object], arguments: tuple[Any, ...]) -> ForkServerProcess:
+    """A process to start, forked from one that has imported `PRELOADED`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        forkserver.ensure_running()
+    return CONTEXT.Process(target=target, args=arguments)
 
 
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
@@ -68,8 +79,8 @@ def run(
     arguments: list[str], log: Path, lines: int = 0, how: Signals = Signals.SIGKILL, **environment: str
 ) -> int:
     """Exit status of the command, -N after signal N. With 0 lines it is not killed."""
-    process = CONTEXT.Process(target=command, args=(arguments, lines, how, str(log), environment))
-    process.start()
-    process.join(300)
-    assert process.exitcode is not None
-    return process.exitcode
+    child = process(command, (arguments, lines, how, str(log), environment))
+    child.start()
+    child.join(300)
+    assert child.exitcode is not None
+    return child.exitcode

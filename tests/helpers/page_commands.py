@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -47,14 +46,6 @@ def copy_to(folder: Path) -> Path:
     return folder
 
 
-def run(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(cwd), **variables}
-    result = subprocess.run(
-        arguments, capture_output=True, text=True, cwd=cwd, env=environment, timeout=600, check=False
-    )
-    assert result.returncode == status, result.stdout + result.stderr
-
-
 def run_in_checkout(arguments: list[str], cwd: Path, status: int = 0, **variables: str) -> None:
     found, printed = warm.checkout(cwd).run(arguments, **variables)
     assert found == status, printed
@@ -85,9 +76,10 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
         overrides.check([each for each in arguments[2:] if not each.startswith("table=")], sweep=True)
     elif program == "python":
         if arguments[0] == "run.py" and not QUICK & {*arguments}:
-            run_in_checkout(["train", *arguments[1:], *SMALL], cwd, **variables)
-        else:
-            run([sys.executable, *arguments], cwd, **variables)
+            arguments = ["train", *arguments[1:], *SMALL]
+        if "pytest" in arguments:  # what it was to import is imported already
+            variables |= {"PYTEST_ADDOPTS": "-W ignore::pytest.PytestAssertRewriteWarning"}
+        run_in_checkout(arguments, cwd, **variables)
     else:
         assert program == "ner-experiments", f"not told how to try {line!r}"
         looks = arguments[0] == "watch"

@@ -8,7 +8,7 @@ from typing import Any
 from safetensors.torch import load_file
 
 TINY = [
-    "data.sentences={train: 50, dev: 30, test: 30}",
+    "data.sentences={train: 30, dev: 20, test: 20}",
     "model.hidden_size=8",
     "model.dense_size=8",
     "model.dropout=0.3",

@@ -8,6 +8,7 @@ import contextlib
 import gc
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -32,7 +33,11 @@ class Checkout:
         atexit.register(self.end)
 
     def run(self, arguments: list[str], **variables: str) -> tuple[int, str]:
-        """Exit status of `ner-experiments ARGUMENTS` with these environment variables, and what it printed."""
+        """Exit status of a command with these environment variables, and what it printed.
+
+        arguments: those of `ner-experiments`; or those of `python` if they begin with -m or a file.
+        """
+        variables = {"PYTHONPATH": str(self.folder), **variables}
         assert self.server.stdin is not None
         assert self.server.stdout is not None
         with TemporaryDirectory() as folder:
@@ -51,8 +56,7 @@ def checkout(folder: Path) -> Checkout:
 
 
 def serve() -> None:
-    import ner_experiments.launch.summary
-    import ner_experiments.train  # noqa: F401
+    import preloaded  # noqa: F401
 
     gc.freeze()  # a search for garbage would copy all that the processes share
     for line in iter(sys.stdin.readline, ""):
@@ -66,7 +70,6 @@ def serve() -> None:
 def execute(arguments: list[str], variables: Mapping[str, str], printed: str) -> None:
     """Run the command as a process of its own does, and exit; a sweep has no workers, which would import all again."""
     from ner_experiments.launch import local
-    from ner_experiments.main import cli
 
     local.usable_cores = lambda: 1
     os.environ.update(variables)
@@ -75,8 +78,19 @@ def execute(arguments: list[str], variables: Mapping[str, str], printed: str) ->
         os.dup2(file.fileno(), 2)
     with open(os.devnull) as nothing:
         os.dup2(nothing.fileno(), 0)
-    sys.argv = ["run.py", *arguments[arguments[0] == "train" :]]
-    sys.exit(cli(arguments))
+    if arguments[0] == "-m":
+        sys.argv = arguments[1:]
+        runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
+    elif arguments[0].endswith(".py"):
+        sys.argv = arguments
+        sys.path.insert(0, str(Path(arguments[0]).parent))
+        runpy.run_path(arguments[0], run_name="__main__")
+    else:
+        from ner_experiments.main import cli
+
+        sys.argv = ["run.py", *arguments[arguments[0] == "train" :]]
+        sys.exit(cli(arguments))
+    sys.exit()
 
 
 if __name__ == "__main__":

@@ -164,13 +164,13 @@ def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
-    sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=12", "seed=1"]
-    sweep += ["trainer.patience=12", "batches.tokens=40", f"output_dir={tmp_path}"]
-    printed = finish(start(*sweep, "hydra.launcher.minutes=0.2"), status=1)
-    assert "stopped after 0.2 minutes; rerun the command to resume" in printed
+    sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=8", "seed=1"]
+    sweep += ["trainer.patience=8", "batches.tokens=40", f"output_dir={tmp_path}"]
+    printed = finish(start(*sweep, "hydra.launcher.minutes=0.1"), status=1)
+    assert "stopped after 0.1 minutes; rerun the command to resume" in printed
     begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
     assert ("resuming from last.ckpt" in run(*sweep)) == begun
-    assert only_metrics(tmp_path)["epochs"] == 12
+    assert only_metrics(tmp_path)["epochs"] == 8
 
 
 def test_two_commands_share_a_sweep_and_no_run_is_made_twice(tmp_path: Path) -> None:

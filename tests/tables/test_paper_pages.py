@@ -132,17 +132,6 @@ def test_an_error_in_a_template_is_reported_with_its_name(
     assert str(error.value).startswith(f"{tmp_path}/templates/paper.md.j2: ")
 
 
-@pytest.mark.slow
-def test_the_committed_pages_equal_their_rendered_templates(tmp_path: Path) -> None:
-    for entry in RESULTS.iterdir():
-        if entry.suffix in (".json", ".yaml") or (entry.is_dir() and entry.name != paper_pages.PLOTS):
-            (tmp_path / entry.name).symlink_to(entry)
-    pages = paper_pages.write_all(tmp_path)
-    assert len(pages) > 3
-    for path in (*pages, *(tmp_path / paper_pages.PLOTS).glob("*")):
-        assert path.read_bytes() == (RESULTS / path.relative_to(tmp_path)).read_bytes(), path.name
-
-
 @pytest.mark.parametrize("published", [None, "relied on", ["a", "b"]])
 def test_what_is_no_published_number_is_refused_with_its_row(published: object) -> None:
     table = replace(spec.load(TABLE), name="a_table")
