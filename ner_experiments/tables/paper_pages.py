@@ -9,6 +9,8 @@ Templates run in Jinja's sandbox.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -21,6 +23,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.archive import run_errors
+from ner_experiments.data.tags import spans
 from ner_experiments.tables import claims_page, dominant_sentence, results_folder, spec, svg
 from ner_experiments.tables.plots import BARS, score_grid, score_plots
 from ner_experiments.tables.render import (
@@ -187,6 +190,18 @@ class Measured:
         """The rows with runs."""
         return [result for result in self.page.results if result.scores]
 
+    def tagged(self, label: str, sentence: int, first: int, words: str) -> str:
+        """Words of the test set with the mentions that the row's runs predict: Defender [Ann Lee]PER (2), ... (1).
+
+        In brackets: the number of runs, the largest first. sentence, first: the number of the sentence, and of the
+        first word in it, from 0.
+        """
+        found = Counter(
+            bracketed(run.predicted_tags()[sentence], words.split(), first)
+            for run in self.of(label).runs.values()
+        )
+        return ", ".join(f"{text} ({number})" for text, number in found.most_common())
+
     def rows(self) -> str:
         """A table of the rows with runs."""
         return as_markdown(score_grid(self.measured_rows()))
@@ -216,6 +231,23 @@ class Measured:
         path.parent.mkdir(exist_ok=True)
         path.write_text(svg.standalone(plot), encoding="utf-8")
         return f"![{plot.title}]({PLOTS}/{path.name})"
+
+
+def bracketed(tags: Sequence[str], words: Sequence[str], first: int) -> str:
+    """The words with the mentions of their sentence in brackets; `first` is the number of the first word in it.
+
+    Raises ValueError for a mention that goes beyond the words.
+    """
+    pieces = [*words]
+    for start, end, kind in spans(tags):
+        start, last = start - first, end - first - 1
+        if last < 0 or start >= len(words):
+            continue
+        if start < 0 or last >= len(words):
+            raise ValueError(f"a {kind} mention goes beyond {truncated_repr(' '.join(words))}")
+        pieces[start] = f"[{pieces[start]}"
+        pieces[last] = f"{pieces[last]}]{kind}"
+    return " ".join(pieces)
 
 
 def costs(result: Result) -> tuple[str, str]:

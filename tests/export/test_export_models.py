@@ -30,10 +30,10 @@ from ner_experiments.tagger import Tagger
 
 MODELS = architectures()
 TOGETHER = [
-    "model=attention words.module.dim=5",
-    "model=parallel words=li2020 chars=li2020 features=case decoder=crf decoder.constrained=true",
-    "words=vectors words.module.trainable=false words.input.path=DATA/glove/glove.6B.100d.txt decoder=crf_iob2",
-    "words=none chars=cnn direct=tagging decoder=softmax decoder.constrained=true",
+    "model=attention words.module.dim=5 decoder=crf_iob2",
+    "model=parallel words=li2020 chars=li2020 features=case direct=tagging decoder=crf decoder.constrained=true",
+    "words=vectors words.module.trainable=false words.input.path=DATA/glove/glove.6B.100d.txt chars=cnn "
+    "decoder=softmax decoder.constrained=true",
     "decoder=softmax_iob2",
 ]
 """All layers that `traceable` replaces, and those that it leaves, in few exports, which take seconds each."""

@@ -101,7 +101,7 @@ def test_shares_of_a_plan_hold_every_sentence_once(lengths: list[int], budget: i
 @pytest.mark.parametrize("told", [0, 1])
 def test_processes_that_share_a_model_end_together_on_sigterm(told: int, tmp_path: Path) -> None:
     """SIGTERM may reach any of them; the same command resumes from their checkpoint."""
-    arguments = ["trainer=ddp", "data.max_sentences=200", "batches.tokens=40", "trainer.max_epochs=8"]
+    arguments = ["trainer=ddp", "data.max_sentences=100", "batches.tokens=40", "trainer.max_epochs=8"]
     arguments += ["runtime.checkpoint_seconds=1000", f"output_dir={tmp_path}"]
     process = start(*arguments)
     until(lambda: any(tmp_path.glob("*/seed-1/log.csv")))

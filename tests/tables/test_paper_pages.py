@@ -143,6 +143,26 @@ def test_what_is_no_published_number_is_refused_with_its_row(published: object) 
             call("one")
 
 
+@pytest.mark.parametrize(
+    ("first", "words", "expected"),
+    [
+        (0, "Defender Ann Lee rose", "Defender [Ann Lee]PER rose"),
+        (1, "Ann Lee rose", "[Ann Lee]PER rose"),
+        (3, "rose to Rome", "rose to [Rome]LOC"),
+        (3, "rose to", "rose to"),
+    ],
+)
+def test_words_are_shown_with_their_mentions_in_brackets(first: int, words: str, expected: str) -> None:
+    tags = ("O", "B-PER", "E-PER", "O", "O", "S-LOC")
+    assert paper_pages.bracketed(tags, words.split(), first) == expected
+
+
+@pytest.mark.parametrize(("first", "words"), [(0, "Defender Ann"), (2, "Lee rose")])
+def test_words_that_cut_a_mention_are_refused(first: int, words: str) -> None:
+    with pytest.raises(ValueError, match="a PER mention goes beyond"):
+        paper_pages.bracketed(("O", "B-PER", "I-PER", "O"), words.split(), first)
+
+
 def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:
     results = tuple(
         Result(Row(label=label, published=score)) for label, score in (("a", 97.55), ("b", 97.11))
