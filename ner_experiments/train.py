@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
+from math import ceil
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -181,7 +182,8 @@ def run(
         splits = ("dev", "test") if cfg.audit.test else ("dev",)
         dev_scores = [float(row[f"dev_{tagger.metric.primary_metric}"]) for row in epochs.rows]
         updates, decays = trainer.global_step, bool(cfg.schedule)
-        if hint := hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays):
+        hint = hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays)
+        if hint and not cfg.trainer.train_batches:  # a smoke run is short on purpose
             log.info("%s: %s", folder, hint)
         scores = {"best_epoch": best_epoch}
         scores |= score(trainer, tagger, data, predictions, folder, sigterm, splits)
@@ -287,7 +289,8 @@ def hint_of_few_updates(
 
     scores: that of dev after each epoch. decays: whether the learning rate falls towards the last epoch, so that dev is
     expected to be best there. On 60 sentences of the toy corpus, 30 epochs are 90 updates of the weights by
-    default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2.
+    default, and dev F1 is 7.1; with 100 epochs it is 44.4, and with batches of 64 tokens 47.2. The hint names as many
+    epochs as `FEW_UPDATES` updates take.
     """
     epochs = len(scores)
     if updates >= FEW_UPDATES or ((decays or best_epoch < epochs) and max(scores) > 0):
@@ -297,7 +300,7 @@ def hint_of_few_updates(
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
         f"{so_far}, after only {updates:,} weight update{'s' * (updates != 1)}: set more epochs, "
-        f"such as trainer.max_epochs={4 * epochs}{smaller}"
+        f"such as trainer.max_epochs={epochs * max(2, ceil(FEW_UPDATES / updates))}{smaller}"
     )
 
 

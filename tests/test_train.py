@@ -319,33 +319,35 @@ def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCa
     finished(tmp_path, "data=toy_en", "trainer.max_epochs=2", "batches.tokens=512")
     (hint,) = [it for it in caplog.messages if "weight update" in it]
     assert "best at the last epoch, after " in hint or "the score on dev is 0, after " in hint
-    assert hint.endswith("such as trainer.max_epochs=8, or smaller batches, such as batches.tokens=64")
+    assert hint.endswith("such as trainer.max_epochs=182, or smaller batches, such as batches.tokens=64")
 
 
 @pytest.mark.parametrize(
-    ("best", "scores", "updates", "decays", "begins"),
+    ("best", "scores", "updates", "more", "decays", "begins"),
     [
         (
             2,
             [0.1, 0.2],
             999,
+            2,
             False,
             "dev was best at the last epoch, after only 999 weight updates: ",
         ),
-        (2, [0.1, 0.2], 999, True, ""),
-        (1, [0.0, 0.0], 10, False, "the score on dev is 0, after only 10 weight updates: "),
-        (1, [0.0, 0.0], 10, True, "the score on dev is 0, after only 10 weight updates: "),
-        (1, [0.2, 0.1], 10, False, ""),
-        (2, [0.1, 0.2], 1000, False, ""),
+        (2, [0.1, 0.2], 999, 0, True, ""),
+        (1, [0.0, 0.0], 10, 100, False, "the score on dev is 0, after only 10 weight updates: "),
+        (1, [0.0, 0.0], 10, 100, True, "the score on dev is 0, after only 10 weight updates: "),
+        (1, [0.2, 0.1], 10, 0, False, ""),
+        (2, [0.1, 0.2], 1000, 0, False, ""),
     ],
 )
 def test_the_hint_is_for_short_runs_that_were_still_improving(
-    best: int, scores: list[float], updates: int, decays: bool, begins: str
+    best: int, scores: list[float], updates: int, more: int, decays: bool, begins: str
 ) -> None:
     hint = train.hint_of_few_updates({"sentences": 32}, best, scores, updates, decays=decays)
     assert hint.startswith(begins)
     assert bool(hint) == bool(begins)
     assert not hint or hint.endswith("batches.sentences=4")
+    assert not hint or f"trainer.max_epochs={2 * more}, " in hint
 
 
 @pytest.mark.parametrize(
