@@ -168,16 +168,24 @@ class Panel:
     def interval(
         self, x: float, y: float, low: float, high: float, *, upright: bool, color: str = COLORS[0]
     ) -> None:
-        """Draw the interval of a point, with a cap at each end that differs from the point."""
+        """Draw the interval of a point, with a cap at each end that differs from the point; off the axis, an arrow."""
         value = y if upright else x
         ends = [(x, end) if upright else (end, y) for end in (min(low, value), max(high, value))]
         (x1, y1), (x2, y2) = [(self.px(a), self.py(b)) for a, b in ends]
         self.clipped.append(line(x1, y1, x2, y2, color, 1.4))
         across, along = (CAP, 0.0) if upright else (0.0, CAP)
         for end_x, end_y in [(x1, y1)] * (low < value) + [(x2, y2)] * (high > value):
-            self.clipped.append(
-                line(end_x - across, end_y - along, end_x + across, end_y + along, color, 1.6)
-            )
+            tip_x, tip_y = clamped(end_x, self.left, self.right), clamped(end_y, self.top, self.bottom)
+            if (tip_x, tip_y) == (end_x, end_y):
+                self.clipped.append(
+                    line(end_x - across, end_y - along, end_x + across, end_y + along, color, 1.6)
+                )
+                continue
+            back_x = tip_x - math.copysign(1.5 * along, end_x - tip_x)
+            back_y = tip_y - math.copysign(1.5 * across, end_y - tip_y)
+            for side in (-1, 1):
+                x, y = back_x + side * across, back_y + side * along
+                self.clipped.append(line(tip_x, tip_y, x, y, color, 1.6))
 
     def point(self, x: float, y: float, mark: str, *, clip: bool = True) -> None:
         """Draw a mark at a point; with `clip`, it is cut off at the four sides."""
@@ -260,6 +268,10 @@ def shaped(shape: str, color: str, *, filled: bool = True) -> str:
     """A marker of that shape and color."""
     style = f"fill: {color if filled else 'none'}; stroke: {color}; stroke-width: 1.6"
     return f'<path d="{SHAPES[shape]}" style="{style}"/>'
+
+
+def clamped(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
 
 
 def moved(mark: str, x: float, y: float) -> str:

@@ -57,6 +57,14 @@ def test_an_interval_has_an_end_on_each_side_that_has_a_length() -> None:
     assert lines(upright) == [(70, 105, 70, 5), (67, 105, 73, 105), (67, 5, 73, 5)]
 
 
+def test_an_interval_that_goes_beyond_the_axis_ends_in_an_arrow_at_its_edge() -> None:
+    right, up = panel(), panel()
+    right.interval(5, 0, 4, 12, upright=False)
+    assert lines(right) == [(60, 55, 140, 55), (60, 52, 60, 58), (120, 55, 115.5, 52), (120, 55, 115.5, 58)]
+    up.interval(5, 0, 0, 50, upright=True)
+    assert lines(up) == [(70, 55, 70, -45), (70, 5, 67, 9.5), (70, 5, 73, 9.5)]
+
+
 def test_a_bar_starts_at_the_left_side_and_is_as_long_as_its_value() -> None:
     of = Panel(20, 120, 0, 100, x=(0, 10), y=(1.5, -0.5))
     of.bar(1, 7)
