@@ -491,8 +491,10 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def seed_counts(a: Sized, b: Sized) -> str:
-    """The numbers of seeds of two rows, shown where there are too few for the interval of their difference."""
-    return "one seed" if len(a) == len(b) else f"seeds: {len(a)} against {len(b)}"
+    """The numbers of seeds of two rows, or that their scores do not vary, where their difference has no interval."""
+    if len(a) != len(b):
+        return f"seeds: {len(a)} against {len(b)}"
+    return "one seed" if len(a) == 1 else "scores do not vary"
 
 
 def probability(p: float | None) -> str:

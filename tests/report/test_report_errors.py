@@ -61,6 +61,20 @@ def student(*values: float) -> str:
     return f"{mean - half:.2f} to {mean + half:.2f}"
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "cell"),
+    [
+        ({1: 50.0}, {1: 75.0}, "-25.00 (one seed)"),
+        ({1: 50.0, 2: 50.0}, {1: 75.0, 2: 75.0}, "-25.00 (scores do not vary)"),
+        ({1: 50.0, 2: 60.0}, {1: 75.0}, "-20.00 (seeds: 2 against 1)"),
+    ],
+)
+def test_a_difference_without_an_interval_says_why(
+    a: dict[int, float], b: dict[int, float], cell: str
+) -> None:
+    assert error_tables.difference_cell(a, b) == cell
+
+
 def test_kinds_are_shares_of_the_gold_mentions(row: RowErrors) -> None:
     section = kinds_section(row.kinds())
     assert section is not None
