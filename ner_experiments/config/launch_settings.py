@@ -15,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config import values
 from ner_experiments.config.choices import parse
-from ner_experiments.config.compose import compose
+from ner_experiments.config.compose import compose, override_value
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context, options
 from ner_experiments.config.overrides import is_for_hydra, refuse_several_values
 from ner_experiments.config.processes import num_processes
@@ -97,8 +97,8 @@ def check_jobs(jobs: Sequence[Sequence[str]], overrides: Sequence[str], *, files
 
 def launcher(overrides: Sequence[str]) -> str:
     """The launcher that overrides choose; by default that of conf/config.yaml."""
-    chosen = [item.partition("=")[2] for item in overrides if item.startswith("hydra/launcher=")]
-    return chosen[-1] if chosen else "local"
+    chosen = [item for item in overrides if item.startswith("hydra/launcher=")]
+    return str(override_value(chosen[-1])) if chosen else "local"
 
 
 def is_on_a_cluster(overrides: Sequence[str]) -> bool:

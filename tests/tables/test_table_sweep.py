@@ -74,6 +74,7 @@ def test_rows_whose_files_are_missing_are_named_before_the_others_run(
 REFUSED = [
     (["table=yang2020_table7"], "table=yang2020_table7 requests a sweep: add -m"),
     (["hydra/launcher=slurm", "seed=2"], "hydra/launcher=slurm launches the jobs of a sweep: add -m"),
+    (["hydra/launcher='slurm'", "seed=2"], "hydra/launcher=slurm launches the jobs of a sweep: add -m"),
     (
         ["-m", "table=yang2020_table77"],
         "no table 'yang2020_table77'; did you mean 'yang2020_table7'?",
