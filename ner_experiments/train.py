@@ -300,7 +300,7 @@ def hint_of_few_updates(
     smaller = f", or smaller batches, such as batches.{size}={max(1, batches[size] // 8)}" if size else ""
     return (
         f"{so_far}, after only {updates:,} weight update{'s' * (updates != 1)}: set more epochs, "
-        f"such as trainer.max_epochs={epochs * max(2, ceil(FEW_UPDATES / updates))}{smaller}"
+        f"such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
     )
 
 

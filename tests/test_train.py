@@ -322,32 +322,38 @@ def test_a_small_corpus_is_told_what_to_set(tmp_path: Path, caplog: pytest.LogCa
     assert hint.endswith("such as trainer.max_epochs=182, or smaller batches, such as batches.tokens=64")
 
 
+def test_a_smoke_run_is_short_on_purpose(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    finished(tmp_path, "data=toy_en", "trainer.max_epochs=1", "trainer.train_batches=2")
+    assert not [it for it in caplog.messages if "weight update" in it]
+
+
 @pytest.mark.parametrize(
-    ("best", "scores", "updates", "more", "decays", "begins"),
+    ("best", "scores", "updates", "enough", "decays", "begins"),
     [
         (
             2,
             [0.1, 0.2],
             999,
-            2,
+            3,
             False,
             "dev was best at the last epoch, after only 999 weight updates: ",
         ),
         (2, [0.1, 0.2], 999, 0, True, ""),
-        (1, [0.0, 0.0], 10, 100, False, "the score on dev is 0, after only 10 weight updates: "),
-        (1, [0.0, 0.0], 10, 100, True, "the score on dev is 0, after only 10 weight updates: "),
+        (1, [0.0, 0.0], 10, 200, False, "the score on dev is 0, after only 10 weight updates: "),
+        (1, [0.0, 0.0], 10, 200, True, "the score on dev is 0, after only 10 weight updates: "),
         (1, [0.2, 0.1], 10, 0, False, ""),
         (2, [0.1, 0.2], 1000, 0, False, ""),
     ],
 )
 def test_the_hint_is_for_short_runs_that_were_still_improving(
-    best: int, scores: list[float], updates: int, more: int, decays: bool, begins: str
+    best: int, scores: list[float], updates: int, enough: int, decays: bool, begins: str
 ) -> None:
     hint = train.hint_of_few_updates({"sentences": 32}, best, scores, updates, decays=decays)
     assert hint.startswith(begins)
     assert bool(hint) == bool(begins)
     assert not hint or hint.endswith("batches.sentences=4")
-    assert not hint or f"trainer.max_epochs={2 * more}, " in hint
+    assert not hint or f"trainer.max_epochs={enough}, " in hint
 
 
 @pytest.mark.parametrize(

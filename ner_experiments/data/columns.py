@@ -35,9 +35,9 @@ GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, which UTF-8 text cannot start with."""
 HINTS = {
     "#": "if this is a comment line, set comments to what such lines start with, such as '#'",
-    '{"': "if the file holds JSON Lines, choose data=jsonl",
+    '{"': "if the file holds JSON Lines, its format is jsonl (data=jsonl)",
 }
-"""Start of a line, or of its word, that cannot be read -> what it may be instead."""
+"""Start of a line or word that cannot be read -> a hint at what it may be."""
 
 _DOCSTART = "-DOCSTART-"
 _MENTION = re.compile("[BIMESLU]-.")
@@ -519,7 +519,7 @@ def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, blo
 
 
 def hint_for(text: str) -> str:
-    """What a line that cannot be read may be, by its start; empty if nothing is known."""
+    """The hint for a line or word that cannot be read, by its start; empty if there is none."""
     return next((hint for start, hint in HINTS.items() if text.startswith(start)), "")
 
 

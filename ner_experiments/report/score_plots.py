@@ -54,8 +54,8 @@ OFFSET = 0.14
 CITED = "cited by the paper"
 MEAN, SEED = "mean", "one seed"
 SEED_DESCRIPTION = (
-    "Small points: the seeds. Large points: their means, with 95 % t-intervals. An arrow: it leaves the axis. "
-    "The numbers are in the table below the picture."
+    "Small points: the seeds. Large points: their means, with 95 % t-intervals. An arrow marks one that leaves the "
+    "axis. The numbers are in the table below the picture."
 )
 
 

@@ -168,7 +168,10 @@ class Panel:
     def interval(
         self, x: float, y: float, low: float, high: float, *, upright: bool, color: str = COLORS[0]
     ) -> None:
-        """Draw the interval of a point, with a cap at each end that differs from the point; off the axis, an arrow."""
+        """Draw the interval of a point, with a cap at each end that differs from the point.
+
+        An end beyond the axis is an arrow at its edge.
+        """
         value = y if upright else x
         ends = [(x, end) if upright else (end, y) for end in (min(low, value), max(high, value))]
         (x1, y1), (x2, y2) = [(self.px(a), self.py(b)) for a, b in ends]
@@ -176,7 +179,7 @@ class Panel:
         across, along = (CAP, 0.0) if upright else (0.0, CAP)
         for end_x, end_y in [(x1, y1)] * (low < value) + [(x2, y2)] * (high > value):
             tip_x, tip_y = clamped(end_x, self.left, self.right), clamped(end_y, self.top, self.bottom)
-            if (tip_x, tip_y) == (end_x, end_y):
+            if math.isclose(tip_x, end_x) and math.isclose(tip_y, end_y):
                 self.clipped.append(
                     line(end_x - across, end_y - along, end_x + across, end_y + along, color, 1.6)
                 )
@@ -184,8 +187,8 @@ class Panel:
             back_x = tip_x - math.copysign(1.5 * along, end_x - tip_x)
             back_y = tip_y - math.copysign(1.5 * across, end_y - tip_y)
             for side in (-1, 1):
-                x, y = back_x + side * across, back_y + side * along
-                self.clipped.append(line(tip_x, tip_y, x, y, color, 1.6))
+                wing_x, wing_y = back_x + side * across, back_y + side * along
+                self.clipped.append(line(tip_x, tip_y, wing_x, wing_y, color, 1.6))
 
     def point(self, x: float, y: float, mark: str, *, clip: bool = True) -> None:
         """Draw a mark at a point; with `clip`, it is cut off at the four sides."""

@@ -43,7 +43,6 @@ def write_report(
     and are deleted if they no longer belong to the report. After an error the folder is unchanged.
     """
     check_replaceable(output)
-    check_replaceable(output)
     everything = [*own, *entries]
     start = f"{everything[0].name}.html" if len(everything) == 1 else "index.html"
     site = Site(output, commit, start)

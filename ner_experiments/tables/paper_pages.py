@@ -193,8 +193,8 @@ class Measured:
     def tagged(self, label: str, sentence: int, first: int, words: str) -> str:
         """Words of the test set with the mentions that the row's runs predict: Defender [Ann Lee]PER (2), ... (1).
 
-        In brackets: the number of runs, the largest first. sentence, first: the number of the sentence, and of the
-        first word in it, from 0.
+        In parentheses: the number of runs, the largest first. sentence, first: the number of the sentence, and of the
+        first word in it, from 0. Raises ValueError as `bracketed`.
         """
         found = Counter(
             bracketed(run.predicted_tags()[sentence], words.split(), first)
@@ -236,8 +236,12 @@ class Measured:
 def bracketed(tags: Sequence[str], words: Sequence[str], first: int) -> str:
     """The words with the mentions of their sentence in brackets; `first` is the number of the first word in it.
 
-    Raises ValueError for a mention that goes beyond the words.
+    Raises ValueError for words beyond the sentence, and for a mention that goes beyond the words.
     """
+    if not 0 <= first <= len(tags) - len(words):
+        raise ValueError(
+            f"{truncated_repr(' '.join(words))} from word {first} on: the sentence has {len(tags)} words"
+        )
     pieces = [*words]
     for start, end, kind in spans(tags):
         start, last = start - first, end - first - 1

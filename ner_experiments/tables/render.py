@@ -491,10 +491,10 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def seed_counts(a: Sized, b: Sized) -> str:
-    """The numbers of seeds of two rows, or that their scores do not vary, where their difference has no interval."""
-    if len(a) != len(b):
-        return f"seeds: {len(a)} against {len(b)}"
-    return "one seed" if len(a) == 1 else "scores do not vary"
+    """Why the difference of two rows has no interval: too few seeds, or scores that do not vary."""
+    if min(len(a), len(b)) > 1:
+        return "scores do not vary"
+    return "one seed" if len(a) == len(b) else f"seeds: {len(a)} against {len(b)}"
 
 
 def probability(p: float | None) -> str:

@@ -224,6 +224,7 @@ def record(table: Table, output: Path) -> Table:
     Without a name, it is named after what varies. Returns the table as recorded. ValueError for a name that a
     published table or a sweep of other rows has, and for looks that are not those recorded.
     """
+    named(table, output)  # refused before anything is written
     try:
         with hold_lock(folder(output), wait=True):  # two commands may add their seeds at once
             merged, _ = with_recorded_seeds(table, output)
@@ -241,7 +242,7 @@ def record(table: Table, output: Path) -> Table:
 
 
 def with_recorded_seeds(table: Table, output: Path) -> tuple[Table, Table | None]:
-    """The sweep, named, with the seeds and notes of that recorded under its name; and that one, if there is one."""
+    """The sweep, named and merged with the one recorded under its name; and the recorded one, or None."""
     table = named(table, output)
     path = folder(output) / f"{table.name}.yaml"
     if not path.exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -117,7 +118,7 @@ def test_the_error_at_a_line_that_may_be_a_comment_says_so(
 def test_the_error_at_json_lines_says_so(second: str, rule: str, tmp_path: Path) -> None:
     first = '{"text": "Mia saw Leo", "spans": [[0, 3, "PER"]]}'
     source = columns(tmp_path, {"train": f"{first}\n{second}\n", "dev": "a O\n"})
-    hint = "if the file holds JSON Lines, choose data=jsonl"
+    hint = re.escape("if the file holds JSON Lines, its format is jsonl (data=jsonl)")
     with pytest.raises(ValueError, match=r"train\.txt:" + rule.format(hint)):
         load(source)
 

@@ -109,7 +109,7 @@ def files(folder: Path) -> list[str]:
 TRIED = ("attention", "parallel")
 """Architectures in `TOGETHER`."""
 ONNX_TOO = ("bilstm_huang2015", "cross", "residual")
-"""Those that have all kinds of layers, together with `TRIED`. The others combine the same layers in other ways."""
+"""Architectures that, with `TRIED`, have every kind of layer. The others combine the same layers in other ways."""
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ INPUTS = [
     ["words=none", "chars=lstm"],
     ["words=none", "chars=lstm_max", "direct=gazetteer"],
 ]
-"""Kinds that are not in `TOGETHER`, which has all decoders."""
+"""Kinds that are not in `TOGETHER`, which has all decoders but the CRF and softmax without constraints."""
 
 
 @pytest.mark.slow

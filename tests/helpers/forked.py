@@ -17,7 +17,8 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], cwd:
 
     A sweep runs in this process, too: its workers would have to import everything.
     """
-    gc.freeze()  # as in `killed.command`
+    assert "preloaded" in sys.modules  # as in `killed.command`
+    gc.freeze()
     from ner_experiments.launch import local
     from ner_experiments.main import cli
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from signal import Signals
 from types import FrameType
 from typing import Any
-
-import pytest
+from unittest.mock import patch
 
 import ner_experiments
 
@@ -26,14 +25,15 @@ CONTEXT.set_forkserver_preload(PRELOADED)
 
 def process(target: Callable[..., object], arguments: tuple[Any, ...]) -> ForkServerProcess:
     """A process to start, forked from one that has imported `PRELOADED`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(path)):
         forkserver.ensure_running()
     return CONTEXT.Process(target=target, args=arguments)
 
 
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
     """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
+    assert "preloaded" in sys.modules  # the server passes over what it cannot import
     gc.freeze()  # a search for garbage would copy all that the processes share
     from ner_experiments import train
     from ner_experiments.launch import local

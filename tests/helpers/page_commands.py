@@ -77,7 +77,7 @@ def try_line(line: str, cwd: Path, finished: Path | None = None, **variables: st
     elif program == "python":
         if arguments[0] == "run.py" and not QUICK & {*arguments}:
             arguments = ["train", *arguments[1:], *SMALL]
-        if "pytest" in arguments:  # what it was to import is imported already
+        if "pytest" in arguments:  # the suite is imported already, without checks of shapes
             variables |= {"PYTEST_ADDOPTS": "-W ignore::pytest.PytestAssertRewriteWarning"}
         run_in_checkout(arguments, cwd, **variables)
     else:

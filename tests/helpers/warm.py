@@ -9,12 +9,16 @@ import gc
 import json
 import os
 import runpy
+import select
 import subprocess
 import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+SECONDS = 600
+"""Time that a command may take."""
 
 
 class Checkout:
@@ -43,6 +47,9 @@ class Checkout:
         with TemporaryDirectory() as folder:
             printed = Path(folder) / "printed"
             print(json.dumps([arguments, variables, str(printed)]), file=self.server.stdin, flush=True)
+            if not select.select([self.server.stdout], [], [], SECONDS)[0]:
+                self.server.kill()
+                raise TimeoutError(f"{arguments}: still running after {SECONDS} s")
             return int(self.server.stdout.readline()), printed.read_text(encoding="utf-8")
 
     def end(self) -> None:

@@ -166,8 +166,8 @@ def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
 def test_a_job_over_its_time_is_stopped_and_goes_on(tmp_path: Path) -> None:
     sweep = ["-m", "hydra/launcher=local", "data.max_sentences=600", "trainer.max_epochs=8", "seed=1"]
     sweep += ["trainer.patience=8", "batches.tokens=40", f"output_dir={tmp_path}"]
-    printed = finish(start(*sweep, "hydra.launcher.minutes=0.1"), status=1)
-    assert "stopped after 0.1 minutes; rerun the command to resume" in printed
+    printed = finish(start(*sweep, "hydra.launcher.minutes=0.15"), status=1)
+    assert "stopped after 0.15 minutes; rerun the command to resume" in printed
     begun = any(tmp_path.glob("*/seed-1/last.ckpt"))  # on a slow machine its time may be up before
     assert ("resuming from last.ckpt" in run(*sweep)) == begun
     assert only_metrics(tmp_path)["epochs"] == 8

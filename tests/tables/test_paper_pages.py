@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean, stdev
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -161,6 +162,22 @@ def test_words_are_shown_with_their_mentions_in_brackets(first: int, words: str,
 def test_words_that_cut_a_mention_are_refused(first: int, words: str) -> None:
     with pytest.raises(ValueError, match="a PER mention goes beyond"):
         paper_pages.bracketed(("O", "B-PER", "I-PER", "O"), words.split(), first)
+
+
+@pytest.mark.parametrize("first", [-1, 1, 40])
+def test_words_beyond_their_sentence_are_refused(first: int) -> None:
+    with pytest.raises(ValueError, match=f"'a b' from word {first} on: the sentence has 2 words"):
+        paper_pages.bracketed(("O", "O"), ["a", "b"], first)
+
+
+def test_runs_that_tag_words_alike_are_counted() -> None:
+    def run(*tags: str) -> Any:
+        return SimpleNamespace(predicted_tags=lambda: [("O",), tags])
+
+    runs = {seed: run("B-PER", "O") for seed in (1, 2)} | {3: run("O", "O")}
+    result = Result(Row(label="one"), dict.fromkeys(runs, 90.0), runs=runs)
+    measured = paper_pages.Measured(Page(spec.load(TABLE), (result,)), Path(), "")
+    assert measured.tagged("one", 1, 0, "Ann rose") == "[Ann]PER rose (2), Ann rose (1)"
 
 
 def test_a_row_without_runs_has_its_published_number_and_no_other() -> None:

@@ -98,8 +98,12 @@ def test_other_rows_are_another_sweep() -> None:
     assert recorded(*FIXED, "seed=1,2").name == "seeds"
     with pytest.raises(ValueError, match=r"sweep\.name=deeper: .*deeper.yaml is a sweep of other rows"):
         recorded(*FIXED, "layers=2,5", name="deeper")
+
+
+def test_a_name_of_a_published_table_is_refused_before_anything_is_written() -> None:
     with pytest.raises(ValueError, match=r"sweep\.name=xor: a published table has this name"):
         recorded(*FIXED, "layers=2,5", name="xor")
+    assert not Path("outputs").exists()
 
 
 @pytest.mark.parametrize(
