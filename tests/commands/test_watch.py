@@ -46,7 +46,9 @@ def until(path: Path, pattern: str, epochs: int) -> Path:
 
 def test_a_run_is_seen_to_run_and_to_be_cut_off(tmp_path: Path, capsys: Any) -> None:
     arguments = ["train", *LONG, f"output_dir={tmp_path}"]
-    process = killed.process(killed.command, (arguments, 10**9, 0, str(tmp_path / "log"), {}))
+    process = killed.CONTEXT.Process(
+        target=killed.command, args=(arguments, 10**9, 0, str(tmp_path / "log"), {})
+    )
     process.start()
     try:
         sign = until(tmp_path, "*/seed-1/progress.json", 2)

@@ -15,7 +15,6 @@ from typing import Any
 
 import killed
 
-killed.CONTEXT.set_forkserver_preload([*killed.PRELOADED, "transformers.models.bert.modeling_bert", "pytest"])
 Fault = Callable[[], Any]
 """A fault that a process injects into itself before it starts to work."""
 
@@ -140,7 +139,7 @@ def called(function: Callable[..., Any], arguments: tuple[Any, ...], fault: Faul
 
 
 def start(function: Callable[..., Any], *arguments: Any, fault: Fault = nothing, log: Path) -> Any:
-    process = killed.process(called, (function, arguments, fault, str(log)))
+    process = killed.CONTEXT.Process(target=called, args=(function, arguments, fault, str(log)))
     process.start()
     return process
 

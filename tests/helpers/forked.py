@@ -17,8 +17,7 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], cwd:
 
     A sweep runs in this process, too: its workers would have to import everything.
     """
-    assert "preloaded" in sys.modules  # as in `killed.command`
-    gc.freeze()
+    gc.freeze()  # as in `killed.command`
     from ner_experiments.launch import local
     from ner_experiments.main import cli
 
@@ -38,7 +37,9 @@ class Command:
 
     def __init__(self, *arguments: str, cwd: Path = ROOT, environment: Mapping[str, str] = os.environ):
         self.folder = tempfile.TemporaryDirectory()
-        self.process = killed.process(command, ([*arguments], self.folder.name, dict(environment), str(cwd)))
+        self.process = killed.CONTEXT.Process(
+            target=command, args=([*arguments], self.folder.name, dict(environment), str(cwd))
+        )
         self.process.start()
         assert self.process.pid is not None
         self.pid = self.process.pid

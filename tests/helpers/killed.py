@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable
 from multiprocessing import forkserver, get_context
-from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from signal import Signals
 from types import FrameType
@@ -19,21 +18,15 @@ COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files",
 FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
 assert all(map(os.path.exists, FILES))
 CONTEXT = get_context("forkserver")
-PRELOADED = ["preloaded"]
-CONTEXT.set_forkserver_preload(PRELOADED)
-
-
-def process(target: Callable[..., object], arguments: tuple[Any, ...]) -> ForkServerProcess:
-    """A process to start, forked from one that has imported `PRELOADED`."""
+if "preloaded" not in sys.modules:  # not in a forked process, and before another module starts the only server
+    CONTEXT.set_forkserver_preload(["preloaded"])
     path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(path)):
         forkserver.ensure_running()
-    return CONTEXT.Process(target=target, args=arguments)
 
 
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
     """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
-    assert "preloaded" in sys.modules  # the server passes over what it cannot import
     gc.freeze()  # a search for garbage would copy all that the processes share
     from ner_experiments import train
     from ner_experiments.launch import local
@@ -79,8 +72,8 @@ def run(
     arguments: list[str], log: Path, lines: int = 0, how: Signals = Signals.SIGKILL, **environment: str
 ) -> int:
     """Exit status of the command, -N after signal N. With 0 lines it is not killed."""
-    child = process(command, (arguments, lines, how, str(log), environment))
-    child.start()
-    child.join(300)
-    assert child.exitcode is not None
-    return child.exitcode
+    process = CONTEXT.Process(target=command, args=(arguments, lines, how, str(log), environment))
+    process.start()
+    process.join(300)
+    assert process.exitcode is not None
+    return process.exitcode

@@ -66,7 +66,7 @@ def train_without_drawing(arguments: list[str]) -> None:
 def test_what_logs_nothing_draws_nothing(tmp_path: Path) -> None:
     """Nor does it load what does."""
     arguments = ["train", *SMALL, f"output_dir={tmp_path}"]
-    process = killed.process(train_without_drawing, (arguments,))
+    process = killed.CONTEXT.Process(target=train_without_drawing, args=(arguments,))
     process.start()
     process.join(300)
     assert process.exitcode == 0
@@ -89,7 +89,7 @@ def import_after_wandb_died(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_imports_what_it_needs_after_the_process_of_wandb_has_died(tmp_path: Path) -> None:
-    process = killed.process(import_after_wandb_died, (tmp_path,))
+    process = killed.CONTEXT.Process(target=import_after_wandb_died, args=(tmp_path,))
     process.start()
     process.join(300)
     assert process.exitcode == 0
