@@ -18,7 +18,8 @@ COUNTED = ("train", "training/checkpoints", "training/callbacks", "utils/files",
 FILES = {str(Path(ner_experiments.__file__).parent / f"{name}.py") for name in COUNTED}
 assert all(map(os.path.exists, FILES))
 CONTEXT = get_context("forkserver")
-if "preloaded" not in sys.modules:  # not in a forked process, and before another module starts the only server
+if "preloaded" not in sys.modules:  # it is in a forked process
+    # now, before another module starts the server: a process has only one
     CONTEXT.set_forkserver_preload(["preloaded"])
     path = [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(path)):
