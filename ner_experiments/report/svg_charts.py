@@ -170,7 +170,7 @@ class Panel:
     ) -> None:
         """Draw the interval of a point, with a cap at each end that differs from the point.
 
-        An end beyond the axis is an arrow at its edge.
+        An end beyond the axis becomes an arrow at the edge.
         """
         value = y if upright else x
         ends = [(x, end) if upright else (end, y) for end in (min(low, value), max(high, value))]

@@ -244,13 +244,12 @@ def bracketed(tags: Sequence[str], words: Sequence[str], first: int) -> str:
         )
     pieces = [*words]
     for start, end, kind in spans(tags):
-        start, last = start - first, end - first - 1
-        if last < 0 or start >= len(words):
+        if end <= first or start >= first + len(words):
             continue
-        if start < 0 or last >= len(words):
+        if start < first or end > first + len(words):
             raise ValueError(f"a {kind} mention goes beyond {truncated_repr(' '.join(words))}")
-        pieces[start] = f"[{pieces[start]}"
-        pieces[last] = f"{pieces[last]}]{kind}"
+        pieces[start - first] = f"[{pieces[start - first]}"
+        pieces[end - 1 - first] += f"]{kind}"
     return " ".join(pieces)
 
 

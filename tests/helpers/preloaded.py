@@ -1,4 +1,4 @@
-"""What a run imports and loads until its first step. Processes that are forked from one with all this start at once."""
+"""Modules and kernels that a run needs until its first step, loaded: a process forked from this one starts at once."""
 
 import contextlib
 import os
@@ -20,5 +20,5 @@ for gradient in (True, False):
     with torch.set_grad_enabled(gradient):
         cpu.supports_lstm(SCORES)
 
-# the first folder was set to find this file or the suite; forked commands have their own
+# its first folder served to find this file or the suite; forked commands are given their own
 os.environ["PYTHONPATH"] = os.environ.get("PYTHONPATH", "").partition(os.pathsep)[2]
