@@ -2,11 +2,13 @@
 
 import gc
 import logging
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -53,12 +55,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def plus_one() -> Any:
-    """A kernel as a new process has it: with nothing compiled."""
+def plus_one(module: str = __name__) -> Any:
+    """A kernel of a module as a new process has it: with nothing compiled."""
 
     def add_one(x: int) -> int:
         return x + 1
 
+    add_one.__module__ = module
     return compiled(add_one)
 
 
@@ -99,7 +102,7 @@ def test_a_cached_kernel_is_loaded_and_not_compiled(cache: Path) -> None:
 
 def test_no_garbage_is_collected_while_a_kernel_compiles(tmp_path: Path) -> None:
     assert gc.isenabled()
-    assert not compilation.compile_in_turn(lambda _: gc.isenabled(), str(tmp_path), None)
+    assert not compilation.compile_in_turn(lambda _: gc.isenabled(), tmp_path, None)
     assert gc.isenabled()
 
 
@@ -188,7 +191,7 @@ def test_a_process_waits_for_what_another_compiles(tmp_path: Path, monkeypatch: 
 
 def test_a_process_that_waits_says_so(cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     kernel = plus_one()
-    folder = Path(kernel.stats.cache_path)
+    folder = Path(kernel.stats.cache_path) / "test_kernels_cpu"
     holder = "import sys, time; from pathlib import Path; from ner_experiments.utils.locks import hold_lock\n"
     holder += "with hold_lock(Path(sys.argv[1]), wait=True): print('held', flush=True); time.sleep(1.5)"
     command = [sys.executable, "-c", holder, str(folder)]
@@ -200,6 +203,33 @@ def test_a_process_that_waits_says_so(cache: Path, caplog: pytest.LogCaptureFixt
         assert process.stdout.readline() == "held\n"
         assert kernel(1) == 2
     assert f"{folder}: another process is working on it (process {process.pid}" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("module", "cores", "beside"), [("lstm_numba", 2, 1), ("lstm_numba", 1, 0), ("crf_numba", 2, 0)]
+)
+def test_the_crf_is_compiled_by_another_process_while_the_lstm_is(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, module: str, cores: int, beside: int
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr(
+        compilation.subprocess, "Popen", lambda command, **_: started.append(command) or Mock()
+    )
+    monkeypatch.setattr(compilation, "usable_cores", lambda: cores)
+    compilation.compile_crf_beside.cache_clear()
+    for _ in range(2):
+        assert plus_one(f"kernels.{module}")(1) == 2
+        shutil.rmtree(cache)
+    compilation.compile_crf_beside.cache_clear()
+    assert started == beside * [[sys.executable, "-c", compilation.CRF_KERNELS]]
+
+
+def test_the_other_process_compiles_the_kernels_of_the_crf() -> None:
+    printed = run_python(
+        f"{compilation.CRF_KERNELS}\ncrf = cpu.kernels().crf\n"
+        "print(bool(crf.likelihood_chunks.signatures), bool(crf.viterbi_chunks.signatures))"
+    )
+    assert printed.split() == ["True", "True"]
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Compilation of the numba kernels, once per machine: by one process at a time, and cached on disk.
+"""Compilation of the numba kernels, once per machine: each file of kernels by one process at a time, cached on disk.
 
 numba caches by processor in `NUMBA_CACHE_DIR`, else in the package's `__pycache__`, else in the user's cache folder.
 """
@@ -6,10 +6,14 @@ numba caches by processor in `NUMBA_CACHE_DIR`, else in the package's `__pycache
 # mypy: disable-error-code="no-untyped-call"
 # numba has no annotations
 
+import atexit
 import functools
 import hashlib
 import logging
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -21,7 +25,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.locks import hold_lock
-from ner_experiments.utils.machine import has_avx512
+from ner_experiments.utils.machine import has_avx512, usable_cores
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +39,11 @@ FAST = {
 INLINED = {**FAST, "inline": "always"}
 """Options of functions that are inlined first, so that they are optimized once, not at every level."""
 
+CRF_KERNELS = "import torch; from ner_experiments.modules.kernels import cpu; cpu.try_crf(torch.float32)"
+"""Python code that compiles the CRF's kernels."""
+
 ONE_THREAD = threading.RLock()
-locked: list[str] = []
+locked: list[Path] = []
 """The folder whose lock this process holds now."""
 
 
@@ -55,23 +62,26 @@ def compiled(function: Any, options: dict[str, Any] = FAST) -> Any:
     kernel = njit(**{**options, "nogil": True, "no_cpython_wrapper": False})(function)
     with suppress(RuntimeError):  # no folder is writable
         kernel._cache = KernelCache(function)
-    kernel.compile = functools.partial(compile_in_turn, kernel.compile, kernel._cache.cache_path)
+    folder = kernel._cache.cache_path
+    lock = Path(folder, function.__module__.rpartition(".")[2]) if folder else None
+    kernel.compile = functools.partial(compile_in_turn, kernel.compile, lock)
     return kernel
 
 
-def compile_in_turn(compile_or_load: Callable[[Any], Any], folder: str | None, signature: Any) -> Any:
-    """Load a kernel from the cache, or compile it while other processes that need it wait for the cache.
+def compile_in_turn(compile_or_load: Callable[[Any], Any], lock: Path | None, signature: Any) -> Any:
+    """Load a kernel from the cache, or compile it while other processes that need its file's kernels wait.
 
-    Compiling a kernel compiles the kernels that it calls, under the same lock. It makes millions of objects; garbage
-    collection would search them, and those of PyTorch, again and again.
+    lock: the folder whose lock is held meanwhile; None if there is no cache. Compiling a kernel compiles the kernels
+    that it calls, under the same lock. It makes millions of objects; garbage collection would search them, and those of
+    PyTorch, again and again.
     """
-    if folder is None:
+    if lock is None:
         announce(None)
     with ONE_THREAD, paused_garbage_collection(), ExitStack() as stack:
-        if folder is not None and not locked:
+        if lock is not None and not locked:
             with suppress(OSError):  # such as a disk that has become read-only
-                stack.enter_context(hold_lock(Path(folder), wait=True))
-            locked.append(folder)
+                stack.enter_context(hold_lock(lock, wait=True))
+            locked.append(lock)
             stack.callback(locked.clear)
         return compile_or_load(signature)
 
@@ -86,11 +96,28 @@ def announce(folder: str | None) -> None:
     )
 
 
+@functools.cache
+def compile_crf_beside() -> None:
+    """Start, once per process, another one that compiles the CRF's kernels while this one compiles those of the LSTM.
+
+    Most taggers need both, and the LSTM's first. The other process ends with this one. If it fails, the kernels are
+    compiled when they are needed.
+    """
+    if usable_cores() > 1:
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        nowhere = subprocess.DEVNULL
+        command = [sys.executable, "-c", CRF_KERNELS]
+        with suppress(OSError):  # such as a lack of memory
+            process = subprocess.Popen(command, env=variables, stdin=nowhere, stdout=nowhere, stderr=nowhere)
+            atexit.register(process.kill)
+
+
 class KernelCache(FunctionCache):
     """numba's cache of a function, except that a damaged file or a full disk costs a compilation and not the run."""
 
     def __init__(self, function: Any) -> None:
         super().__init__(function)
+        self.is_of_lstm = function.__module__.endswith(".lstm_numba")
         file = self._cache_file
         self._cache_file = CheckedFile(self._cache_path, self._impl.filename_base, file._source_stamp)
 
@@ -104,6 +131,8 @@ class KernelCache(FunctionCache):
             kernel = None
         if kernel is None:
             announce(self.cache_path)
+            if self.is_of_lstm:
+                compile_crf_beside()
         return kernel
 
     def save_overload(self, sig: Any, data: Any) -> None:
