@@ -58,6 +58,7 @@ def test_the_page_on_corpora_has_a_command_a_count_and_a_test_for_each_format() 
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| `.* --to (\w+)` \| 41,681 of 41,681 \| (.+) \|$", page, re.MULTILINE)
     assert [name for name, _, _ in rows] == [to for _, to, _ in rows] == [*FORMATS]
-    code = (ROOT / "tests" / "data" / "test_formats.py").read_text(encoding="utf-8")
+    files = [ROOT / "tests" / "data" / f"test_{name}.py" for name in ("formats", "json_lines")]
+    code = "".join(file.read_text(encoding="utf-8") for file in files)
     for _, _, tests in rows:
         assert all(f"def {name}(" in code for name in re.findall("`(test_.+?)`", tests))

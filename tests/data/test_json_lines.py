@@ -1,0 +1,288 @@
+"""JSON Lines of annotated text: the keys of many tools, what is left out with a count, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotated_files import (
+    ADA,
+    EXPECTED,
+    NAMES,
+    NESTED,
+    TAGS,
+    TEXT,
+    WORDS,
+    lines_of,
+    message,
+    read,
+    source,
+)
+
+from ner_experiments.data.remarks import Remarks
+
+VARIANTS: dict[str, Any] = {
+    "datasets": {"id": "7", "tokens": WORDS, "ner_tags": TAGS},
+    "words and tags": {"words": WORDS, "tags": TAGS},
+    "numbers": {"tokens": WORDS, "ner_tags": [NAMES.index(tag) for tag in TAGS]},
+    "entities by tokens": {
+        "tokens": WORDS,
+        "entities": [
+            {"start": a, "end": b, "type": t} for a, b, t in ((0, 2, "PER"), (3, 4, "PER"), (5, 7, "LOC"))
+        ],
+    },
+    "spaCy": {"text": TEXT, "entities": ADA},
+    "Doccano": {"id": 3, "text": TEXT, "label": ADA},
+    "Doccano, relations": {
+        "text": TEXT,
+        "entities": [{"id": 1, "start_offset": a, "end_offset": b, "label": t} for a, b, t in ADA],
+    },
+    "Prodigy": {
+        "text": TEXT,
+        "spans": [{"start": a, "end": b, "label": t} for a, b, t in ADA],
+        "answer": "accept",
+    },
+    "Label Studio": {
+        "id": 1,
+        "data": {"text": TEXT},
+        "annotations": [
+            {
+                "result": [
+                    {"type": "labels", "value": {"start": a, "end": b, "labels": [t]}} for a, b, t in ADA
+                ]
+            }
+        ],
+    },
+    "predict": {
+        "line": 1,
+        "start": 100,
+        "end": 100 + len(TEXT),
+        "text": TEXT,
+        "mentions": [{"start": 100 + a, "end": 100 + b, "type": t} for a, b, t in ADA],
+    },
+}
+
+
+def labeled(*labels: str, kind: str = "labels", **data: str) -> dict[str, Any]:
+    value = {"start": 0, "end": 3, "text": "Ada", "labels": labels}
+    return {"data": data or {"text": TEXT}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_json_lines_in_their_variants(variant: str, tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", VARIANTS[variant])
+    sentences, _ = read(path, "jsonl", names=NAMES)
+    assert [text for it in sentences for text in it.texts()] == EXPECTED
+    assert sentences[0].words == tuple(WORDS)
+    assert sentences[0].place == f"{path}:1"
+    array = tmp_path / "b.json"
+    array.write_text(json.dumps([VARIANTS[variant]], indent=1))
+    assert [text for it in read(array, "jsonl", names=NAMES)[0] for text in it.texts()] == EXPECTED
+
+
+def test_records_that_nobody_accepted_are_skipped_with_their_number(tmp_path: Path) -> None:
+    accepted, rejected, ignored = (
+        {"text": TEXT, "spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": answer}
+        for answer in ("accept", "reject", "ignore")
+    )
+    task = {"id": 1, "data": {"text": TEXT}, "annotations": []}
+    cancelled = {**task, "annotations": [{"was_cancelled": True, "result": []}]}
+    empty = {**task, "annotations": [{"result": []}]}
+    path = lines_of(tmp_path / "a.jsonl", accepted, rejected, ignored, task, cancelled, empty)
+    sentences, remarks = read(path, "jsonl")
+    assert [it.line for it in sentences] == [1, 1, 6, 6]
+    assert remarks == ["records skipped because they are not annotated or were rejected: 4"]
+    lines = [it.line for it in source(path, "jsonl").untagged(path)]
+    assert lines == [line for number in range(1, 7) for line in (number, number)]
+
+
+def test_records_without_a_token_are_left_out_with_their_number(tmp_path: Path) -> None:
+    empty = [{"text": ""}, {"text": " \n", "entities": []}, {"tokens": []}, {"tokens": [], "ner_tags": []}]
+    path = lines_of(
+        tmp_path / "a.jsonl", *({"entities": []} | it for it in empty), {"text": TEXT, "entities": ADA}
+    )
+    sentences, remarks = read(path, "jsonl")
+    assert [it.line for it in sentences] == [5, 5]
+    assert remarks == ["records without a token, left out: 4"]
+
+
+def test_a_text_without_a_key_of_mentions_is_remarked_on(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"text": TEXT, "entites": ADA}, {"text": TEXT, "entities": ADA})
+    sentences, remarks = read(path, "jsonl")
+    assert [len(it.mentions) for it in sentences] == [0, 0, 3, 0]
+    assert remarks == ['texts without "entities", "spans" or "label", read as having no mentions: 1']
+
+
+def test_a_key_that_stands_twice_in_a_record_is_refused(tmp_path: Path) -> None:
+    path, record = tmp_path / "a.jsonl", '{"tokens": ["Ada"], "ner_tags": ["B-PER"], "ner_tags": ["O"]}'
+    path.write_text(f"{record}\n")
+    assert message(path, "jsonl").startswith(
+        "a.jsonl:1: the key 'ner_tags' appears more than once in a JSON object: "
+    )
+    path.write_text(f"[{record}]\n")
+    assert message(path, "jsonl") == "a.jsonl: the key 'ner_tags' appears more than once in a JSON object"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"entities": [], "label": ADA},
+        {"entities": ADA, "spans": ADA},
+        {"label": "news", "spans": ADA},
+        {"labels": ["news", "people"], "entities": ADA},
+    ],
+)
+def test_of_several_keys_those_with_mentions_count(keys: dict[str, Any], tmp_path: Path) -> None:
+    sentences, remarks = read(lines_of(tmp_path / "a.jsonl", {"text": TEXT, **keys}), "jsonl")
+    assert [text for it in sentences for text in it.texts()] == EXPECTED
+    assert remarks == []
+
+
+def test_the_text_of_label_studio_is_the_annotated_one(tmp_path: Path) -> None:
+    more = {"title": "An unrelated headline", "url": "https://example.org"}
+    for data in ({**more, "text": TEXT}, {**more, "body": TEXT}):
+        sentences, remarks = read(lines_of(tmp_path / "a.jsonl", labeled("PER", **data)), "jsonl")
+        assert [text for it in sentences for text in it.texts()] == [("PER", "Ada")]
+        assert dict(sentences[0].keys) == more
+        assert remarks == ([] if "text" in data else ['texts read from "body", the longest in "data": 1'])
+
+
+def test_results_of_label_studio_other_than_labels_are_remarked_on(tmp_path: Path) -> None:
+    record = labeled("PER")
+    record["annotations"][0]["result"].append({"type": "choices", "value": {"choices": ["news"]}})
+    _, remarks = read(lines_of(tmp_path / "a.jsonl", record), "jsonl")
+    assert remarks == ["results other than labels, such as choices and relations: 1"]
+
+
+def test_labels_in_a_list_and_several_of_them(tmp_path: Path) -> None:
+    """The small export of Label Studio, and two labels on one mention."""
+    value = {"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}
+    (first, *_), _ = read(lines_of(tmp_path / "a.jsonl", {"text": TEXT, "label": [value]}), "jsonl")
+    assert first.texts() == [("PER", "Ada")]
+    path = lines_of(tmp_path / "b.jsonl", labeled("PER", "NOM"))
+    (first, *_), remarks = read(path, "jsonl", multi_label="first")
+    assert first.texts() == [("PER", "Ada")]
+    assert remarks == ["mentions of which the first label was kept: 1"]
+
+
+def test_tokens_of_white_space_are_left_out(tmp_path: Path) -> None:
+    """As spaCy makes one of each line end, and Prodigy writes them."""
+    tokens = [{"start": 0, "end": 3}, {"start": 3, "end": 4}, {"start": 4, "end": 8}]
+    record = {"text": "Ada\nleft", "tokens": tokens, "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+    (sentence,), _ = read(lines_of(tmp_path / "a.jsonl", record), "jsonl")
+    assert sentence.words == ("Ada", "left")
+    assert sentence.texts() == [("PER", "Ada")]
+
+
+def test_old_training_data_of_spacy(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([[TEXT, {"entities": ADA}]]))
+    assert [it.texts() for it in read(path, "jsonl")[0]] == [EXPECTED, []]
+
+
+@pytest.mark.parametrize(
+    ("record", "rule"),
+    [
+        (
+            {"tokens": ["a"], "ner_tags": [1]},
+            "a.jsonl:1: no name for tag 1: set names to the tags in their order",
+        ),
+        ({"tokens": ["a"], "ner_tags": ["O", "O"]}, "a.jsonl:1: expected one tag per token (1), got 2"),
+        ({"tokens": ["a", ""], "ner_tags": ["O", "O"]}, "a.jsonl:1: empty word: item 2 of tokens"),
+        ({"tokens": ["a", "b"], "ner_tags": ["B-X", "X"]}, "a.jsonl:1: tag 'X' is neither O nor one of "),
+        (
+            {"tokens": ["a"], "ner_tags": ["B-X|B-Y"]},
+            "a.jsonl:1: a tag with several labels (multi_label: first ",
+        ),
+        (
+            {"tokens": ["a", "b\nc"], "ner_tags": ["O", "O"]},
+            "a.jsonl:1: a token cannot contain a line end, got 'b\\nc'",
+        ),
+        ({"tokens": ["a"]}, 'a.jsonl:1: "tokens" without "ner_tags" or "entities"'),
+        ({"id": 1}, 'a.jsonl:1: expected "tokens" or "text"'),
+        (
+            {"text": "Ada", "entities": [[0, 9, "PER"]]},
+            "a.jsonl:1: mention (0, 9, 'PER') is not within the 3 char",
+        ),
+        (
+            {"text": "Ada", "entities": [[0, "PER"]]},
+            "a.jsonl:1: expected a mention as [start, end, type], got ",
+        ),
+        (
+            {"text": "A", "entities": [[0, 1, "P\u200b"]]},
+            "a.jsonl:1: type 'P\\u200b' contains an invisible ",
+        ),
+        ([1], "a.jsonl: record 1: expected a JSON object"),
+        (
+            {"text": "Ada left", "tokens": [[0, 3]], "entities": [[0, 3, "PER"]]},
+            "a.jsonl:1: no token covers 'left'",
+        ),
+        ({"text": "Ada", "ner_tags": ["B-PER"]}, 'a.jsonl:1: "ner_tags" without "tokens"'),
+        (
+            {"text": "Ada", "entities": [[0, 3, "PER"]], "spans": [[0, 2, "PER"]]},
+            'a.jsonl:1: "entities" and "spans" hold different mentions: remove one of them',
+        ),
+        (
+            {"text": "In Ada", "entities": [{"start": 0, "end": 3, "text": "Ada", "label": "PER"}]},
+            "a.jsonl:1: a mention has the text 'Ada', but its offsets give 'In '",
+        ),
+        (
+            labeled("PER", kind="hypertextlabels"),
+            'a.jsonl:1: expected labels on plain text, got a result of type "hypertextlabels"',
+        ),
+        (
+            labeled("PER", "NOM"),
+            "a.jsonl:1: a mention with several labels (multi_label: first keeps the first): "
+            "\"['PER', 'NOM']\"",
+        ),
+        ({"data": {"id": 1}, "annotations": []}, 'a.jsonl:1: expected a text in "data"'),
+    ],
+)
+def test_malformed_records_are_refused_with_their_line(record: Any, rule: str, tmp_path: Path) -> None:
+    assert message(lines_of(tmp_path / "a.jsonl", record), "jsonl").startswith(rule)
+
+
+def test_a_mention_inside_a_token_is_never_dropped_in_silence(tmp_path: Path) -> None:
+    path = lines_of(
+        tmp_path / "a.jsonl", {"text": "In NewYork today", "entities": [[3, 6, "X"], [11, 16, "T"]]}
+    )
+    assert message(path, "jsonl") == (
+        "a.jsonl:1: mention X 'New' at 3 starts or ends inside a token (misaligned: split, expand or skip)"
+    )
+    expected = {
+        "split": (("In", "New", "York", "today"), [("X", "New"), ("T", "today")], "tokens split for it"),
+        "expand": (
+            ("In", "NewYork", "today"),
+            [("X", "NewYork"), ("T", "today")],
+            "expanded to whole tokens",
+        ),
+        "skip": (("In", "NewYork", "today"), [("T", "today")], "skipped"),
+    }
+    for choice, (words, texts, told) in expected.items():
+        (it,), remarks = read(path, "jsonl", misaligned=choice)
+        assert (it.words, it.texts()) == (words, texts)
+        assert remarks == [f"mentions inside a token, {told}: 1"]
+
+
+def test_no_sentence_ends_inside_a_mention(tmp_path: Path) -> None:
+    text = "We saw Who? What? When? at ten. It was good."
+    path = lines_of(tmp_path / "a.jsonl", {"text": text, "entities": [[7, 23, "WORK"]]})
+    first, *others = read(path, "jsonl")[0]
+    assert first.texts() == [("WORK", "Who?What?When?")]
+    assert first.text == "We saw Who? What? When? at ten."
+    assert [it.text for it in others] == ["It was good."]
+
+
+def test_nested_mentions_are_refused_or_chosen_from_with_counts(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", NESTED)
+    assert message(path, "jsonl") == (
+        "a.jsonl:1: nested or overlapping mentions (nested: outermost or innermost): "
+        "'Bank of New York' (ORG) and 'New York' (LOC)"
+    )
+    for choice, tags in (("outermost", "B-ORG I-ORG I-ORG I-ORG O"), ("innermost", "O O B-LOC I-LOC O")):
+        remarks = Remarks()
+        splits = source(path, "jsonl", nested=choice).read(remarks)
+        assert " ".join(splits["train"][0].tags) == tags
+        assert remarks.counts() == [f"mentions left out beside the {choice}: 1"]
