@@ -5,6 +5,7 @@ speed targets and whether they were met. Each benchmark prints the same tables w
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -227,7 +228,7 @@ def at_least(
     return [
         what,
         f"at least {least}{unit}",
-        f"{measured:.2f}",
+        f"{math.floor(100 * measured) / 100:.2f}",  # 15.995 is not 16.00
         "" if limit is None else f"{limit:.1f}",
         verdict,
     ]

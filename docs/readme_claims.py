@@ -1,4 +1,4 @@
-"""The table of measured results in README.md: the claims that the ledger marks `readme`, with their verdicts."""
+"""The table of measured results in README.md: the tested claims that the ledger marks `readme`, with their verdicts."""
 
 from __future__ import annotations
 
@@ -29,39 +29,48 @@ def readme() -> str:
 
 def table() -> str:
     decided = verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS)
+    shown = [it for it in decided if it.claim.readme and is_tested(it)]
+    wordings = Counter(it.claim.claim for it in shown)
     lines = [
         ("claim", "paper", "ours", "verdict"),
         ("---",) * 4,
-        *(row(it) for it in decided if it.claim.readme),
+        *(row(it, says_how=wordings[it.claim.claim] > 1) for it in shown),
     ]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{fill(tally(decided), 120)}\n\n{text}\n\n{fill(deviations(decided), 120)}"
+    return f"{fill(tally(decided, len(shown)), 120)}\n\n{text}\n\n{fill(deviations(shown), 120)}"
 
 
-def tally(decided: Sequence[Decided]) -> str:
+def is_tested(it: Decided) -> bool:
+    """Whether the runs that the claim's plan asks for exist."""
+    return it.look is not None or it.claim.bound is not None
+
+
+def tally(decided: Sequence[Decided], shown: int) -> str:
     """How many claims have each verdict, and how many of them README shows."""
     number = Counter(it.verdict for it in decided)
-    shown = sum(it.claim.readme for it in decided)
     return (
         f"Of {len(decided)} claims, {number['holds']} hold, {number['equal']} are equal, {number['opposite']} are "
         f"opposite and {number['open']} are open. These are {shown} of them:"
     )
 
 
-def deviations(decided: Sequence[Decided]) -> str:
+def deviations(shown: Sequence[Decided]) -> str:
     """How the runs of the claims in README deviate from the papers, in one sentence for each paper."""
     of_paper: dict[str, dict[str, None]] = {}
-    for claim in (it.claim for it in decided if it.claim.readme):
+    for claim in (it.claim for it in shown):
         if claim.source.deviates:
             of_paper.setdefault(PAPERS[claim.paper], {})[claim.source.deviates] = None
     sentences = [f"{paper}: {'; '.join(texts)}." for paper, texts in of_paper.items()]
     return " ".join(["Our runs deviate from the papers.", *sentences])
 
 
-def row(it: Decided) -> tuple[str, ...]:
+def row(it: Decided, *, says_how: bool) -> tuple[str, ...]:
+    """The cells of a claim. says_how: whether its name says how its runs deviate, in short."""
     claim, published, measured, interval, _, seeds, outcome = line(it)
     corpus = CORPORA.get(it.claim.corpus)
     name = f"{claim}, {corpus}" if corpus else claim
+    if says_how:
+        name += f" ({re.split(' [(]|,', it.claim.source.deviates)[0]})"
     number = f"{seeds} seed{'s' * (seeds != '1')}"
     ours = f"{measured} ({interval}), {number}" if interval else f"{measured}, {number}"
     verdict = outcome.partition(":")[0]
