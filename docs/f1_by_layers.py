@@ -90,7 +90,10 @@ def axes() -> list[str]:
 
 
 def curve(model: str, points: dict[int, float], kind: str) -> list[str]:
-    """A line with its points and its name: dashed and open if published, filled if measured."""
+    """A line with its points and its name: dashed and open if published, filled if measured.
+
+    The name is on the right of the last point or, where other curves go on there, below it.
+    """
     color = COLORS[model]
     dashes, fill = (' stroke-dasharray="6 4"', "#fff") if kind == "published" else ("", color)
     pixels = [position(layers, f1) for layers, f1 in points.items()]
@@ -100,7 +103,9 @@ def curve(model: str, points: dict[int, float], kind: str) -> list[str]:
         circle = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{fill}" stroke="{color}" stroke-width="2">'
         lines.append(f"{circle}<title>{model}, {kind}: {f1:.2f}</title></circle>")
     x, y = pixels[-1]
-    return [*lines, text(x + 12, y + 4.5, f"{model}, {kind}", f'fill="{color}"')]
+    goes_on = max(points) < LAYERS[1]
+    place, anchor = ((x, y + 22), "middle") if goes_on else ((x + 12, y + 4.5), "start")
+    return [*lines, text(*place, f"{model}, {kind}", f'fill="{color}" text-anchor="{anchor}"')]
 
 
 def drawing() -> str:
