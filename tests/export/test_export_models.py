@@ -30,8 +30,11 @@ from ner_experiments.tagger import Tagger
 
 MODELS = architectures()
 TOGETHER = [
-    "model=attention words.module.dim=5 decoder=crf_iob2",
-    "model=parallel words=li2020 chars=li2020 features=case direct=tagging decoder=crf decoder.constrained=true",
+    pytest.param("model=attention words.module.dim=5 decoder=crf_iob2", marks=pytest.mark.slow),
+    pytest.param(
+        "model=parallel words=li2020 chars=li2020 features=case direct=tagging decoder=crf decoder.constrained=true",
+        marks=pytest.mark.slow,
+    ),
     "words=vectors words.module.trainable=false words.input.path=DATA/glove/glove.6B.100d.txt chars=cnn "
     "decoder=softmax decoder.constrained=true",
     "decoder=softmax_iob2",

@@ -77,6 +77,9 @@ def score_of(
 
 
 @pytest.mark.parametrize(
+    "path", ["numba", "pytorch", pytest.param("triton", marks=pytest.mark.slow)], indirect=True
+)
+@pytest.mark.parametrize(
     ("num_tags", "scale", "transition_scale"),
     [*SETTINGS, *(pytest.param(*setting, marks=pytest.mark.slow) for setting in MORE_SETTINGS)],
 )
