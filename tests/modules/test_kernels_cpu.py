@@ -72,7 +72,7 @@ def test_a_compilation_is_announced_once_with_the_cache_s_folder(
         assert (plus_one()(1), plus_one()(1), plus_one()(1.0)) == (2, 2, 2.0)
     (folder,) = cache.iterdir()
     assert [record.getMessage() for record in caplog.records] == [
-        "compiling the CPU kernels for this processor, which takes about 20 seconds;"
+        "compiling the CPU kernels for this processor, which takes 10 to 20 seconds;"
         f" later runs load them from {folder}"
     ]
 

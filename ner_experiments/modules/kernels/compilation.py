@@ -91,7 +91,7 @@ def announce(folder: str | None) -> None:
     """Log, once per process, that kernels are compiled and where they are cached."""
     reason = "neither this package's folder nor NUMBA_CACHE_DIR nor the user's cache folder is writable"
     log.info(
-        "compiling the CPU kernels for this processor, which takes about 20 seconds; %s",
+        "compiling the CPU kernels for this processor, which takes 10 to 20 seconds; %s",
         f"later runs load them from {folder}" if folder else f"they are not cached, as {reason}",
     )
 
