@@ -60,7 +60,7 @@ def deviations(shown: Sequence[Decided]) -> str:
     for claim in (it.claim for it in shown):
         if claim.source.deviates:
             of_paper.setdefault(PAPERS[claim.paper], {})[claim.source.deviates] = None
-    sentences = [f"{paper}: {'; '.join(texts)}." for paper, texts in of_paper.items()]
+    sentences = [f"{paper}: {'; or '.join(texts)}." for paper, texts in of_paper.items()]
     return " ".join(["Our runs deviate from the papers.", *sentences])
 
 
