@@ -221,7 +221,7 @@ def test_the_crf_is_compiled_by_another_process_while_the_lstm_is(
         assert plus_one(f"kernels.{module}")(1) == 2
         shutil.rmtree(cache)
     compilation.compile_crf_beside.cache_clear()
-    assert started == beside * [[sys.executable, "-c", compilation.CRF_KERNELS]]
+    assert started == beside * [[sys.executable, "-P", "-c", compilation.CRF_KERNELS]]
 
 
 def test_the_other_process_compiles_the_kernels_of_the_crf() -> None:

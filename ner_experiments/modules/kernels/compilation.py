@@ -100,13 +100,13 @@ def announce(folder: str | None) -> None:
 def compile_crf_beside() -> None:
     """Start, once per process, another one that compiles the CRF's kernels while this one compiles those of the LSTM.
 
-    Most taggers need both, and the LSTM's first. The other process ends with this one. If it fails, the kernels are
-    compiled when they are needed.
+    Most taggers need both, and the LSTM's first. The other process is killed when this one exits; if this one is
+    killed, it ends after compiling. If it fails, the kernels are compiled when they are needed.
     """
     if usable_cores() > 1:
-        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         nowhere = subprocess.DEVNULL
-        command = [sys.executable, "-c", CRF_KERNELS]
+        command = [sys.executable, "-P", "-c", CRF_KERNELS]  # -P: import nothing from the working folder
         with suppress(OSError):  # such as a lack of memory
             process = subprocess.Popen(command, env=variables, stdin=nowhere, stdout=nowhere, stderr=nowhere)
             atexit.register(process.kill)
