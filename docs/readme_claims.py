@@ -30,14 +30,19 @@ def readme() -> str:
 def table() -> str:
     decided = verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS)
     shown = [it for it in decided if it.claim.readme and is_tested(it)]
-    wordings = Counter(it.claim.claim for it in shown)
+    deviations_of = Counter(paper for paper, deviates in {conditions(it) for it in shown} if deviates)
     lines = [
         ("claim", "paper", "ours", "verdict"),
         ("---",) * 4,
-        *(row(it, says_how=wordings[it.claim.claim] > 1) for it in shown),
+        *(row(it, says_how=deviations_of[it.claim.paper] > 1) for it in shown),
     ]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     return f"{fill(tally(decided, len(shown)), 120)}\n\n{text}\n\n{fill(deviations(shown), 120)}"
+
+
+def conditions(it: Decided) -> tuple[str, str]:
+    """The paper of a claim, and how its runs deviate from it."""
+    return it.claim.paper, it.claim.source.deviates
 
 
 def is_tested(it: Decided) -> bool:
@@ -65,12 +70,12 @@ def deviations(shown: Sequence[Decided]) -> str:
 
 
 def row(it: Decided, *, says_how: bool) -> tuple[str, ...]:
-    """The cells of a claim. says_how: whether its name says how its runs deviate, in short."""
+    """The cells of a claim. says_how: whether its name says how its runs deviate from the paper, if they do."""
     claim, published, measured, interval, _, seeds, outcome = line(it)
     corpus = CORPORA.get(it.claim.corpus)
     name = f"{claim}, {corpus}" if corpus else claim
-    if says_how:
-        name += f" ({re.split(' [(]|,', it.claim.source.deviates)[0]})"
+    if says_how and it.claim.source.deviates:
+        name += f" ({re.split(' [(]|, ', it.claim.source.deviates)[0]})"
     number = f"{seeds} seed{'s' * (seeds != '1')}"
     ours = f"{measured} ({interval}), {number}" if interval else f"{measured}, {number}"
     verdict = outcome.partition(":")[0]

@@ -32,6 +32,7 @@ from ner_experiments.data.columns import UTF_8, parse_columns
 from ner_experiments.data.corpus import (
     Schemes,
     Source,
+    Splits,
     count_shared,
     hold_out,
     printed,
@@ -306,13 +307,18 @@ def new(arguments: argparse.Namespace) -> None:
     path.write_text(as_yaml(template.read_text(encoding="utf-8"), title, changed), encoding="utf-8")
     option = "" if folder.absolute() == CONF else f" --config-dir {folder}"
     print(f"written: {path}")
-    if "dev" not in splits:
+    first = "give it a dev set, then " if refusal(source, splits) else ""
+    print(f"next: {first}ner-experiments train data={name}{option}")
+
+
+def refusal(source: Source, splits: Splits) -> list[str]:
+    """Why training refuses a corpus whose files can be read, as at most one remark: no dev set, and none held out."""
+    if "train" in splits and "dev" not in splits:
         try:
             hold_out(source, splits)
         except ValueError as error:
-            print(f"train will refuse this corpus: {error}")
-            return
-    print(f"next: ner-experiments train data={name}{option}")
+            return [f"train will refuse this corpus: {error}"]
+    return []
 
 
 def _quoted(value: Any) -> str:
@@ -418,7 +424,7 @@ def corpus_report(source: Source) -> Report:
     duplicates: "train/test" -> number of test sentences whose words are those of a train sentence.
     checksum: SHA-256 over all files. official: whether they are the published ones; null if unknown.
     unofficial: splits whose files differ from the published ones.
-    remarks: what was skipped, filled in or guessed.
+    remarks: what was skipped, filled in or guessed, and why training refuses the corpus.
     scheme: that of all splits, or split -> scheme where they differ; null for the task "tags".
     """
     remarks = Remarks()
@@ -446,7 +452,7 @@ def corpus_report(source: Source) -> Report:
         "checksum": source.checksum(),
         "official": None if unofficial is None else not unofficial,
         "unofficial": unofficial or [],
-        "remarks": remarks.with_places(),
+        "remarks": [*remarks.with_places(), *refusal(source, splits)],
     }
 
 

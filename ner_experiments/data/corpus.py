@@ -268,14 +268,15 @@ def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     """
     train = splits["train"]
     if not source.held_out:
-        rule = "name its file, or hold out the end of train, such as a tenth with held_out: 0.1"
+        rule = "set data.files.dev to its file, or hold out the end of train, such as data.held_out=0.1"
         raise ValueError(f"{source.name}: there is no development set; {rule}")
     count = round(len(train) * source.held_out)
     if not 0 < count < len(train):
         empty, change = ("train", "less") if count else ("dev", "more")
         raise ValueError(
             f"{source.name}: there is no development set, and held_out={source.held_out} of train's "
-            f"{len(train):,} sentences leaves {empty} empty; name a dev file, or hold out {change}"
+            f"{len(train):,} sentences leaves {empty} empty; "
+            f"set data.files.dev to a file, or hold out {change} (data.held_out)"
         )
     others = {split: sentences for split, sentences in splits.items() if split != "train"}
     note = (

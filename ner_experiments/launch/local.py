@@ -264,7 +264,7 @@ def spare(devices: Sequence[str], cores: int) -> int:
 def announcement(jobs: int, at_a_time: int, devices: Sequence[str]) -> str:
     return (
         f"{jobs} jobs, {at_a_time} at a time ({f'{len(devices)} GPUs' if devices else f'{usable_cores()} cores'}); "
-        "hydra/launcher=basic runs them one after another"
+        "with hydra/launcher=basic they would run one after another"
     )
 
 

@@ -53,14 +53,14 @@ def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
         (
             {"train": numbered(4)},
             {},
-            "mine: there is no development set; name its file, or hold out the end of train, such as a tenth with "
-            "held_out: 0.1",
+            "mine: there is no development set; set data.files.dev to its file, or hold out the end of train, such as "
+            "data.held_out=0.1",
         ),
         (
             {"train": numbered(1)},
             {"held_out": 0.9},
             "mine: there is no development set, and held_out=0.9 of train's 1 sentences leaves train empty; "
-            "name a dev file, or hold out less",
+            "set data.files.dev to a file, or hold out less (data.held_out)",
         ),
         ({"train": TRAIN}, {"held_out": 1.0}, "mine: held_out must be at least 0 and less than 1, got 1.0"),
         ({"train": TRAIN}, {"held_out": -0.1}, "mine: held_out must be at least 0 and less than 1, got -0.1"),

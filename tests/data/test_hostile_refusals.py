@@ -108,7 +108,7 @@ def test_one_sentence_cannot_be_held_out_of(tmp_path: Path) -> None:
     )
     assert refusal(source) == (
         "mine: there is no development set, and held_out=0.1 of train's 1 sentences leaves dev empty; "
-        "name a dev file, or hold out more"
+        "set data.files.dev to a file, or hold out more (data.held_out)"
     )
 
 

@@ -72,7 +72,9 @@ def test_jobs_that_cannot_run_side_by_side_run_in_this_process(
     side_by_side = cores == number == 2
     assert started == ([2] if side_by_side else [])
     assert all(("here" in job.return_value) is not side_by_side for job in results)
-    side_by_side_said = "2 jobs, 2 at a time (2 cores); hydra/launcher=basic runs them one after another\n"
+    side_by_side_said = (
+        "2 jobs, 2 at a time (2 cores); with hydra/launcher=basic they would run one after another\n"
+    )
     in_turn_said = "".join(f"{done + 1} of {number} jobs done, 0 running\n" for done in range(number))
     assert capsys.readouterr().err == (side_by_side_said if side_by_side else in_turn_said)
 

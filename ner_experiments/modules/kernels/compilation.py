@@ -91,7 +91,7 @@ def announce(folder: str | None) -> None:
     """Log, once per process, that kernels are compiled and where they are cached."""
     reason = "neither this package's folder nor NUMBA_CACHE_DIR nor the user's cache folder is writable"
     log.info(
-        "compiling the CPU kernels for this processor, which takes 10 to 20 seconds; %s",
+        "compiling the CPU kernels for this processor, which takes 10 to 30 seconds; %s",
         f"later runs load them from {folder}" if folder else f"they are not cached, as {reason}",
     )
 
@@ -109,7 +109,13 @@ def compile_crf_beside() -> None:
         command = [sys.executable, "-P", "-c", CRF_KERNELS]  # -P: import nothing from the working folder
         with suppress(OSError):  # such as a lack of memory
             process = subprocess.Popen(command, env=variables, stdin=nowhere, stdout=nowhere, stderr=nowhere)
-            atexit.register(process.kill)
+            atexit.register(end, process)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process, if it still runs, and wait for it."""
+    process.kill()
+    process.wait()
 
 
 class KernelCache(FunctionCache):
