@@ -172,9 +172,9 @@ def answer(pairs: Sequence[Pair]) -> str:
     if equal := by_verdict["equal"]:
         effect = equal[0].test.smallest_effect
         parts.append(f"{label} and {listed(list(map(other, equal)))} differ by less than {effect:g} points")
-    if undecided := by_verdict["open"]:
-        rows = listed([label, *map(other, undecided)])
-        parts.append(f"the order of {rows} is undecided with {seeds_at_hand(undecided)}")
+    if open_pairs := by_verdict["open"]:
+        rows = listed([label, *map(other, open_pairs)])
+        parts.append(f"the order of {rows} is open with {seeds_at_hand(open_pairs)}")
     text = "; ".join(parts) + "."
     text = text[0].upper() + text[1:] if text.startswith("the order") else text
     if any(pair.test.over_seeds.p is None for pair in against):
@@ -200,16 +200,16 @@ def gap(pair: Pair) -> str:
     return f"{ours.mean:+.2f}" + ("" if ours.low is None else f", {ours.low:.2f} to {ours.high:.2f}")
 
 
-def seeds_at_hand(undecided: Sequence[Pair]) -> str:
+def seeds_at_hand(open_pairs: Sequence[Pair]) -> str:
     """`2 seeds: telling a pair apart would take about 9 per row`, with a range where pairs differ."""
-    have = sorted({len(result.scores) for pair in undecided for result in (pair.a, pair.b)})
+    have = sorted({len(result.scores) for pair in open_pairs for result in (pair.a, pair.b)})
     text = f"{numbers(have)} seed{'' if have == [1] else 's'}"
-    need = sorted({pair.seeds_needed for pair in undecided if pair.seeds_needed})
+    need = sorted({pair.seeds_needed for pair in open_pairs if pair.seeds_needed})
     about = f"about {numbers(need)}" if need else ""
-    if any(pair.needs_too_many for pair in undecided):
+    if any(pair.needs_too_many for pair in open_pairs):
         more = f"more than {MAX_SEEDS:,}"
         about = f"about {need[0]} to {more}" if need else more
-    pair = "a pair" if len(undecided) > 1 else "them"
+    pair = "a pair" if len(open_pairs) > 1 else "them"
     return f"{text}: telling {pair} apart would take {about} per row" if about else text
 
 

@@ -143,7 +143,7 @@ def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     assert text.startswith("high is ahead of low (+4.17, ")
     needed = found[2].seeds_needed
     assert needed is not None
-    assert "; the order of high and middle is undecided with 3 seeds: " in text
+    assert "; the order of high and middle is open with 3 seeds: " in text
     assert f"telling them apart would take about {needed} per row" in text
 
 
@@ -156,7 +156,7 @@ def test_no_verdict_rests_on_a_single_seed() -> None:
         assert pair.record()["p_over_sentences"] == 0.001
         assert "No verdict rests on a single seed" in answer([pair])
     assert answer(of_scores(a={1: 80.0}, b={1: 80.4})).startswith(
-        "The order of b and a is undecided with 1 seed."
+        "The order of b and a is open with 1 seed."
     )
 
 
@@ -180,7 +180,7 @@ def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 76.0, 5: 76.2})
     for both in ([first, later], [later, first]):
-        assert answer(both).startswith("The order of middle and high is undecided")
+        assert answer(both).startswith("The order of middle and high is open")
 
 
 def test_there_is_no_answer_without_pairs() -> None:
