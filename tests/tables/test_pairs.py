@@ -155,9 +155,7 @@ def test_no_verdict_rests_on_a_single_seed() -> None:
         assert pair.record()["p_over_seeds_and_sentences"] is None
         assert pair.record()["p_over_sentences"] == 0.001
         assert "No verdict rests on a single seed" in answer([pair])
-    assert answer(of_scores(a={1: 80.0}, b={1: 80.4})).startswith(
-        "The order of b and a is open with 1 seed."
-    )
+    assert answer(of_scores(a={1: 80.0}, b={1: 80.4})).startswith("The order of b and a is open with 1 seed.")
 
 
 def test_pairs_that_cannot_be_tested_do_not_count_for_the_correction() -> None:
