@@ -23,6 +23,7 @@ from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.modules.variational_lstm import VariationalLSTMs
 from ner_experiments.tagger import Tagger
 from ner_experiments.training.callbacks import EpochLog
+from ner_experiments.utils.machine import keep_freed_memory
 
 CPU = torch.device("cpu")
 WORDS = 5000
@@ -36,6 +37,7 @@ class Trial:
     """
 
     def __init__(self, corpus: Corpus, overrides: Sequence[str], *, seed: int = 0) -> None:
+        keep_freed_memory()
         torch.manual_seed(seed)
         self.cfg = compose(overrides)
         encoder = make_encoder(self.cfg)

@@ -67,6 +67,7 @@ from ner_experiments.training.progress import Progress
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
 from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
 from ner_experiments.utils.locks import hold_lock
+from ner_experiments.utils.machine import keep_freed_memory
 from ner_experiments.utils.text import read_json_object
 
 log = logging.getLogger(__name__)
@@ -260,6 +261,7 @@ def fit(
     Returns the trainer, the 1-based number of that epoch, and the callback that holds the predicted tags. The
     `monitoring` callbacks are called in their order, before the best weights are updated.
     """
+    keep_freed_memory()
     dev_score = f"dev/{tagger.metric.primary_metric}"
     best = BestWeights(dev_score)
     predictions = Predictions(data.encoder, best)

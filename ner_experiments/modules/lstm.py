@@ -116,28 +116,27 @@ def numba_states(
     _, units, _, size = weights.recurrent.shape
     tokens = Tokens(lengths, x.shape[2], backwards)
     blocks = cpu.num_blocks(units, size)
-    input_weights, biases = (in_blocks(part, blocks) for part in (weights.input, weights.biases[..., None]))
+    input_weights, biases = (in_blocks(part, blocks) for part in (weights.input, weights.biases))
     dtype = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else x.dtype
     states = cpu.lstm_states(
-        tokens.pack(x).to(dtype),
+        x,
         input_weights.to(dtype),
-        biases[..., 0].to(dtype),
+        biases.to(dtype),
         weights.recurrent,
         tokens,
         peepholes=None if weights.peepholes is None else weights.peepholes.transpose(1, 2).flatten(2),
         masks=None if masks is None else masks.transpose(1, 2).flatten(2),
     )
-    padded = tokens.pad(states)
-    return padded.view(*padded.shape[:3], units, -1)
+    return states.view(*states.shape[:3], units, size)
 
 
 def in_blocks(
-    weights: Float[Tensor, "directions units gates in"], blocks: int
-) -> Float[Tensor, "blocks gates_of_block in"]:
-    """Rows of the weights by block of units: within a block gate by gate (i f g o), each gate for all units."""
-    directions, units, rows, size = weights.shape
-    gates = weights.view(directions, blocks, units // blocks, 4, rows // 4, size).transpose(2, 3)
-    return gates.reshape(directions * blocks, -1, size)
+    weights: Float[Tensor, "directions units gates *in"], blocks: int
+) -> Float[Tensor, "blocks gates_of_block *in"]:
+    """Rows of weights or biases by block of units: within a block gate by gate (i f g o), each for all units."""
+    directions, units, rows, *size = weights.shape
+    gates = weights.view(directions, blocks, units // blocks, 4, rows // 4, *size).transpose(2, 3)
+    return gates.reshape(directions * blocks, -1, *size)
 
 
 def padded_states(

@@ -51,7 +51,7 @@ class PeepholeLayer(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"], *, backwards: bool = False
     ) -> Float[Tensor, "batch time out"]:
-        return lstm_states(x[None], lengths, self.weights(), backwards=(backwards,))[0, :, :, 0]
+        return lstm_states(x[None], lengths, self.weights(), backwards=(backwards,)).squeeze(3).squeeze(0)
 
     def weights(self) -> Weights:
         """The weights as one unit in one direction."""

@@ -47,7 +47,7 @@ def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Te
     if not cpu.supports_lstm(x) or lstm.padding_is_cheap(x, lengths):
         return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
     for weights in weights_of(cell):
-        x = lstm.lstm_states(x[None], lengths, weights, backwards=(backwards,))[0, :, :, 0]
+        x = lstm.lstm_states(x[None], lengths, weights, backwards=(backwards,)).squeeze(3).squeeze(0)
     return x
 
 

@@ -1,10 +1,14 @@
 """The processor, and the cores and memory that this process may use within the limits of a container."""
 
+import ctypes
 import os
+from contextlib import suppress
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup")
 MEMINFO = Path("/proc/meminfo")
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1
+"""Parameters of glibc's mallopt."""
 
 
 def usable_cores() -> int:
@@ -20,6 +24,18 @@ def available_memory() -> int:
     free = 1024 * int(lines["MemAvailable"].split()[0])
     limit, used = read(CGROUP / "memory.max"), read(CGROUP / "memory.current")
     return min(free, int(limit) - int(used)) if limit.isdigit() and used.isdigit() else free
+
+
+def keep_freed_memory() -> None:
+    """Keep up to 256 MiB of freed memory for later use in this process, where the C library is glibc.
+
+    By default glibc returns the tensors of a training step to the kernel, which clears each page when the next step
+    asks for it again: a tenth of the time of a step.
+    """
+    with suppress(AttributeError):  # other C libraries have no mallopt
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(MMAP_THRESHOLD, 32 << 20)  # the largest value that glibc allows
+        mallopt(TRIM_THRESHOLD, 256 << 20)
 
 
 def has_avx512() -> bool:

@@ -139,12 +139,12 @@ def test_results_do_not_depend_on_the_number_of_threads(
     width, tokens = units * size, Tokens(lengths, int(lengths.max()), (False, True))
     blocks = 2 * cpu.num_blocks(units, size)
     x, into = (
-        torch.randn(*tokens.positions.shape, 7, requires_grad=True),
+        torch.randn(2, *tokens.shape, 7, requires_grad=True),
         torch.randn(blocks, 8 * width // blocks, 7),
     )
     peepholes = torch.randn(2, 3, width, requires_grad=True)
     recurrent, biases = torch.randn(2, units, 4 * size, size), torch.randn(into.shape[:2])
-    masks, by_states = torch.rand(2, len(lengths), width), torch.randn(*tokens.positions.shape, width)
+    masks, by_states = torch.rand(2, len(lengths), width), torch.randn(2, *tokens.shape, width)
     results, threads = [], torch.get_num_threads()
     try:
         for number in (1, 4):

@@ -16,9 +16,8 @@ def test_tokens_are_ordered_by_step_then_by_decreasing_length() -> None:
     both = torch.cat([x, 12 + x])
     assert tokens.pack(both).flatten(1).tolist() == [places[0], [12 + place for place in places[1]]]
     assert tokens.pad(tokens.pack(both))[0].flatten().tolist() == [0, 1, 0, 0, 4, 5, 6, 0, 8, 0, 0, 0]
-    for each in (x, both):
-        wanting = each.double().requires_grad_()
-        torch.autograd.gradcheck(lambda x: tokens.pad(tokens.pack(x) * 3), wanting)
+    summed = tokens.pad(tokens.pack(both), inputs=1)
+    assert summed.flatten().tolist() == [12, 14, 0, 0, 20, 22, 24, 0, 28, 0, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -1,5 +1,7 @@
-"""Cores and memory within the limits of a container, from files as the kernel writes them."""
+"""Cores and memory within the limits of a container, from files as the kernel writes them, and freed memory."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,26 @@ def test_memory_is_what_is_free_within_the_limit(
     (tmp_path / "memory.max").write_text(f"{limit}\n")
     (tmp_path / "memory.current").write_text("1000\n")
     assert machine.available_memory() == expected
+
+
+FREED = """
+import resource
+from ner_experiments.utils.machine import keep_freed_memory
+
+def fault_count():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    blocks = [bytes(16 << 20) for _ in range(6)]
+    for block in blocks:
+        bytearray(block)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+if {keep}:
+    keep_freed_memory()
+print([fault_count() for _ in range(4)][-1])
+"""
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_freed_memory_is_used_again_without_the_kernel(keep: bool) -> None:
+    printed = subprocess.check_output([sys.executable, "-c", FREED.format(keep=keep)], text=True)
+    assert (int(printed) < 100) is keep

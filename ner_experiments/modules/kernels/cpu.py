@@ -119,11 +119,24 @@ class Tokens:
 
     def pack(self, x: Float[Tensor, "inputs batch time size"]) -> Float[Tensor, "directions tokens size"]:
         """Vectors of the tokens. `x` holds one input per direction, or one for all."""
-        return Gather.apply(x, self.positions)  # type: ignore[no-untyped-call]
+        tokens = x.new_empty(*self.positions.shape, x.shape[-1])
+        each = x.expand(len(tokens), -1, -1, -1).flatten(1, 2)
+        for out, padded, index in zip(tokens, each, self.positions, strict=True):
+            torch.index_select(padded, 0, index, out=out)
+        return tokens
 
-    def pad(self, x: Float[Tensor, "directions tokens size"]) -> Float[Tensor, "directions batch time size"]:
-        """Inverse of `pack`, with zeros at padding."""
-        return Scatter.apply(x, self.positions, *self.shape)  # type: ignore[no-untyped-call]
+    def pad(
+        self, x: Float[Tensor, "directions tokens size"], inputs: int | None = None
+    ) -> Float[Tensor, "inputs batch time size"]:
+        """Inverse of `pack`, with zeros at padding; the sum over directions if there is one input for all."""
+        padded = x.new_zeros(len(x) if inputs is None else inputs, *self.shape, x.shape[-1])
+        flat = padded.flatten(1, 2)
+        for direction, (each, index) in enumerate(zip(x, self.positions, strict=True)):
+            if direction < len(flat):
+                flat[direction].index_copy_(0, index, each)
+            else:
+                flat[0].index_add_(0, index, each)
+        return padded
 
 
 def num_blocks(units: int, size: int) -> int:
@@ -133,7 +146,7 @@ def num_blocks(units: int, size: int) -> int:
 
 
 def lstm_states(
-    x: Float[Tensor, "directions tokens in"],
+    x: Float[Tensor, "inputs batch time in"],
     input_weights: Float[Tensor, "blocks gates_of_block in"],
     biases: Float[Tensor, "blocks gates_of_block"],
     recurrent: Float[Tensor, "directions units gates size"],
@@ -141,17 +154,17 @@ def lstm_states(
     *,
     peepholes: Float[Tensor, "directions 3 width"] | None,
     masks: Float[Tensor, "directions batch width"] | None,
-) -> Float[Tensor, "directions tokens width"]:
-    """States h of `lstm.lstm_states`; `width` is the total size of a direction's units.
+) -> Float[Tensor, "directions batch time width"]:
+    """States h of `lstm.lstm_states`, 0 at padding; `width` is the total size of a direction's units.
 
     Input weights and biases are arranged by block of units (`lstm.in_blocks`): gates i f g o of all units of a block.
     """
-    parts = (x, input_weights, biases, recurrent, peepholes, masks, tokens.batch)
+    parts = (x, input_weights, biases, recurrent, peepholes, masks, tokens)
     return Recurrence.apply(*parts)  # type: ignore[no-untyped-call]
 
 
 class Recurrence(torch.autograd.Function):
-    """`lstm_states` and its gradient."""
+    """`lstm_states` and its gradient. One function, as each costs tens of microseconds of bookkeeping."""
 
     @staticmethod
     def forward(
@@ -162,30 +175,31 @@ class Recurrence(torch.autograd.Function):
         recurrent: Tensor,
         peepholes: Tensor | None,
         masks: Tensor | None,
-        batch: Any,
+        tokens: Tokens,
     ) -> Tensor:
         directions, units, _, size = recurrent.shape
-        blocks, tokens, width = len(input_weights), x.shape[1], input_weights.shape[1] // 4
-        gates = project(x, input_weights, biases).to(recurrent.dtype).view(blocks, tokens, 4, width)
-        layer = make_layer(recurrent, blocks, peepholes, masks, batch, backward=False)
-        saved = tokens if any(ctx.needs_input_grad) else 0
-        states = gates.new_empty(directions, tokens, units * size)
+        packed = tokens.pack(x).to(input_weights.dtype)
+        blocks, count, width = len(input_weights), packed.shape[1], input_weights.shape[1] // 4
+        gates = project(packed, input_weights, biases).to(recurrent.dtype).view(blocks, count, 4, width)
+        layer = make_layer(recurrent, blocks, peepholes, masks, tokens.batch, backward=False)
+        saved = count if any(ctx.needs_input_grad) else 0
+        states = gates.new_empty(directions, count, units * size)
         trace = [gates, *(gates.new_empty(blocks, saved, width) for _ in range(2))]
         arrays = kernels().lstm.Trace(*map(array, trace))
         chunks, per_thread = lstm_chunks(gates, size, layer)
         kernel = kernels().lstm.forward
-        run_chunks(kernel, chunks, batch, layer, size, states.numpy(), arrays, per_thread=per_thread)
-        ctx.save_for_backward(x, input_weights, recurrent, peepholes, masks, *trace)
-        ctx.batch = batch
-        return states
+        run_chunks(kernel, chunks, tokens.batch, layer, size, states.numpy(), arrays, per_thread=per_thread)
+        ctx.save_for_backward(packed, input_weights, recurrent, peepholes, masks, *trace)
+        ctx.tokens, ctx.inputs, ctx.dtype = tokens, len(x), x.dtype
+        return tokens.pad(states)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad_states: Tensor) -> tuple[Tensor | None, ...]:
-        x, input_weights, recurrent, peepholes, masks, *trace = ctx.saved_tensors
+    def backward(ctx: Any, grad_padded: Tensor) -> tuple[Tensor | None, ...]:
+        packed, input_weights, recurrent, peepholes, masks, *trace = ctx.saved_tensors
         directions, units, _, size = recurrent.shape
-        numba = kernels()
-        layer = make_layer(recurrent, len(input_weights), peepholes, masks, ctx.batch, backward=True)
+        numba, batch, grad_states = kernels(), ctx.tokens.batch, ctx.tokens.pack(grad_padded)
+        layer = make_layer(recurrent, len(input_weights), peepholes, masks, batch, backward=True)
         grad_gates = torch.empty_like(trace[0])
         grad_peepholes = grad_states.new_zeros(
             layer.parts * (peepholes is not None), directions, 3, grad_states.shape[2]
@@ -196,15 +210,19 @@ class Recurrence(torch.autograd.Function):
         gradient = numba.lstm.Gradient(grad_gates.numpy(), grad_peepholes.numpy(), grad_weights.numpy())
         arrays = numba.lstm.Trace(*map(array, trace))
         chunks, per_thread = lstm_chunks(grad_gates, size, layer)
-        args = ctx.batch, layer, arrays, array(grad_states), size, gradient
+        args = batch, layer, arrays, array(grad_states), size, gradient
         run_chunks(numba.lstm.backward, chunks, *args, per_thread=per_thread)
         if units > 1:
             grad_recurrent = grad_weights[..., :size].reshape_as(recurrent)
         else:
             grad_recurrent = (grad_gates.flatten(2).mT @ trace[2]).view_as(recurrent)
-        grad_projection = grad_gates.flatten(2).to(x.dtype)
+        grad_projection = grad_gates.flatten(2).to(packed.dtype)
+        grad_packed, *grad_projected = project_backward(
+            grad_projection, packed, input_weights, input_gradient=ctx.needs_input_grad[0]
+        )
         return (
-            *project_backward(grad_projection, x, input_weights, input_gradient=ctx.needs_input_grad[0]),
+            None if grad_packed is None else ctx.tokens.pad(grad_packed.to(ctx.dtype), ctx.inputs),
+            *grad_projected,
             grad_recurrent,
             grad_peepholes.sum(0) if peepholes is not None else None,
             None,
@@ -277,50 +295,6 @@ def lstm_chunks(gates: Tensor, size: int, layer: Any) -> tuple[int, int]:
     return chunks, 1 if cost > LARGE * chunks else CHUNKS_PER_THREAD
 
 
-class Gather(torch.autograd.Function):
-    """x.flatten(1, 2)[:, positions]. Positions are distinct, so the gradient is a plain scatter."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, positions: Tensor) -> Tensor:
-        ctx.save_for_backward(positions)
-        ctx.inputs, ctx.batch, ctx.time = x.shape[:3]
-        return gather(x, positions)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_tokens: Tensor) -> tuple[Tensor, None]:
-        grad_x = scatter(grad_tokens, ctx.saved_tensors[0], ctx.batch, ctx.time)
-        return grad_x if len(grad_x) == ctx.inputs else grad_x.sum(0, keepdim=True), None
-
-
-class Scatter(torch.autograd.Function):
-    """Inverse of `Gather`, with zeros elsewhere."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, positions: Tensor, batch: int, time: int) -> Tensor:
-        ctx.save_for_backward(positions)
-        return scatter(x, positions, batch, time)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_padded: Tensor) -> tuple[Tensor, None, None, None]:
-        return gather(grad_padded, ctx.saved_tensors[0]), None, None, None
-
-
-def gather(x: Tensor, positions: Tensor) -> Tensor:
-    tokens = x.new_empty(*positions.shape, x.shape[-1])
-    for out, each, index in zip(tokens, x.expand(len(positions), -1, -1, -1), positions, strict=True):
-        torch.index_select(each.reshape(-1, x.shape[-1]), 0, index, out=out)
-    return tokens
-
-
-def scatter(x: Tensor, positions: Tensor, batch: int, time: int) -> Tensor:
-    padded = x.new_zeros(len(x), batch * time, x.shape[-1])
-    for out, each, index in zip(padded, x, positions, strict=True):
-        out.index_copy_(0, index, each)
-    return padded.view(len(x), batch, time, -1)
-
-
 def try_crf(dtype: torch.dtype) -> None:
     """Run the kernels of the CRF, which compiles them, on one token with one tag."""
     one, tags = torch.zeros(1, 1, 1, dtype=dtype), torch.zeros(1, 1, dtype=torch.long)
@@ -333,7 +307,8 @@ def try_lstm(dtype: torch.dtype, gradient: bool) -> None:
     """Run the kernels of the LSTM, which compiles them, on one token with one state."""
     gates = torch.zeros(1, 4, 1, dtype=dtype, requires_grad=gradient)
     tokens = Tokens(torch.ones(1, dtype=torch.long), 1, (False,))
-    states = lstm_states(gates[:, :1], gates, gates[..., 0], gates[None], tokens, peepholes=None, masks=None)
+    x = gates[:, None, :1]
+    states = lstm_states(x, gates, gates[..., 0], gates[None], tokens, peepholes=None, masks=None)
     if gradient:
         torch.autograd.grad(states.sum(), gates)
 
