@@ -288,6 +288,7 @@ def time_breakdown(result: Result) -> list[str]:
         )
         tokens = model["tokens"] / model["batches"]
         tables.append(table(f"{name}: {tokens:.0f} tokens a batch", "ms a batch", "share", rows=rows))
+    tables += [layer_breakdown(name, layer, result["rate"]) for name, layer in result["layers"].items()]
     fixed, *shapes = result["crf"]
     calls = []
     for task in ("loss", "decode"):
@@ -313,6 +314,26 @@ def time_breakdown(result: Result) -> list[str]:
         "share",
     )
     return [*tables, table(*head, rows=rows)]
+
+
+def layer_breakdown(name: str, layer: Result, rate: float) -> str:
+    """The parts of a recurrent layer, and what their products would take at the rate of a large one."""
+    seconds = {part: times["median"] for part, times in layer["seconds"].items()}
+    whole = seconds.pop("whole")
+    rows = []
+    for part, time in {**seconds, "the rest": whole - sum(seconds.values()), "whole": whole}.items():
+        known = sum(layer["operations"].values()) if part == "whole" else layer["operations"].get(part)
+        best = known and known / rate
+        rows.append(
+            [
+                part,
+                figure(1e3 * time),
+                f"{time / whole:.0%}",
+                *((figure(1e3 * best), f"{best / time:.0%}") if best else ("", "")),
+            ]
+        )
+    what = f"BiLSTM of {name}: {layer['tokens']:,} tokens in {layer['sentences']} sentences, {layer['size']} states"
+    return table(what, "ms", "share", "products at best, ms", "of the time", rows=rows)
 
 
 def crf(result: Result) -> list[str]:

@@ -5,7 +5,8 @@
 Each part is run by itself, on the inputs that it has within the whole, in turn with the whole: recurrent layers and
 CRF forward and backward, and the optimizer with clipping. The rest is the whole less its parts. The shortest possible
 time of the products of recurrent layers is their operations (see `taggers.operations`) over the rate of a product of
-two large float32 matrices. Lightning's loop is the suite's own `fit`, with its callbacks.
+two large float32 matrices. Lightning's loop is the suite's own `fit`, with its callbacks. A recurrent layer by the
+suite's kernels is taken apart once more.
 """
 
 import tempfile
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import timing
 import torch
 from crf import make_problem, shapes_of
@@ -26,7 +28,9 @@ from ner_experiments.config.compose import compose
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
 from ner_experiments.experiment_data import make_encoder
+from ner_experiments.modules import lstm
 from ner_experiments.modules.crf import CRF
+from ner_experiments.modules.kernels import cpu
 from ner_experiments.modules.recurrent import BiRNN
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.train import build_for_training, fit
@@ -48,6 +52,12 @@ MODELS = {
 }
 SENTENCES, LENGTHS = 320, range(2, 29)
 UNITS = ((128, 8), (64, 16), (16, 64))
+LAYERS = {
+    "characters": (412, (2, 11), 25, 25),
+    "words": (32, (12, 19), 150, 100),
+    "residual": (64, (30, 60), 600, 300),
+}
+"""Of BiLSTMs, two of end_to_end.py and Yang & Xu's: sentences, range of lengths, inputs, states per direction."""
 SQUARE = 1024
 Runs = dict[str, Callable[[], object]]
 
@@ -71,6 +81,10 @@ def main() -> None:
             for name, overrides in MODELS.items()
         },
         "crf": [explain_crf(*shape, rounds) for shape in [(1, 1, 2), *shapes_of(tiny)]],
+        "layers": {
+            name: explain_layer(*((2, (2, 3), 2, 3) if tiny else shape), rounds)
+            for name, shape in LAYERS.items()
+        },
         "units": [explain_units(*shape, rounds) for shape in (((2, 3),) if tiny else UNITS)],
     }
     timing.write("time_breakdown", result, arguments.output)
@@ -209,6 +223,74 @@ def explain_crf(batch: int, length: int, tags: int, rounds: int) -> dict[str, An
     for run in runs.values():
         run()
     return {"shape": [batch, length, tags], "seconds": timing.measure(runs, 10 * rounds)}
+
+
+def explain_layer(
+    sentences: int, lengths: tuple[int, int], inputs: int, size: int, rounds: int
+) -> dict[str, Any]:
+    """Times of a BiLSTM by the suite's kernels, forward and backward, and of its parts, with their operations."""
+    numbers = torch.randint(*lengths, (sentences,))
+    time = int(numbers.max())
+    weights = lstm.Weights(
+        *(torch.randn(2, 1, 4 * size, each, requires_grad=True) for each in (inputs, size)),
+        torch.zeros(2, 1, 4 * size, requires_grad=True),
+    )
+    x = torch.randn(1, sentences, time, inputs, requires_grad=True)
+    tokens = cpu.Tokens(numbers, time, (False, True))
+    packed = tokens.pack(x.detach())
+    matrices, biases = weights.input.detach()[:, 0], weights.biases.detach()[:, 0]
+    gates, states = cpu.project(packed, matrices, biases), torch.randn(*packed.shape[:2], size)
+
+    def by_input() -> None:
+        cpu.project(packed, matrices, biases)
+        cpu.project_backward(gates, packed, matrices, input_gradient=True)
+
+    runs: Runs = {
+        "whole": timing.derived(
+            partial(lstm.numba_states, x, numbers, weights, (False, True), None),
+            [x, *weights[:3]],
+            torch.randn(2, sentences, time, 1, size),
+        ),
+        "products with the input": by_input,
+        "recurrence": recurrence(gates, weights.recurrent.detach(), tokens),
+        "gradient of W": partial(torch.bmm, gates.mT, states),
+    }
+    for run in runs.values():
+        run()
+    count = packed.shape[1]
+    return {
+        "tokens": count,
+        "sentences": sentences,
+        "size": size,
+        "operations": {
+            "products with the input": 3 * 2 * 2 * count * 4 * size * inputs,
+            "recurrence": 2 * 2 * 2 * count * 4 * size * size,
+            "gradient of W": 2 * 2 * count * 4 * size * size,
+        },
+        "seconds": timing.measure(runs, rounds),
+    }
+
+
+def recurrence(gates: Tensor, recurrent: Tensor, tokens: cpu.Tokens) -> Callable[[], None]:
+    """The kernels of the forward and of the backward pass, with the packing of W for each."""
+    directions, count, width = gates.shape
+    size, kernels = width // 4, cpu.kernels().lstm
+    made, cells, inputs, states = (np.zeros((directions, count, size), np.float32) for _ in range(4))
+    trace = kernels.Trace(gates.view(directions, count, 4, size).numpy().copy(), cells, inputs)
+    no_peepholes, no_weights = (
+        np.empty((0, directions, 3, size), np.float32),
+        np.empty((0, width, size), np.float32),
+    )
+    gradient = kernels.Gradient(np.empty_like(trace.gates), no_peepholes, no_weights)
+
+    def run() -> None:
+        for kernel, backward in ((kernels.forward, False), (kernels.backward, True)):
+            layer = cpu.make_layer(recurrent, directions, None, None, tokens.batch, backward=backward)
+            jobs = directions * layer.parts
+            rest = (trace, states, size, gradient) if backward else (size, made, trace)
+            kernel(0, jobs, jobs, tokens.batch, layer, *rest)
+
+    return run
 
 
 def explain_units(units: int, size: int, rounds: int) -> dict[str, Any]:

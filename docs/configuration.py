@@ -35,7 +35,7 @@ GROUPS = {
     "toy corpora; the file of each corpus has its own.",
     "words": "The word vectors.",
     "chars": "The character vector of a word, concatenated with its word vector.",
-    "features": "Further features, concatenated with the vector.",
+    "features": "Further features of a word, concatenated with its word and character vectors.",
     "direct": "Sparse features that are connected directly to the tag scores, bypassing the encoder.",
     "model": "The encoder, which is the architecture. [architectures.md](architectures.md) has the equations.",
     "decoder": "Turns tag scores into a tag sequence and a loss.",
@@ -82,8 +82,8 @@ python run.py model=residual layers=3 model.hidden_size=200 --cfg job
 wrong type is refused before anything starts. With `-m`, a comma separates alternatives (`layers=2,3`), and every
 combination is a run ([experiments.md](experiments.md)).
 
-- Write a list as `'chars.module.widths=[2,3]'` and a mapping as `'data.columns={word: 0, tag: 3}'`. Shells such as
-  zsh read brackets that are not quoted.
+- Write a list as `'chars.module.widths=[2,3]'` and a mapping as `'data.columns={word: 0, tag: 3}'`. The quotes are
+  needed because shells such as zsh interpret brackets themselves.
 - Where a number is expected, an integer is accepted. `null` means that nothing is set.
 - A default such as `${layers}` follows another setting. *Required* means that there is no default.
 - Names in parentheses are the choices that have this default. Without names all choices of the group have it.
@@ -91,7 +91,8 @@ combination is a run ([experiments.md](experiments.md)).
 - The name of each choice links to its file in `conf/`.
 
 Changing a setting makes another experiment, with a folder of its own. The exceptions are `seed`, `runtime`, `audit`,
-`sweep`, `logger` and the folders (`data_dir`, `output_dir`, `cache_dir`), which are not part of an experiment.
+`sweep`, `logger`, the settings of Hydra, and paths, which are not part of an experiment: of a file, only the content
+counts.
 """
 
 
@@ -110,11 +111,12 @@ LOOKS = Setting(
     "sweep.looks",
     "list",
     "`[]`",
-    "with `-m`: numbers of seeds at which the pairs are tested; seeds are added until the best row is decided",
+    "with `-m`: the numbers of seeds at which all pairs of rows are compared; seeds are added until it is decided "
+    "which row is best, at most up to the last number",
 )
 """A setting of the sweeper, which conf/ does not have."""
 SWEEPER = {
-    "n_trials": "complete trials at the end of the search, including those of earlier commands",
+    "n_trials": "how many complete trials the search ends with, those of earlier commands included",
     "n_jobs": "trials proposed at a time; the launcher runs them side by side",
     "study_name": "name of the study; null: the settings that vary, and a hash of all settings",
     "storage": "another database of Optuna, such as `postgresql://...`; null: a file below `output_dir`",

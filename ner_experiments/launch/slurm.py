@@ -41,7 +41,7 @@ class SlurmLauncherConfig:
     gpus_per_node: shared by the tasks of a node
     mem_gb: memory per node
     timeout_min: the time limit; a run that reaches it is requeued, and resumed from its checkpoint
-    max_num_timeout: how often a run is requeued for that before it fails; preemption does not count
+    max_num_timeout: how often a run is requeued because of the time limit before it fails; preemption does not count
     signal_delay_s: how long before the time limit the run is signaled to stop
     max_jobs_at_once: how many jobs of the sweep run at a time
     setup: shell commands that run before each job, such as `module load cuda`
