@@ -232,7 +232,7 @@ def explain_layer(
     numbers = torch.randint(*lengths, (sentences,))
     time = int(numbers.max())
     weights = lstm.Weights(
-        *(torch.randn(2, 1, 4 * size, each, requires_grad=True) for each in (inputs, size)),
+        *((torch.randn(2, 1, 4 * size, each) * each**-0.5).requires_grad_() for each in (inputs, size)),
         torch.zeros(2, 1, 4 * size, requires_grad=True),
     )
     x = torch.randn(1, sentences, time, inputs, requires_grad=True)

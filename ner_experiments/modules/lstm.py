@@ -55,16 +55,20 @@ class Bounds(NamedTuple):
     """Share of real tokens in the batch: oneDNN computes padding too."""
     size: int
     """Size of a unit: oneDNN runs units one after another, the kernels run them together."""
+    size_without_padding: int
+    """The same for batches of sentences of one length, of which oneDNN needs no reversed copy."""
 
 
-TRAINING, DECODING = Bounds(0.9, 256), Bounds(0.8, 64)
+TRAINING, DECODING = Bounds(0.9, 256, 128), Bounds(0.8, 64, 64)
 
 
 def onednn_is_faster(
     x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], weights: Weights
 ) -> bool:
     """Whether oneDNN's LSTM can compute this in the weights' precision, and faster than the numba kernels."""
-    if weights.peepholes is not None or weights.recurrent.shape[-1] < bounds().size:
+    even = has_no_padding(x, lengths)
+    least = bounds().size_without_padding if even else bounds().size
+    if weights.peepholes is not None or weights.recurrent.shape[-1] < least:
         return False
     return cpu.supports_lstm(x) and not torch.is_autocast_enabled("cpu") and padding_is_cheap(x, lengths)
 
@@ -75,6 +79,10 @@ def padding_is_cheap(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Ten
     With AVX-512 it is if the share of real tokens exceeds the threshold `token_share`.
     """
     return has_avx512() and bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
+
+
+def has_no_padding(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
+    return bool((lengths == x.shape[-2]).all())
 
 
 def bounds() -> Bounds:
@@ -88,19 +96,32 @@ def onednn_states(
     weights: Weights,
     backwards: tuple[bool, ...],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """States computed by the function behind `nn.LSTM`, which takes two biases per gate."""
+    """States computed by the function behind `nn.LSTM`, which takes two biases per gate.
+
+    It reads both directions of one input itself if there is no padding.
+    """
     directions, units, rows, size = weights.recurrent.shape
-    x = reverse_directions(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
-    no_bias, start = weights.biases.new_zeros(rows), x.new_zeros(1, len(lengths), size)
+    both = len(x) == 1 and backwards == (False, True) and has_no_padding(x, lengths)
+    if not both:
+        x = reverse_directions(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
+    no_bias, start = weights.biases.new_zeros(rows), x.new_zeros(1 + both, len(lengths), size)
     # unbind: the gradient of weights[d, k] would have the size of weights, for each unit
-    unit_weights = [*zip(*(part.flatten(0, 1).unbind() for part in weights[:3]), strict=True)]
+    unit_weights = [
+        (*parts, no_bias)
+        for parts in zip(*(part.flatten(0, 1).unbind() for part in weights[:3]), strict=True)
+    ]
+
+    def read(x: Tensor, *parts: Tensor) -> Tensor:
+        return torch.lstm(x, (start, start), parts, True, 1, 0.0, torch.is_grad_enabled(), both, True)[0]
+
     states = []
     for unit in range(units):
-        for direction, back in enumerate(backwards):
-            parts = (*unit_weights[direction * units + unit], no_bias)
-            train = torch.is_grad_enabled()
-            h, _, _ = torch.lstm(x[direction], (start, start), parts, True, 1, 0.0, train, False, True)
-            states.append(reverse(h, lengths) if back else h)
+        parts = unit_weights[unit::units]
+        if both:
+            states.append(read(x[0], *parts[0], *parts[1]))
+        else:
+            for each, own, back in zip(x, parts, backwards, strict=True):
+                states.append(reverse(read(each, *own), lengths) if back else read(each, *own))
     together = torch.stack(states, dim=2)
     return together.view(*together.shape[:2], units, directions, size).movedim(3, 0)
 
