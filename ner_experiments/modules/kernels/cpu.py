@@ -253,12 +253,12 @@ def project_backward(
 
     One batched product of all blocks would place rows at strides of powers of two, which takes twice as long.
     """
-    grad_x, grad_weights = torch.zeros_like(x) if input_gradient else None, torch.empty_like(weights)
+    grad_x, grad_weights = torch.empty_like(x) if input_gradient else None, torch.empty_like(weights)
     for block, (grad_gate, weight) in enumerate(zip(grad_gates, weights, strict=True)):
-        direction = block * len(x) // len(weights)
+        direction, later = divmod(block, len(weights) // len(x))
         torch.mm(grad_gate.T, x[direction], out=grad_weights[block])
         if grad_x is not None:
-            grad_x[direction].addmm_(grad_gate, weight)
+            grad_x[direction].addmm_(grad_gate, weight, beta=float(later > 0))
     return grad_x, grad_weights, grad_gates.sum(1)
 
 
