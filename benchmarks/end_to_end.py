@@ -64,6 +64,7 @@ DIFFERENT = [
     "NCRF++ also applies dropout to the characters' vectors, and decodes during training to print an accuracy",
     "NCRF++ also scores a tag for padding; NCRF++ and flair score two more tags, for the start and end of a sentence",
     "words are looked up before the clock starts; flair looks them up in each epoch",
+    "memory: ours keeps what a step frees for the next one (glibc's mallopt); the others return it to the kernel",
 ]
 
 

@@ -28,10 +28,9 @@ from ner_experiments.config.compose import compose
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Batch
 from ner_experiments.experiment_data import make_encoder
-from ner_experiments.modules import lstm
 from ner_experiments.modules.crf import CRF
 from ner_experiments.modules.kernels import cpu
-from ner_experiments.modules.recurrent import BiRNN
+from ner_experiments.modules.recurrent import BiRNN, weights_of
 from ner_experiments.modules.units import BiLSTMUnits
 from ner_experiments.train import build_for_training, fit
 from ner_experiments.training.preemption import Sigterm
@@ -231,14 +230,15 @@ def explain_layer(
     """Times of a BiLSTM by the suite's kernels, forward and backward, and of its parts, with their operations."""
     numbers = torch.randint(*lengths, (sentences,))
     time = int(numbers.max())
-    weights = lstm.Weights(
-        *((torch.randn(2, 1, 4 * size, each) * each**-0.5).requires_grad_() for each in (inputs, size)),
-        torch.zeros(2, 1, 4 * size, requires_grad=True),
+    layer = BiRNN(input_size=inputs, hidden_size=size)
+    cells = (layer.left_to_right.cell, layer.right_to_left.cell)
+    weights = [next(weights_of(cell)) for cell in cells]
+    matrices, recurrent, biases = (
+        torch.cat(parts).detach()[:, 0] for parts in list(zip(*weights, strict=True))[:3]
     )
-    x = torch.randn(1, sentences, time, inputs, requires_grad=True)
+    x = torch.randn(sentences, time, inputs, requires_grad=True)
     tokens = cpu.Tokens(numbers, time, (False, True))
-    packed = tokens.pack(x.detach())
-    matrices, biases = weights.input.detach()[:, 0], weights.biases.detach()[:, 0]
+    packed = tokens.pack(x.detach()[None])
     gates, states = cpu.project(packed, matrices, biases), torch.randn(*packed.shape[:2], size)
 
     def by_input() -> None:
@@ -247,12 +247,10 @@ def explain_layer(
 
     runs: Runs = {
         "whole": timing.derived(
-            partial(lstm.numba_states, x, numbers, weights, (False, True), None),
-            [x, *weights[:3]],
-            torch.randn(2, sentences, time, 1, size),
+            partial(layer, x, numbers), [x, *layer.parameters()], torch.randn(sentences, time, 2 * size)
         ),
         "products with the input": by_input,
-        "recurrence": recurrence(gates, weights.recurrent.detach(), tokens),
+        "recurrence": recurrence(gates, recurrent[:, None], tokens),
         "gradient of W": partial(torch.bmm, gates.mT, states),
     }
     for run in runs.values():
@@ -275,7 +273,8 @@ def recurrence(gates: Tensor, recurrent: Tensor, tokens: cpu.Tokens) -> Callable
     """The kernels of the forward and of the backward pass, with the packing of W for each."""
     directions, count, width = gates.shape
     size, kernels = width // 4, cpu.kernels().lstm
-    made, cells, inputs, states = (np.zeros((directions, count, size), np.float32) for _ in range(4))
+    made, cells, inputs = (np.zeros((directions, count, size), np.float32) for _ in range(3))
+    up = torch.randn(directions, count, size).numpy()
     trace = kernels.Trace(gates.view(directions, count, 4, size).numpy().copy(), cells, inputs)
     no_peepholes, no_weights = (
         np.empty((0, directions, 3, size), np.float32),
@@ -287,8 +286,8 @@ def recurrence(gates: Tensor, recurrent: Tensor, tokens: cpu.Tokens) -> Callable
         for kernel, backward in ((kernels.forward, False), (kernels.backward, True)):
             layer = cpu.make_layer(recurrent, directions, None, None, tokens.batch, backward=backward)
             jobs = directions * layer.parts
-            rest = (trace, states, size, gradient) if backward else (size, made, trace)
-            kernel(0, jobs, jobs, tokens.batch, layer, *rest)
+            rest = (trace, up, size, gradient) if backward else (size, made, trace)
+            cpu.run_chunks(kernel, jobs, tokens.batch, layer, *rest)
 
     return run
 

@@ -41,7 +41,7 @@ def lstm_states(
     `x` holds one input per direction, or one that all directions share. A backward direction starts at each sentence's
     last token; its states are stored at the positions of their tokens. States at padding are finite and undefined.
     """
-    if masks is None and onednn_is_faster(x, lengths, weights):
+    if masks is None and onednn_is_faster(x, lengths, weights, backwards):
         return onednn_states(x, lengths, weights, backwards)
     if cpu.supports_lstm(x):
         return numba_states(x, lengths, weights, backwards, masks)
@@ -56,21 +56,25 @@ class Bounds(NamedTuple):
     size: int
     """Size of a unit: oneDNN runs units one after another, the kernels run them together."""
     size_without_padding: int
-    """The same for batches of sentences of one length, of which oneDNN needs no reversed copy."""
+    """The same where oneDNN needs no reversed copy of the sentences (`reads_both`)."""
 
 
 TRAINING, DECODING = Bounds(0.9, 256, 128), Bounds(0.8, 64, 64)
 
 
 def onednn_is_faster(
-    x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], weights: Weights
+    x: Float[Tensor, "inputs batch time in"],
+    lengths: Int[Tensor, " batch"],
+    weights: Weights,
+    backwards: tuple[bool, ...],
 ) -> bool:
     """Whether oneDNN's LSTM can compute this in the weights' precision, and faster than the numba kernels."""
-    even = has_no_padding(x, lengths)
-    least = bounds().size_without_padding if even else bounds().size
-    if weights.peepholes is not None or weights.recurrent.shape[-1] < least:
+    size = weights.recurrent.shape[-1]
+    if weights.peepholes is not None or size < bounds().size_without_padding or not cpu.supports_lstm(x):
         return False
-    return cpu.supports_lstm(x) and not torch.is_autocast_enabled("cpu") and padding_is_cheap(x, lengths)
+    if torch.is_autocast_enabled("cpu") or not padding_is_cheap(x, lengths):
+        return False
+    return size >= bounds().size or reads_both(x, lengths, backwards)
 
 
 def padding_is_cheap(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
@@ -81,8 +85,11 @@ def padding_is_cheap(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Ten
     return has_avx512() and bool(lengths.sum() > bounds().token_share * x.shape[-3] * x.shape[-2])
 
 
-def has_no_padding(x: Float[Tensor, "*inputs batch time in"], lengths: Int[Tensor, " batch"]) -> bool:
-    return bool((lengths == x.shape[-2]).all())
+def reads_both(
+    x: Float[Tensor, "inputs batch time in"], lengths: Int[Tensor, " batch"], backwards: tuple[bool, ...]
+) -> bool:
+    """Whether oneDNN can read an input in both directions itself: one input for both, without padding."""
+    return len(x) == 1 and backwards == (False, True) and bool((lengths == x.shape[2]).all())
 
 
 def bounds() -> Bounds:
@@ -96,12 +103,9 @@ def onednn_states(
     weights: Weights,
     backwards: tuple[bool, ...],
 ) -> Float[Tensor, "directions batch time units size"]:
-    """States computed by the function behind `nn.LSTM`, which takes two biases per gate.
-
-    It reads both directions of one input itself if there is no padding.
-    """
+    """States computed by the function behind `nn.LSTM`, which takes two biases per gate."""
     directions, units, rows, size = weights.recurrent.shape
-    both = len(x) == 1 and backwards == (False, True) and has_no_padding(x, lengths)
+    both = reads_both(x, lengths, backwards)
     if not both:
         x = reverse_directions(x.expand(directions, -1, -1, -1)[..., None, :], lengths, backwards)[..., 0, :]
     no_bias, start = weights.biases.new_zeros(rows), x.new_zeros(1 + both, len(lengths), size)

@@ -1,6 +1,5 @@
 """The processor, and the cores and memory that this process may use within the limits of a container."""
 
-import ctypes
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -27,11 +26,14 @@ def available_memory() -> int:
 
 
 def keep_freed_memory() -> None:
-    """Keep up to 256 MiB of freed memory for later use in this process, where the C library is glibc.
+    """Let glibc keep the memory of tensors that a training step frees, for the next step.
 
-    By default glibc returns the tensors of a training step to the kernel, which clears each page when the next step
-    asks for it again: a tenth of the time of a step.
+    By default it returns them to the kernel, which clears each page when the next step asks for it again: a tenth of
+    the time of a step. From now on blocks of up to 32 MiB come from the heap, and the heap's free end is returned only
+    if it exceeds 256 MiB. Does nothing where the C library is another one.
     """
+    import ctypes  # takes milliseconds; not every command needs it
+
     with suppress(AttributeError):  # other C libraries have no mallopt
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(MMAP_THRESHOLD, 32 << 20)  # the largest value that glibc allows

@@ -3,6 +3,7 @@
 import gc
 import logging
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -214,14 +215,21 @@ def test_the_crf_is_compiled_by_another_process_while_the_lstm_is(
     cache: Path, monkeypatch: pytest.MonkeyPatch, module: str, cores: int, beside: int
 ) -> None:
     started: list[list[str]] = []
+    process = Mock(spec=subprocess.Popen)
     monkeypatch.setattr(
-        compilation.subprocess, "Popen", lambda command, **_: started.append(command) or Mock()
+        compilation.subprocess, "Popen", lambda command, **_: started.append(command) or process
     )
     monkeypatch.setattr(compilation, "usable_cores", lambda: cores)
     for _ in range(2):
         assert plus_one(f"kernels.{module}")(1) == 2
         shutil.rmtree(cache)
     assert started == beside * [[sys.executable, "-P", "-c", compilation.CRF_KERNELS]]
+
+
+def test_the_other_process_is_ended_and_waited_for() -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    compilation.end(process)
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_the_other_process_compiles_the_kernels_of_the_crf() -> None:

@@ -182,6 +182,14 @@ def test_onednn_gives_the_same_states_and_gradients(lengths: list[int], backward
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
 
 
+def test_onednn_in_its_own_precision_reads_both_directions() -> None:
+    x, lengths, weights, _ = problem(2, 2, 64, [7, 7, 7], peepholes=False)
+    x, weights = x[:1, :, :7], Weights(*(part * 64**-0.5 for part in weights[:3]))  # float32 rounds the sums
+    expected = padded_states(x, lengths, weights, (False, True), None)
+    found = onednn_states(x.float(), lengths, Weights(*(part.float() for part in weights[:3])), (False, True))
+    torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("size", "lengths", "peepholes", "trains", "decodes"),
     [
@@ -216,15 +224,23 @@ def test_onednn_runs_large_units_with_little_padding_on_avx512(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
-    x, numbers, weights, _ = problem(1, 1, size, lengths, peepholes=peepholes)
-    x = x[:, :, :9].float()
-    assert onednn_is_faster(x, numbers, weights) == trains
+    x, numbers, weights, _ = problem(2, 1, size, lengths, peepholes=peepholes)
+    x = x[:1, :, :9].float()
+
+    def faster(x: Tensor = x) -> bool:
+        return onednn_is_faster(x, numbers, weights, (False, True))
+
+    assert faster() == trains
+    assert faster(x.expand(2, -1, -1, -1)) == (
+        trains and size >= 256
+    )  # it reverses a copy of the second input
+    assert not faster(x.to("meta"))  # as of a GPU, whose numbers it must not wait for
     with torch.no_grad():
-        assert onednn_is_faster(x, numbers, weights) == decodes
+        assert faster() == decodes
         with torch.autocast("cpu", torch.bfloat16):  # it would round the states at every step
-            assert not onednn_is_faster(x, numbers, weights)
+            assert not faster()
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    assert not onednn_is_faster(x, numbers, weights)
+    assert not faster()
 
 
 @pytest.mark.parametrize("capability", ["AVX512", "AVX2"])

@@ -113,9 +113,10 @@ def compile_crf_beside() -> None:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the process, if it still runs, and wait for it."""
+    """Kill the process, if it still runs, and wait for it for at most a second."""
     process.kill()
-    process.wait()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(1)
 
 
 class KernelCache(FunctionCache):

@@ -160,15 +160,19 @@ def lstm_states(
     Input weights and biases are arranged by block of units (`lstm.in_blocks`): gates i f g o of all units of a block.
     """
     parts = (x, input_weights, biases, recurrent, peepholes, masks, tokens)
-    return Recurrence.apply(*parts)  # type: ignore[no-untyped-call]
+    return Recurrence.apply(torch.is_grad_enabled(), *parts)  # type: ignore[no-untyped-call]
 
 
 class Recurrence(torch.autograd.Function):
-    """`lstm_states` and its gradient. One function, as each costs tens of microseconds of bookkeeping."""
+    """`lstm_states` and its gradient, in one function: every autograd function costs tens of microseconds.
+
+    The first argument says whether there may be a backward pass; `forward` itself always runs without gradients.
+    """
 
     @staticmethod
     def forward(
         ctx: Any,
+        trains: bool,
         x: Tensor,
         input_weights: Tensor,
         biases: Tensor,
@@ -182,7 +186,7 @@ class Recurrence(torch.autograd.Function):
         blocks, count, width = len(input_weights), packed.shape[1], input_weights.shape[1] // 4
         gates = project(packed, input_weights, biases).to(recurrent.dtype).view(blocks, count, 4, width)
         layer = make_layer(recurrent, blocks, peepholes, masks, tokens.batch, backward=False)
-        saved = count if any(ctx.needs_input_grad) else 0
+        saved = count if trains and any(ctx.needs_input_grad) else 0
         states = gates.new_empty(directions, count, units * size)
         trace = [gates, *(gates.new_empty(blocks, saved, width) for _ in range(2))]
         arrays = kernels().lstm.Trace(*map(array, trace))
@@ -218,9 +222,10 @@ class Recurrence(torch.autograd.Function):
             grad_recurrent = (grad_gates.flatten(2).mT @ trace[2]).view_as(recurrent)
         grad_projection = grad_gates.flatten(2).to(packed.dtype)
         grad_packed, *grad_projected = project_backward(
-            grad_projection, packed, input_weights, input_gradient=ctx.needs_input_grad[0]
+            grad_projection, packed, input_weights, input_gradient=ctx.needs_input_grad[1]
         )
         return (
+            None,
             None if grad_packed is None else ctx.tokens.pad(grad_packed.to(ctx.dtype), ctx.inputs),
             *grad_projected,
             grad_recurrent,
