@@ -40,9 +40,11 @@ TRIALS = (
 ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
 COMPARED = (
     "Each row minus the row on its data that has the best published number, or minus the first if none has one, in "
-    "points; over seeds by Welch's t-test."
+    "points; over seeds, where both rows have several, by Welch's t-test."
 )
-PAIRS = "Each row minus each other row, in points; over seeds by Welch's t-test."
+PAIRS = (
+    "Each row minus each other row, in points; over seeds, where both rows have several, by Welch's t-test."
+)
 EXPLAINED = {
     "95 %": "95 %: t-interval over seeds, not corrected for the number of differences.",
     "p over seeds and sentences": "p over seeds and sentences: approximate randomization (Noreen 1989; Yeh 2000).",
@@ -59,7 +61,9 @@ EXPLAINED = {
         "95 %, spread assumed: an interval over seeds for a pair with a single run, on the assumption that its scores "
         "vary from seed to seed as those of the table's other rows on the same data. No verdict rests on it."
     ),
-    "seeds needed": "Seeds needed: per row, to detect a difference of this size with 80 % power.",
+    "seeds needed": (
+        "Seeds needed: per row, to detect a difference of this size with 80 % power; > 1,000 stands for any more."
+    ),
     "detectable": (
         "Detectable: for an open verdict, the smallest true difference that a test with these seeds would detect with "
         "80 % power, at the strictest level of the correction."
