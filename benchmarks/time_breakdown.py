@@ -56,7 +56,7 @@ LAYERS = {
     "words": (32, (12, 19), 150, 100),
     "residual": (64, (30, 60), 600, 300),
 }
-"""Of BiLSTMs, two of end_to_end.py and Yang & Xu's: sentences, range of lengths, inputs, states per direction."""
+"""Sentences, range of lengths, inputs, and states per direction of BiLSTMs: two of end_to_end.py, one of Yang & Xu."""
 SQUARE = 1024
 Runs = dict[str, Callable[[], object]]
 
