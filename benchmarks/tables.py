@@ -323,18 +323,13 @@ def layer_breakdown(name: str, layer: Result, rate: float) -> str:
     """The parts of a recurrent layer, and what their products would take at the rate of a large one."""
     seconds = {part: times["median"] for part, times in layer["seconds"].items()}
     whole = seconds.pop("whole")
+    at_best = {part: operations / rate for part, operations in layer["operations"].items()}
+    at_best["whole"] = sum(at_best.values())
     rows = []
     for part, time in {**seconds, "the rest": whole - sum(seconds.values()), "whole": whole}.items():
-        known = sum(layer["operations"].values()) if part == "whole" else layer["operations"].get(part)
-        best = known and known / rate
-        rows.append(
-            [
-                part,
-                figure(1e3 * time),
-                f"{time / whole:.0%}",
-                *((figure(1e3 * best), f"{best / time:.0%}") if best else ("", "")),
-            ]
-        )
+        best = at_best.get(part)
+        shares = ("", "") if best is None else (figure(1e3 * best), f"{best / time:.0%}")
+        rows.append([part, figure(1e3 * time), f"{time / whole:.0%}", *shares])
     what = f"BiLSTM of {name}: {layer['tokens']:,} tokens in {layer['sentences']} sentences, {layer['size']} states"
     return table(what, "ms", "share", "products at best, ms", "of the time", rows=rows)
 

@@ -273,8 +273,8 @@ def recurrence(gates: Tensor, recurrent: Tensor, tokens: cpu.Tokens) -> Callable
     """The kernels of the forward and of the backward pass, with the packing of W for each."""
     directions, count, width = gates.shape
     size, kernels = width // 4, cpu.kernels().lstm
-    made, cells, inputs = (np.zeros((directions, count, size), np.float32) for _ in range(3))
-    up = torch.randn(directions, count, size).numpy()
+    states, cells, inputs = (np.zeros((directions, count, size), np.float32) for _ in range(3))
+    grad_states = torch.randn(directions, count, size).numpy()
     trace = kernels.Trace(gates.view(directions, count, 4, size).numpy().copy(), cells, inputs)
     no_peepholes, no_weights = (
         np.empty((0, directions, 3, size), np.float32),
@@ -286,7 +286,7 @@ def recurrence(gates: Tensor, recurrent: Tensor, tokens: cpu.Tokens) -> Callable
         for kernel, backward in ((kernels.forward, False), (kernels.backward, True)):
             layer = cpu.make_layer(recurrent, directions, None, None, tokens.batch, backward=backward)
             jobs = directions * layer.parts
-            rest = (trace, up, size, gradient) if backward else (size, made, trace)
+            rest = (trace, grad_states, size, gradient) if backward else (size, states, trace)
             cpu.run_chunks(kernel, jobs, tokens.batch, layer, *rest)
 
     return run

@@ -38,13 +38,12 @@ TRIALS = (
     "Phrases learned, of 4. Ours: mean ± standard deviation (trainings), and the 95 % t-interval of the mean."
 )
 ANALYZED = f"{LEGEND} Differences are computed seed by seed, for the seeds that both rows have."
+_TESTED = "in points; over seeds, where both rows have several, by Welch's t-test."
 COMPARED = (
-    "Each row minus the row on its data that has the best published number, or minus the first if none has one, in "
-    "points; over seeds, where both rows have several, by Welch's t-test."
+    "Each row minus the row on its data that has the best published number, or minus the first if none has one, "
+    f"{_TESTED}"
 )
-PAIRS = (
-    "Each row minus each other row, in points; over seeds, where both rows have several, by Welch's t-test."
-)
+PAIRS = f"Each row minus each other row, {_TESTED}"
 EXPLAINED = {
     "95 %": "95 %: t-interval over seeds, not corrected for the number of differences.",
     "p over seeds and sentences": "p over seeds and sentences: approximate randomization (Noreen 1989; Yeh 2000).",

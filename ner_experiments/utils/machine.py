@@ -36,7 +36,7 @@ def keep_freed_memory() -> None:
 
     with suppress(AttributeError):  # other C libraries have no mallopt
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(MMAP_THRESHOLD, 32 << 20)  # the largest value that glibc allows
+        mallopt(MMAP_THRESHOLD, 32 << 20)  # as far as glibc itself raises it
         mallopt(TRIM_THRESHOLD, 256 << 20)
 
 

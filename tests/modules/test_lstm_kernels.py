@@ -231,10 +231,9 @@ def test_onednn_runs_large_units_with_little_padding_on_avx512(
         return onednn_is_faster(x, numbers, weights, (False, True))
 
     assert faster() == trains
-    assert faster(x.expand(2, -1, -1, -1)) == (
-        trains and size >= 256
-    )  # it reverses a copy of the second input
-    assert not faster(x.to("meta"))  # as of a GPU, whose numbers it must not wait for
+    two_inputs = x.expand(2, -1, -1, -1)  # of which it reverses a copy
+    assert faster(two_inputs) == (trains and size >= 256)
+    assert not faster(x.to("meta"))  # stands for a GPU, whose numbers the choice must not wait for
     with torch.no_grad():
         assert faster() == decodes
         with torch.autocast("cpu", torch.bfloat16):  # it would round the states at every step
