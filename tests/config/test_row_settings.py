@@ -28,6 +28,9 @@ COMPARED = {
         *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out", "decoder"),
     ],
     "ours_huang2015_schemes": ["data", "model", "decoder"],
+    "ours_yang2020_english": [
+        *("model", "model/dense", "model/activation", "model.dropout", "model/cell"),
+    ],
     "ours_yang2020_small": [
         *("model", "layers", "model.dropout", "model/dense", "model/norm", "model/activation", "model/cell")
     ],

@@ -38,7 +38,7 @@ SMALL = [
 ]
 YANG2020 = ["paper=yang2020", "words=random", "model.hidden_size=8", "model.dense_size=8"]
 ATT = ["model=attention", "model.hidden_size=8", "model.num_heads=2", "model.head_size=4"]
-OF_SEVERAL_TABLES = {"ours_yang2020_small"}
+OF_SEVERAL_TABLES = {"ours_yang2020_english", "ours_yang2020_small"}
 """Tables whose rows choose a model or parts of another: the bars of each row tell them apart, no settings do."""
 VARIED = {
     "huang2015_table2": {
@@ -57,6 +57,9 @@ VARIED = {
         *("direct.context.input.window", "direct.context.input.min_count"),
     },
     "ours_huang2015_schemes": {"data.name", "model._target_", "decoder._target_"},
+    "ours_yang2020_english": {
+        *("model._target_", "model.dense._target_", "model.norm.path", "model.dropout"),
+    },
     "ours_yang2020_small": {"model._target_", "layers", "model.dense_size", "model.dropout"},
     "ours_zukov2018_readings": {"optimizer.lr", "penalty.weight"},
     "yang2020_table10": {"words.input.path"},
