@@ -10,7 +10,7 @@ from textwrap import fill
 
 from ner_experiments.tables import claims, verdicts
 from ner_experiments.tables.claims_page import line
-from ner_experiments.tables.verdicts import Decided
+from ner_experiments.tables.verdicts import Combined, Decided
 
 ROOT = Path(__file__).parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "results"
@@ -28,8 +28,8 @@ def readme() -> str:
 
 
 def table() -> str:
-    decided = verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS)
-    shown = [it for it in decided if it.claim.readme and is_tested(it)]
+    combined = verdicts.combine(verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS))
+    shown = [it.shown for it in combined if it.tests[0].claim.readme and is_tested(it.shown)]
     deviations_of = Counter(paper for paper, deviates in {conditions(it) for it in shown} if deviates)
     lines = [
         ("claim", "paper", "ours", "verdict"),
@@ -37,7 +37,7 @@ def table() -> str:
         *(row(it, says_how=deviations_of[it.claim.paper] > 1) for it in shown),
     ]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{fill(tally(decided, len(shown)), 120)}\n\n{text}\n\n{fill(deviations(shown), 120)}"
+    return f"{fill(tally(combined, len(shown)), 120)}\n\n{text}\n\n{fill(deviations(shown), 120)}"
 
 
 def conditions(it: Decided) -> tuple[str, str]:
@@ -50,11 +50,11 @@ def is_tested(it: Decided) -> bool:
     return it.look is not None or it.claim.bound is not None
 
 
-def tally(decided: Sequence[Decided], shown: int) -> str:
+def tally(combined: Sequence[Combined], shown: int) -> str:
     """How many claims have each verdict, and how many of them README shows."""
-    number = Counter(it.verdict for it in decided)
+    number = Counter(it.verdict for it in combined)
     return (
-        f"Of {len(decided)} claims, {number['holds']} hold, {number['equal']} are equal, {number['opposite']} are "
+        f"Of {len(combined)} claims, {number['holds']} hold, {number['equal']} are equal, {number['opposite']} are "
         f"opposite and {number['open']} are open. These are {shown} of them; *names* and *chunks* are Huang et al.'s "
         "tasks, and *word features alone* is the setting of their table 3:"
     )

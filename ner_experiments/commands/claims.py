@@ -39,17 +39,19 @@ def run(arguments: argparse.Namespace) -> int:
     ids = {claim.id for claim in wanted}
     decided = [it for it in verdicts.decide(tested, arguments.results) if it.claim.id in ids]
     if arguments.json:
-        print(json.dumps({"claims": [it.record() for it in decided]}, indent=2, ensure_ascii=False))
+        records = [it.record() for it in verdicts.combine(decided)]
+        print(json.dumps({"claims": records}, indent=2, ensure_ascii=False))
     elif arguments.ids:
         print("\n\n".join(map(claims_page.details, decided)))
     else:
-        print(claims_page.listing(decided))
+        print(claims_page.listing(verdicts.combine(decided)))
     return 0
 
 
 def requested(ledger: Sequence[Claim], ids: Sequence[str], path: Path) -> list[Claim]:
-    """The claims of these IDs, or all of them. ValueError for an ID that the ledger does not have."""
+    """All tests of the claims of these IDs, or of all claims. ValueError for an ID that the ledger does not have."""
     known = {claim.id: claim for claim in ledger}
     if unknown := [name for name in ids if name not in known]:
         raise ValueError(f"{path}: there is no claim {unknown[0]!r}{did_you_mean(unknown[0], known)}")
-    return [known[name] for name in ids] if ids else [*ledger]
+    firsts = {known[name].first_id for name in ids}
+    return [claim for claim in ledger if not ids or claim.first_id in firsts]

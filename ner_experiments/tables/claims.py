@@ -6,7 +6,7 @@ A claim is a contrast of rows of archived tables. `tables.verdicts` computes fro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -71,7 +71,8 @@ class Claim:
     published: the paper's difference in points; None if the paper prints none.
     bound: the score that no run of `a` exceeds, with direction "at most".
     readme: whether README lists it.
-    hash: SHA-256 of all that the ledger says of it, its sources included, as 12 hexadecimal digits.
+    repeats: the id of the claim that this one tests again with other runs; empty if it is the first test.
+    hash: SHA-256 of all that the ledger says of it, its sources included but not `repeats`, as 12 hexadecimal digits.
     """
 
     id: str
@@ -85,12 +86,18 @@ class Claim:
     published: float | None
     bound: float | None
     readme: bool
+    repeats: str
     hash: str
 
     @property
     def source(self) -> Source:
         """The source of the first row, whose plan and family of tests are the claim's."""
         return self.a[0].source
+
+    @property
+    def first_id(self) -> str:
+        """The id of the first test of what the claim says: the one that it repeats, or its own."""
+        return self.repeats or self.id
 
     @property
     def references(self) -> Side:
@@ -111,7 +118,28 @@ def read(path: Path) -> tuple[Claim, ...]:
     for name, number in Counter(claim.id for claim in claims).items():
         if number > 1:
             raise ValueError(f"{path}: two claims have the id {truncated_repr(name)}")
+    check_repeats(claims, path)
     return tuple(claims)
+
+
+def check_repeats(claims: Sequence[Claim], path: Path) -> None:
+    """Check that a claim which repeats another follows it and says the same."""
+    first: dict[str, Claim] = {}
+    for claim in claims:
+        place = f"{path}: claim {claim.id}: repeats"
+        if not claim.repeats:
+            first[claim.id] = claim
+        elif claim.repeats not in first:
+            hint = did_you_mean(claim.repeats, first)
+            raise ValueError(
+                f"{place} must be an earlier claim that repeats none, got {truncated_repr(claim.repeats)}{hint}"
+            )
+        elif said_by(claim) != said_by(first[claim.repeats]):
+            raise ValueError(f"{place}: {claim.repeats} must have the same paper, claim and direction")
+
+
+def said_by(claim: Claim) -> tuple[str, str, str]:
+    return claim.paper, claim.claim, claim.direction
 
 
 def parsed_source(name: str, content: Any, place: str) -> Source:
@@ -133,9 +161,10 @@ def parsed_claim(content: Any, texts: Mapping[str, Any], sources: Mapping[str, S
     table = spec.load(a[0].source.table)
     check_contrast(settings, table, a, b, place)
     names = {reference.source.name for reference in (*a, *b)}
-    digest = json_digest([settings, {name: texts[name] for name in names}])
+    tested = {name: value for name, value in settings.items() if name != "repeats"}
+    digest = json_digest([tested, {name: texts[name] for name in names}])
     settings["published"] = settings.get("published", published(a, b))
-    optional = {"bound": None, "readme": False}
+    optional = {"bound": None, "readme": False, "repeats": ""}
     return Claim(**(optional | settings | {"a": a, "b": b, "hash": digest[:HASH_LENGTH]}))
 
 
@@ -210,5 +239,6 @@ CLAIM = {
     "published": (is_number, "a number"),
     "bound": (is_number, "a number"),
     "readme": (lambda value: isinstance(value, bool), "true or false"),
+    "repeats": (is_text_without_spaces, "a text without spaces"),
 }
 REQUIRED_OF_CLAIM = ("id", "paper", "place", "claim", "corpus", "a", "direction")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +13,7 @@ from ner_experiments.tables import claims, results_folder, spec
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
 from ner_experiments.tables.results_folder import Read
-from ner_experiments.tables.verdicts import Decided, decide
+from ner_experiments.tables.verdicts import Combined, Decided, combine, decide
 
 PAGE = "CLAIMS.md"
 PAPERS = {
@@ -31,6 +31,11 @@ LEGEND = (
     "shown to be smaller than the smallest effect (0.3 points unless the ledger says otherwise), and otherwise *open*. "
     "A claim that there is no difference holds if the rows are equal. *Smaller* and *larger*: the claim holds, but the "
     "paper's difference is outside our interval. No verdict rests on a single seed."
+)
+REPEATED = (
+    "A claim that is tested twice, with runs of two settings, counts once. It has the verdict of the test that decides "
+    "it, and is open if neither does or the two disagree. Each test is corrected within its own table, so that the "
+    "second doubles the chance of a false verdict, to at most 10 %."
 )
 ORIGIN = (
     "All figures and verdicts are computed from the archived runs by `ner-experiments claims`; "
@@ -55,13 +60,15 @@ def write(results: Path, read: Read = results_folder.read) -> list[Path]:
 
 def markdown(decided: Sequence[Decided]) -> str:
     """The page of all claims, paper by paper."""
+    combined = combine(decided)
     lines = [
         "# Claims of the papers",
         "",
-        summary(decided),
+        summary(combined),
         "",
         LEGEND,
         "",
+        *[REPEATED, ""] * (len(combined) < len(decided)),
         ORIGIN,
         "",
         registered(decided),
@@ -69,21 +76,21 @@ def markdown(decided: Sequence[Decided]) -> str:
     ]
     for paper, group in groupby(decided, key=lambda it: it.claim.paper):
         members = [*group]
-        lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(members)}.", ""]
+        lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(combine(members))}.", ""]
         for source, of_source in groupby(members, key=lambda it: it.claim.source):
             deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""
             table = spec.load(source.table)
-            lines += [f"{table.source}: {table.title}.{deviates}", "", grid([*of_source]), ""]
+            lines += [f"{table.source}: {table.title}.{deviates}", "", grid([*of_source], combined), ""]
     return "\n".join(lines)
 
 
-def summary(decided: Sequence[Decided]) -> str:
-    return f"Of {len(decided)} claims, {counted(decided)}."
+def summary(claims: Sequence[Combined]) -> str:
+    return f"Of {len(claims)} claims, {counted(claims)}."
 
 
-def counted(decided: Sequence[Decided]) -> str:
+def counted(claims: Iterable[Combined]) -> str:
     """`3 hold, 1 is equal, 0 are opposite and 2 are open`."""
-    number = Counter[str](it.verdict for it in decided)
+    number = Counter[str](it.verdict for it in claims)
     holds = f"{number['holds']} hold{'s' * (number['holds'] == 1)}"
     others = [f"{number[name]} {'is' if number[name] == 1 else 'are'} {name}" for name in OTHERS]
     return f"{holds}, {others[0]}, {others[1]} and {others[2]}"
@@ -101,14 +108,23 @@ def registered(decided: Sequence[Decided]) -> str:
             "claim was registered before its test scores were known."
         )
     return (
-        f"{made} of the {len(decided)} claims have runs that recorded the claim's hash when they were started, before "
-        "a test score was known; the other runs are older than the ledger, or than the present wording of their claim."
+        f"{made} of the {len(decided)} tests have runs that recorded the hash of their claim when they were started, "
+        "before a test score was known; the other runs are older than the ledger, or than the present wording of their "
+        "claim."
     )
 
 
-def grid(decided: Sequence[Decided]) -> str:
-    """The claims as a Markdown table."""
-    return as_markdown(Grid([*HEADINGS], [line(it) for it in decided]))
+def grid(decided: Sequence[Decided], combined: Iterable[Combined]) -> str:
+    """The tests as a Markdown table. combined: all claims, to say what another test of a claim finds."""
+    found = {it.claim.id: claim for claim in combined for it in claim.tests}
+    return as_markdown(Grid([*HEADINGS], [in_its_claim(it, found[it.claim.id]) for it in decided]))
+
+
+def in_its_claim(it: Decided, claim: Combined) -> list[str]:
+    """The cells of a test, with the verdict of the claim's other tests if they have one."""
+    *cells, own = line(it)
+    elsewhere = {other.verdict for other in claim.tests if other is not it} - {"open", it.verdict}
+    return [*cells, "; ".join([own, *(f"{name} in another test" for name in sorted(elsewhere))])]
 
 
 def line(it: Decided) -> list[str]:
@@ -147,19 +163,20 @@ def outcome(it: Decided) -> str:
     )
 
 
-def listing(decided: Sequence[Decided]) -> str:
-    """One line per claim: verdict, ID, difference and what it needs."""
-    width = max((len(it.claim.id) for it in decided), default=0)
-    lines = [f"{it.verdict:<8}  {it.claim.id:<{width}}  {in_short(it)}".rstrip() for it in decided]
-    return "\n".join([*lines, "", summary(decided)])
+def listing(claims: Sequence[Combined]) -> str:
+    """One line per claim: verdict, ID, difference, what it needs, and which test is shown if it is not the first."""
+    width = max((len(it.tests[0].claim.id) for it in claims), default=0)
+    lines = [f"{it.verdict:<8}  {it.tests[0].claim.id:<{width}}  {in_short(it)}".rstrip() for it in claims]
+    return "\n".join([*lines, "", summary(claims)])
 
 
-def in_short(it: Decided) -> str:
-    _, published, ours, range_, p, *_ = line(it)
+def in_short(it: Combined) -> str:
+    _, published, ours, range_, p, *_ = line(it.shown)
     parts = [ours, f"({range_})" if range_ else "", f"p {p}" if p else ""]
     text = " ".join(part for part in parts if part) or "no runs"
     text += f", the paper {published}" if published else ""
-    return text + (f"; needs {it.needs}" if it.needs else "")
+    text += f"; needs {it.needs}" if it.needs else ""
+    return text + (f"; by {it.shown.claim.id}" if it.shown is not it.tests[0] else "")
 
 
 def details(it: Decided) -> str:
@@ -167,6 +184,7 @@ def details(it: Decided) -> str:
     claim, source = it.claim, it.claim.source
     _, published, ours, range_, p, number, _ = line(it)
     lines = {
+        "repeats": claim.repeats,
         "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
         "verdict": outcome(it),
         "the paper": published,
@@ -220,6 +238,6 @@ def for_templates(results: Path, read: Read) -> Callable[..., str]:
         known = {it.claim.source.name for it in all_decided()}
         if unknown := [name for name in sources if name not in known]:
             raise ValueError(f"{claims.FILE} has no claims of source {unknown[0]!r}")
-        return f"{grid(chosen)}\n\n{READING}"
+        return f"{grid(chosen, combine(all_decided()))}\n\n{READING}"
 
     return table

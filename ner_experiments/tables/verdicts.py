@@ -2,7 +2,8 @@
 
 The claims whose first row is of one source are a family: Holm's correction counts them all, also those whose runs are
 still missing. They are tested at the looks of the source's plan, each at the level that it may spend
-(analysis/sequential.py).
+(analysis/sequential.py). A claim that is tested more than once, with runs of several settings, has the verdict of the
+tests that decide it.
 """
 
 from __future__ import annotations
@@ -137,6 +138,43 @@ class Decided:
             "seeds_needed": self.seeds_needed,
             "needs": self.needs,
         }
+
+
+@dataclass(frozen=True)
+class Combined:
+    """A claim with all its tests: its own, then those of the claims that repeat it."""
+
+    tests: tuple[Decided, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """That of all tests which decide the claim; open if there are none or they disagree."""
+        found = {it.verdict for it in self.tests} - {"open"}
+        return found.pop() if len(found) == 1 else "open"
+
+    @property
+    def shown(self) -> Decided:
+        """The first test that decides the claim; the first of all if none does."""
+        return next((it for it in self.tests if it.verdict != "open"), self.tests[0])
+
+    @property
+    def needs(self) -> str:
+        """A phrase for the evidence that an open claim lacks; empty for any other."""
+        disagree = self.verdict == "open" != self.shown.verdict
+        return "tests that agree" if disagree else self.shown.needs
+
+    def record(self) -> dict[str, Any]:
+        """The verdict, the values of the test that is shown, and those of all tests under `tests`."""
+        own = {"id": self.tests[0].claim.id, "verdict": self.verdict, "needs": self.needs}
+        return self.shown.record() | own | {"tests": [it.record() for it in self.tests]}
+
+
+def combine(decided: Sequence[Decided]) -> list[Combined]:
+    """The claims, each with its tests, in the order of their first tests."""
+    tests: dict[str, list[Decided]] = {}
+    for it in decided:
+        tests.setdefault(it.claim.first_id, []).append(it)
+    return [Combined(tuple(group)) for group in tests.values()]
 
 
 def decide(claims: Sequence[Claim], results: Path, read: Read = results_folder.read) -> list[Decided]:

@@ -250,6 +250,80 @@ def test_a_run_made_for_a_claim_is_known_by_its_hash(results: Path) -> None:
     assert decided(results).runs_made_for_it == 0
 
 
+def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> verdicts.Combined:
+    """A claim with a test of these rows at this number of seeds, and then that of `small_ledger`."""
+    content = small_ledger(id="first", a={"other": rows[0]}, b={"other": rows[1]})
+    content["sources"] |= {"other": content["sources"][SOURCE] | {"looks": [look]}}
+    content["sources"] |= small_ledger()["sources"]
+    content["claims"] += small_ledger(repeats="first")["claims"]
+    write(results, content)
+    (claim,) = verdicts.combine(verdicts.decide(claims.read(results / claims.FILE), results))
+    return claim
+
+
+@pytest.mark.parametrize(
+    ("rows", "look", "of_tests", "verdict", "needs"),
+    [
+        (ROWS, 6, ["open", "holds"], "holds", ""),
+        (ROWS, 3, ["holds", "holds"], "holds", ""),
+        (ROWS[::-1], 3, ["opposite", "holds"], "open", "tests that agree"),
+    ],
+    ids=["one decides", "both agree", "they disagree"],
+)
+def test_a_claim_that_is_tested_twice_has_the_verdict_of_the_test_that_decides_it(
+    results: Path, rows: tuple[str, str], look: int, of_tests: list[str], verdict: str, needs: str
+) -> None:
+    it = repeated(results, rows, look)
+    assert [test.verdict for test in it.tests] == of_tests
+    assert (it.verdict, it.needs) == (verdict, needs)
+    assert it.shown is it.tests[of_tests.index(next(name for name in of_tests if name != "open"))]
+
+
+def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    repeated(results, look=6)
+    assert cli(["claims", "--results", str(results)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("holds     first  +")
+    assert f"; by {ID}\n\nOf 1 claims, 1 holds" in out
+    assert cli(["claims", ID, "--json", "--results", str(results)]) == 0
+    (claim,) = json.loads(capsys.readouterr().out)["claims"]
+    assert (claim["id"], claim["verdict"]) == ("first", "holds")
+    assert [test["id"] for test in claim["tests"]] == ["first", ID]
+    assert claim["p"] == claim["tests"][1]["p"]
+    page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results))
+    assert "| open: needs 6 seeds per row, as planned; holds in another test |" in page
+    assert page.count("1 holds, 0 are equal") == 2
+
+
+def test_which_claim_is_repeated_is_no_part_of_the_hash(results: Path) -> None:
+    """A claim can be said to repeat another when its runs have recorded its hash."""
+    alone = decided(results).claim.hash
+    assert repeated(results).tests[1].claim.hash == alone
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"repeats": "frist"},
+            "must be an earlier claim that repeats none, got 'frist'; did you mean 'first'?",
+        ),
+        ({"repeats": ID}, f"must be an earlier claim that repeats none, got '{ID}'"),
+        ({"claim": "Another"}, "first must have the same paper, claim and direction"),
+        ({"direction": "lower"}, "first must have the same paper, claim and direction"),
+    ],
+)
+def test_a_claim_repeats_an_earlier_one_that_says_the_same(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    content = small_ledger(id="first")
+    content["claims"] += small_ledger(**({"repeats": "first"} | changes))["claims"]
+    path = write(tmp_path, content)
+    with pytest.raises(ValueError, match=re.escape(f"{path}: claim {ID}: repeats")) as error:
+        claims.read(path)
+    assert message in str(error.value)
+
+
 def test_runs_of_another_corpus_are_refused(results: Path) -> None:
     write(results, small_ledger(corpus="msra"))
     with pytest.raises(
