@@ -1,8 +1,8 @@
 """`hydra/sweeper=optuna`: a search for settings by dev score, with Optuna's samplers and the suite's launchers.
 
 Hydra's own plugin is not used: its newest release, hydra-optuna-sweeper 1.3.0, requires optuna<3 (its port to Optuna 4,
-pull request 3211 of Hydra, is merged but not released). The syntax is the plugin's, with two differences: the seed is
-never searched, and the n_trials of an interrupted search include those already done.
+pull request 3211 of Hydra, is merged but not released). The syntax is the plugin's, with three differences: `range`
+excludes its end, the seed is never searched, and the n_trials of an interrupted search include those already done.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
