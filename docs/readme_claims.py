@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from textwrap import fill
 
 from ner_experiments.tables import claims, verdicts
-from ner_experiments.tables.claims_page import line
-from ner_experiments.tables.verdicts import Combined, Decided
+from ner_experiments.tables.claims_page import line, summary
+from ner_experiments.tables.verdicts import ClaimTests, Decided
 
 ROOT = Path(__file__).parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "results"
@@ -28,16 +28,17 @@ def readme() -> str:
 
 
 def table() -> str:
-    combined = verdicts.combine(verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS))
-    shown = [it.shown for it in combined if it.tests[0].claim.readme and is_tested(it.shown)]
-    deviations_of = Counter(paper for paper, deviates in {conditions(it) for it in shown} if deviates)
-    lines = [
-        ("claim", "paper", "ours", "verdict"),
-        ("---",) * 4,
-        *(row(it, says_how=deviations_of[it.claim.paper] > 1) for it in shown),
-    ]
+    all_claims = verdicts.by_claim(verdicts.decide(claims.read(RESULTS / claims.FILE), RESULTS))
+    listed = [it for it in all_claims if it.tests[0].claim.readme and is_tested(it.shown)]
+    shown = [it.shown for it in listed]
+    of_papers = {conditions(it) for it in shown}
+    lines = [("claim", "paper", "ours", "verdict"), ("---",) * 4, *(row(it, of_papers) for it in listed)]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return f"{fill(tally(combined, len(shown)), 120)}\n\n{text}\n\n{fill(deviations(shown), 120)}"
+    intro = (
+        f"{summary(all_claims)} These are {len(listed)} of the claims; *names* and *chunks* are Huang et al.'s tasks, "
+        "and *word features alone* is the setting of their table 3:"
+    )
+    return f"{fill(intro, 120)}\n\n{text}\n\n{fill(deviations(shown), 120)}"
 
 
 def conditions(it: Decided) -> tuple[str, str]:
@@ -48,16 +49,6 @@ def conditions(it: Decided) -> tuple[str, str]:
 def is_tested(it: Decided) -> bool:
     """Whether the runs that the claim's plan asks for exist."""
     return it.look is not None or it.claim.bound is not None
-
-
-def tally(combined: Sequence[Combined], shown: int) -> str:
-    """How many claims have each verdict, and how many of them README shows."""
-    number = Counter(it.verdict for it in combined)
-    return (
-        f"Of {len(combined)} claims, {number['holds']} hold, {number['equal']} are equal, {number['opposite']} are "
-        f"opposite and {number['open']} are open. These are {shown} of them; *names* and *chunks* are Huang et al.'s "
-        "tasks, and *word features alone* is the setting of their table 3:"
-    )
 
 
 def deviations(shown: Sequence[Decided]) -> str:
@@ -76,14 +67,27 @@ def deviations(shown: Sequence[Decided]) -> str:
     return " ".join(sentences)
 
 
-def row(it: Decided, *, says_how: bool) -> tuple[str, ...]:
-    """The cells of a claim. says_how: whether its name says how its runs deviate from the paper, if they do."""
-    claim, published, measured, interval, _, seeds, outcome = line(it)
-    corpus = CORPORA.get(it.claim.corpus)
-    name = f"{claim}, {corpus}" if corpus else claim
-    if says_how and it.claim.source.deviates:
-        name += f" ({re.split(' [(]|, ', it.claim.source.deviates)[0]})"
+def row(claim: ClaimTests, of_papers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The cells of a claim. of_papers: the papers and deviations of all rows, which its name must tell apart."""
+    it = claim.shown
+    name, published, measured, interval, _, seeds, outcome = line(it)
+    paper, deviates = conditions(it)
+    others = [other for of, other in of_papers if of == paper and other not in ("", deviates)]
+    corpus, setting = CORPORA.get(it.claim.corpus), particular(deviates, others)
+    name += f", {corpus}" if corpus else ""
+    name += f" ({setting})" if setting else ""
     number = f"{seeds} seed{'s' * (seeds != '1')}"
     ours = f"{measured} ({interval}), {number}" if interval else f"{measured}, {number}"
-    verdict = outcome.partition(":")[0]
+    verdict = "open, as its tests disagree" if claim.disagree else outcome.partition(":")[0]
     return name, published, ours, f"{verdict} ([{PAPERS[it.claim.paper]}](results/{it.claim.paper}.md))"
+
+
+def particular(deviates: str, others: Sequence[str]) -> str:
+    """The first part of a deviation that other ones of its paper lack, such as `a small size`; empty without others."""
+    known = {part for other in others for part in parts(other)}
+    return next((part for part in parts(deviates) if others and part not in known), "")
+
+
+def parts(deviates: str) -> list[str]:
+    """`a, b and c` as its parts, without what is in parentheses."""
+    return re.split(r"; |,? and ", re.sub(r" \([^)]*\)", "", deviates)) if deviates else []

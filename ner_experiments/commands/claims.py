@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "archived runs: holds, equal, opposite or open."
     )
     parser.description = text
-    text = "print only these, with all that is known of them, and how to run their rows"
+    text = "print only these, with all that is known of their tests, and how to run their rows"
     parser.add_argument("ids", nargs="*", metavar="ID", help=text)
     parser.add_argument("--json", action="store_true", help="print JSON")
     text = "folder of the ledger and the archived runs (results)"
@@ -38,13 +38,13 @@ def run(arguments: argparse.Namespace) -> int:
     tested = [claim for claim in ledger if verdicts.family_of(claim) in families]
     ids = {claim.id for claim in wanted}
     decided = [it for it in verdicts.decide(tested, arguments.results) if it.claim.id in ids]
+    by_claim = verdicts.by_claim(decided)
     if arguments.json:
-        records = [it.record() for it in verdicts.combine(decided)]
-        print(json.dumps({"claims": records}, indent=2, ensure_ascii=False))
+        print(json.dumps({"claims": [it.record() for it in by_claim]}, indent=2, ensure_ascii=False))
     elif arguments.ids:
-        print("\n\n".join(map(claims_page.details, decided)))
+        print("\n\n".join(map(claims_page.details, by_claim)))
     else:
-        print(claims_page.listing(verdicts.combine(decided)))
+        print(claims_page.listing(by_claim))
     return 0
 
 

@@ -70,7 +70,7 @@ class Claim:
     corpus: that of our runs.
     published: the paper's difference in points; None if the paper prints none.
     bound: the score that no run of `a` exceeds, with direction "at most".
-    readme: whether README lists it.
+    readme: whether README lists it; without effect if it repeats another.
     repeats: the id of the claim that this one tests again with other runs; empty if it is the first test.
     hash: SHA-256 of all that the ledger says of it, its sources included but not `repeats`, as 12 hexadecimal digits.
     """
@@ -135,11 +135,11 @@ def check_repeats(claims: Sequence[Claim], path: Path) -> None:
                 f"{place} must be an earlier claim that repeats none, got {truncated_repr(claim.repeats)}{hint}"
             )
         elif said_by(claim) != said_by(first[claim.repeats]):
-            raise ValueError(f"{place}: {claim.repeats} must have the same paper, claim and direction")
+            raise ValueError(f"{place}: {claim.repeats} has another paper, claim, direction or bound")
 
 
-def said_by(claim: Claim) -> tuple[str, str, str]:
-    return claim.paper, claim.claim, claim.direction
+def said_by(claim: Claim) -> tuple[str, str, str, float | None]:
+    return claim.paper, claim.claim, claim.direction, claim.bound
 
 
 def parsed_source(name: str, content: Any, place: str) -> Source:

@@ -10,10 +10,11 @@ from itertools import groupby
 from pathlib import Path
 
 from ner_experiments.tables import claims, results_folder, spec
+from ner_experiments.tables.claims import Source
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
 from ner_experiments.tables.results_folder import Read
-from ner_experiments.tables.verdicts import Combined, Decided, combine, decide
+from ner_experiments.tables.verdicts import ClaimTests, Decided, by_claim, decide
 
 PAGE = "CLAIMS.md"
 PAPERS = {
@@ -26,16 +27,17 @@ PAPERS = {
 HEADINGS = ("claim", "the paper", "ours", "95 %", "p (Holm)", "seeds", "verdict")
 LEGEND = (
     "Differences in points of test F1 (accuracy for parts of speech, phrases for XOR), with the 95 % interval over "
-    "seeds. A claim *holds* if p over seeds, after Holm's correction for the claims on the same table, is at most 0.05 "
-    "and the difference has the paper's sign. It is *opposite* if it has the other sign, *equal* if the difference is "
-    "shown to be smaller than the smallest effect (0.3 points unless the ledger says otherwise), and otherwise *open*. "
-    "A claim that there is no difference holds if the rows are equal. *Smaller* and *larger*: the claim holds, but the "
-    "paper's difference is outside our interval. No verdict rests on a single seed."
+    "seeds. A claim *holds* if the difference has the claimed sign and p over seeds, after Holm's correction for all "
+    "claims in its list below, is at most 0.05; if a plan has several looks, each has a stricter level, such as 0.019. "
+    "A claim is *opposite* if p is as small and the sign is the other one, *equal* if the difference is shown to be "
+    "smaller than the smallest effect (0.3 points unless the ledger says otherwise), and otherwise *open*. A claim "
+    "that there is no difference holds if the rows are equal. *Smaller* and *larger*: the claim holds, but the paper's "
+    "difference is outside our interval. No verdict rests on a single seed."
 )
 REPEATED = (
-    "A claim that is tested twice, with runs of two settings, counts once. It has the verdict of the test that decides "
-    "it, and is open if neither does or the two disagree. Each test is corrected within its own table, so that the "
-    "second doubles the chance of a false verdict, to at most 10 %."
+    "A claim that is tested in two settings is in two lists and counts once. It has the verdict of the test that "
+    "decides it, and is open if neither does or the two disagree. In each list, the probability that any claim wrongly "
+    "*holds* or is wrongly *opposite* is at most 5 %; over both lists it is at most 10 %."
 )
 ORIGIN = (
     "All figures and verdicts are computed from the archived runs by `ner-experiments claims`; "
@@ -60,15 +62,15 @@ def write(results: Path, read: Read = results_folder.read) -> list[Path]:
 
 def markdown(decided: Sequence[Decided]) -> str:
     """The page of all claims, paper by paper."""
-    combined = combine(decided)
+    all_claims = by_claim(decided)
     lines = [
         "# Claims of the papers",
         "",
-        summary(combined),
+        summary(all_claims),
         "",
         LEGEND,
         "",
-        *[REPEATED, ""] * (len(combined) < len(decided)),
+        *[REPEATED, ""] * (len(all_claims) < len(decided)),
         ORIGIN,
         "",
         registered(decided),
@@ -76,21 +78,32 @@ def markdown(decided: Sequence[Decided]) -> str:
     ]
     for paper, group in groupby(decided, key=lambda it: it.claim.paper):
         members = [*group]
-        lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(combine(members))}.", ""]
+        lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(by_claim(members))}.", ""]
         for source, of_source in groupby(members, key=lambda it: it.claim.source):
-            deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""
-            table = spec.load(source.table)
-            lines += [f"{table.source}: {table.title}.{deviates}", "", grid([*of_source], combined), ""]
+            lines += [about(source), "", grid([*of_source], all_claims), ""]
     return "\n".join(lines)
 
 
-def summary(claims: Sequence[Combined]) -> str:
-    return f"Of {len(claims)} claims, {counted(claims)}."
+def about(source: Source) -> str:
+    """What heads the list of a source's claims."""
+    table = spec.load(source.table)
+    deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""
+    return f"`{source.name}`: {table.source}: {table.title}.{deviates}"
 
 
-def counted(claims: Iterable[Combined]) -> str:
+def summary(all_claims: Sequence[ClaimTests]) -> str:
+    """How many claims have each verdict, and how many owe it to a test that is not their first."""
+    text = f"Of {len(all_claims)} claims, {counted(all_claims)}."
+    later = sum(it.verdict != "open" and it.shown is not it.tests[0] for it in all_claims)
+    if not later:
+        return text
+    rest = f"{later} of these verdicts rest" if later > 1 else "1 of these verdicts rests"
+    return f"{text} {rest} on a claim's second test alone, with runs less like the paper's."
+
+
+def counted(all_claims: Iterable[ClaimTests]) -> str:
     """`3 hold, 1 is equal, 0 are opposite and 2 are open`."""
-    number = Counter[str](it.verdict for it in claims)
+    number = Counter[str](it.verdict for it in all_claims)
     holds = f"{number['holds']} hold{'s' * (number['holds'] == 1)}"
     others = [f"{number[name]} {'is' if number[name] == 1 else 'are'} {name}" for name in OTHERS]
     return f"{holds}, {others[0]}, {others[1]} and {others[2]}"
@@ -100,31 +113,27 @@ OTHERS = ("equal", "opposite", "open")
 
 
 def registered(decided: Sequence[Decided]) -> str:
-    """How many runs were made for a claim, known by its hash in their metrics.json."""
+    """How many tests have runs that were made for them, known by the hash in their metrics.json."""
     made = sum(it.runs_made_for_it > 0 for it in decided)
     if not made:
         return (
             "The ledger was written after these runs were made: none of them records the hash of a claim, so no "
             "claim was registered before its test scores were known."
         )
+    missing = sum(not it.runs for it in decided)
+    without = f" {missing} tests have no runs yet." if missing > 1 else " 1 test has no runs yet." * missing
     return (
-        f"{made} of the {len(decided)} tests have runs that recorded the hash of their claim when they were started, "
-        "before a test score was known; the other runs are older than the ledger, or than the present wording of their "
-        "claim."
+        f"{made} of the {len(decided)} tests have runs that recorded the hash of the test when they were started, "
+        f"before their test score was known.{without} All other runs are older than the ledger, or than the present "
+        "wording of their test."
     )
 
 
-def grid(decided: Sequence[Decided], combined: Iterable[Combined]) -> str:
-    """The tests as a Markdown table. combined: all claims, to say what another test of a claim finds."""
-    found = {it.claim.id: claim for claim in combined for it in claim.tests}
-    return as_markdown(Grid([*HEADINGS], [in_its_claim(it, found[it.claim.id]) for it in decided]))
-
-
-def in_its_claim(it: Decided, claim: Combined) -> list[str]:
-    """The cells of a test, with the verdict of the claim's other tests if they have one."""
-    *cells, own = line(it)
-    elsewhere = {other.verdict for other in claim.tests if other is not it} - {"open", it.verdict}
-    return [*cells, "; ".join([own, *(f"{name} in another test" for name in sorted(elsewhere))])]
+def grid(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> str:
+    """The tests as a Markdown table. all_claims: those of the ledger, for the verdicts of other tests."""
+    found = {it.claim.id: claim for claim in all_claims for it in claim.tests}
+    lines = [[*line(it)[:-1], outcome_among(it, found[it.claim.id])] for it in decided]
+    return as_markdown(Grid([*HEADINGS], lines))
 
 
 def line(it: Decided) -> list[str]:
@@ -163,37 +172,53 @@ def outcome(it: Decided) -> str:
     )
 
 
-def listing(claims: Sequence[Combined]) -> str:
+def outcome_among(it: Decided, claim: ClaimTests) -> str:
+    """The verdict of a test, with those of the claim's other tests that differ from it and decide the claim."""
+    others = {other.verdict for other in claim.tests if other is not it} - {"open", it.verdict}
+    return "; ".join([outcome(it), *(f"{verdict} in another test" for verdict in sorted(others))])
+
+
+def listing(all_claims: Sequence[ClaimTests]) -> str:
     """One line per claim: verdict, ID, difference, what it needs, and which test is shown if it is not the first."""
-    width = max((len(it.tests[0].claim.id) for it in claims), default=0)
-    lines = [f"{it.verdict:<8}  {it.tests[0].claim.id:<{width}}  {in_short(it)}".rstrip() for it in claims]
-    return "\n".join([*lines, "", summary(claims)])
+    width = max((len(it.id) for it in all_claims), default=0)
+    lines = [f"{it.verdict:<8}  {it.id:<{width}}  {in_short(it)}".rstrip() for it in all_claims]
+    return "\n".join([*lines, "", summary(all_claims)])
 
 
-def in_short(it: Combined) -> str:
+def in_short(it: ClaimTests) -> str:
+    if it.disagree:
+        decisive = [test for test in it.tests if test.verdict != "open"]
+        return f"its tests disagree: {', '.join(f'{test.verdict} by {test.claim.id}' for test in decisive)}"
     _, published, ours, range_, p, *_ = line(it.shown)
     parts = [ours, f"({range_})" if range_ else "", f"p {p}" if p else ""]
     text = " ".join(part for part in parts if part) or "no runs"
     text += f", the paper {published}" if published else ""
     text += f"; needs {it.needs}" if it.needs else ""
-    return text + (f"; by {it.shown.claim.id}" if it.shown is not it.tests[0] else "")
+    return text + (f"; as tested by {it.shown.claim.id}" if it.shown is not it.tests[0] else "")
 
 
-def details(it: Decided) -> str:
-    """All that is known of a claim, and the commands that run its rows."""
+def details(claim: ClaimTests) -> str:
+    """All that is known of a claim, test by test, and the commands that run its rows."""
+    tests = [details_of_test(it, claim) for it in claim.tests]
+    if len(tests) > 1:
+        tests.insert(0, f"{claim.id}: {claim.verdict}, by {len(claim.tests)} tests")
+    return "\n\n".join(tests)
+
+
+def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
     claim, source = it.claim, it.claim.source
     _, published, ours, range_, p, number, _ = line(it)
     lines = {
         "repeats": claim.repeats,
         "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
-        "verdict": outcome(it),
+        "verdict": outcome_among(it, of_claim),
         "the paper": published,
         "ours": f"{ours}{f', 95 % {range_}' if range_ else ''}{f', p {p} (Holm){level(it)}' if p else ''}",
         "a": " - ".join(each.label for each in claim.a),
         "b": " - ".join(each.label for each in claim.b),
         "direction": claim.direction,
         "corpus": claim.corpus,
-        "seeds": f"{number} of {len(source.seeds)}, looks at {', '.join(map(str, source.looks))}",
+        "seeds": f"{number or 'none'} of {len(source.seeds)}, looks at {', '.join(map(str, source.looks))}",
         "detects": "" if it.detectable is None else f"a difference of {it.detectable:.2f} points",
         "hours": f"{source.hours:g} planned for all rows of {source.table}",
         "deviates": source.deviates,
@@ -238,6 +263,6 @@ def for_templates(results: Path, read: Read) -> Callable[..., str]:
         known = {it.claim.source.name for it in all_decided()}
         if unknown := [name for name in sources if name not in known]:
             raise ValueError(f"{claims.FILE} has no claims of source {unknown[0]!r}")
-        return f"{grid(chosen, combine(all_decided()))}\n\n{READING}"
+        return f"{grid(chosen, by_claim(all_decided()))}\n\n{READING}"
 
     return table

@@ -141,10 +141,15 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class Combined:
-    """A claim with all its tests: its own, then those of the claims that repeat it."""
+class ClaimTests:
+    """A claim of a paper with all its tests: the first, then those that repeat it."""
 
     tests: tuple[Decided, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the first test."""
+        return self.tests[0].claim.id
 
     @property
     def verdict(self) -> Verdict:
@@ -153,28 +158,40 @@ class Combined:
         return found.pop() if len(found) == 1 else "open"
 
     @property
+    def disagree(self) -> bool:
+        """Whether its tests decide it differently."""
+        return self.verdict == "open" and self.shown.verdict != "open"
+
+    @property
     def shown(self) -> Decided:
-        """The first test that decides the claim; the first of all if none does."""
-        return next((it for it in self.tests if it.verdict != "open"), self.tests[0])
+        """The first test that decides the claim; else the first that a look has tested; else the first of all."""
+        decisive = (it for it in self.tests if it.verdict != "open")
+        tested = (it for it in self.tests if it.look)
+        return next(decisive, None) or next(tested, self.tests[0])
 
     @property
     def needs(self) -> str:
         """A phrase for the evidence that an open claim lacks; empty for any other."""
-        disagree = self.verdict == "open" != self.shown.verdict
-        return "tests that agree" if disagree else self.shown.needs
+        return "tests that agree" if self.disagree else self.shown.needs
 
     def record(self) -> dict[str, Any]:
-        """The verdict, the values of the test that is shown, and those of all tests under `tests`."""
-        own = {"id": self.tests[0].claim.id, "verdict": self.verdict, "needs": self.needs}
+        """The values of the test that is shown, with the verdict on the claim, and those of all tests."""
+        own = {
+            "id": self.id,
+            "verdict": self.verdict,
+            "size": "" if self.disagree else self.shown.size,
+            "needs": self.needs,
+            "figures_of": self.shown.claim.id,
+        }
         return self.shown.record() | own | {"tests": [it.record() for it in self.tests]}
 
 
-def combine(decided: Sequence[Decided]) -> list[Combined]:
+def by_claim(decided: Sequence[Decided]) -> list[ClaimTests]:
     """The claims, each with its tests, in the order of their first tests."""
     tests: dict[str, list[Decided]] = {}
     for it in decided:
         tests.setdefault(it.claim.first_id, []).append(it)
-    return [Combined(tuple(group)) for group in tests.values()]
+    return [ClaimTests(tuple(group)) for group in tests.values()]
 
 
 def decide(claims: Sequence[Claim], results: Path, read: Read = results_folder.read) -> list[Decided]:

@@ -18,7 +18,7 @@ from ner_experiments.main import cli
 from ner_experiments.runs.artifacts import add_checksum
 from ner_experiments.tables import claims, claims_page, verdicts
 from ner_experiments.tables.claims import Claim
-from ner_experiments.tables.verdicts import Decided
+from ner_experiments.tables.verdicts import ClaimTests, Decided
 
 LEDGER = claims.read(RESULTS / claims.FILE)
 CONTENT = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
@@ -250,14 +250,14 @@ def test_a_run_made_for_a_claim_is_known_by_its_hash(results: Path) -> None:
     assert decided(results).runs_made_for_it == 0
 
 
-def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> verdicts.Combined:
+def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> ClaimTests:
     """A claim with a test of these rows at this number of seeds, and then that of `small_ledger`."""
     content = small_ledger(id="first", a={"other": rows[0]}, b={"other": rows[1]})
     content["sources"] |= {"other": content["sources"][SOURCE] | {"looks": [look]}}
     content["sources"] |= small_ledger()["sources"]
     content["claims"] += small_ledger(repeats="first")["claims"]
     write(results, content)
-    (claim,) = verdicts.combine(verdicts.decide(claims.read(results / claims.FILE), results))
+    (claim,) = verdicts.by_claim(verdicts.decide(claims.read(results / claims.FILE), results))
     return claim
 
 
@@ -284,15 +284,41 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.
     assert cli(["claims", "--results", str(results)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("holds     first  +")
-    assert f"; by {ID}\n\nOf 1 claims, 1 holds" in out
+    assert f"; as tested by {ID}\n\nOf 1 claims, 1 holds" in out
+    assert out.endswith(
+        "1 of these verdicts rests on a claim's second test alone, with runs less like the paper's.\n"
+    )
+    assert cli(["claims", "first", "--results", str(results)]) == 0
+    assert capsys.readouterr().out.startswith("first: holds, by 2 tests\n\nfirst\n  claim ")
     assert cli(["claims", ID, "--json", "--results", str(results)]) == 0
     (claim,) = json.loads(capsys.readouterr().out)["claims"]
     assert (claim["id"], claim["verdict"]) == ("first", "holds")
     assert [test["id"] for test in claim["tests"]] == ["first", ID]
-    assert claim["p"] == claim["tests"][1]["p"]
+    assert claim["figures_of"] == ID
+    assert claim["hash"] == claim["tests"][1]["hash"]
     page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results))
     assert "| open: needs 6 seeds per row, as planned; holds in another test |" in page
     assert page.count("1 holds, 0 are equal") == 2
+
+
+def test_tests_that_disagree_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = repeated(results, ROWS[::-1]).record()
+    assert (record["verdict"], record["size"], record["needs"]) == ("open", "", "tests that agree")
+    assert cli(["claims", "--results", str(results)]) == 0
+    assert f"  its tests disagree: opposite by first, holds by {ID}\n" in capsys.readouterr().out
+
+
+def test_a_test_without_runs_is_not_shown_before_one_that_a_look_left_open(results: Path) -> None:
+    change_scores(results, ROWS[1], 0.0144)
+    it = repeated(results, look=6)
+    assert it.verdict == "open"
+    assert it.shown is it.tests[1]
+
+
+@pytest.mark.parametrize("claim", [it for it in LEDGER if it.repeats], ids=lambda claim: claim.id)
+def test_both_tests_of_a_claim_have_the_paper_s_difference(claim: Claim) -> None:
+    (first,) = [it for it in LEDGER if it.id == claim.repeats]
+    assert claim.published == pytest.approx(first.published)
 
 
 def test_which_claim_is_repeated_is_no_part_of_the_hash(results: Path) -> None:
@@ -309,8 +335,8 @@ def test_which_claim_is_repeated_is_no_part_of_the_hash(results: Path) -> None:
             "must be an earlier claim that repeats none, got 'frist'; did you mean 'first'?",
         ),
         ({"repeats": ID}, f"must be an earlier claim that repeats none, got '{ID}'"),
-        ({"claim": "Another"}, "first must have the same paper, claim and direction"),
-        ({"direction": "lower"}, "first must have the same paper, claim and direction"),
+        ({"claim": "Another"}, "first has another paper, claim, direction or bound"),
+        ({"direction": "lower"}, "first has another paper, claim, direction or bound"),
     ],
 )
 def test_a_claim_repeats_an_earlier_one_that_says_the_same(
