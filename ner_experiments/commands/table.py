@@ -18,6 +18,7 @@ from ner_experiments.tables.results_folder import summaries, summary
 from ner_experiments.tables.spec import Table
 
 if TYPE_CHECKING:
+    from ner_experiments.tables.pairs import Pair
     from ner_experiments.tables.scores import Page, Result
 
 FORMATS = ("latex", "csv", "json")
@@ -104,7 +105,10 @@ def state_of_published(
 
 
 def state_of_sweep(table: Table, output: Path) -> str:
-    """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 open`, where the row with the highest mean leads."""
+    """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 open`.
+
+    On each test set with two rows or more, the row with the highest mean leads.
+    """
     from ner_experiments.tables.scores import collect  # slow to import: SciPy
 
     page = collect(table, [f"output_dir={as_value(str(output))}"])
@@ -114,14 +118,15 @@ def state_of_sweep(table: Table, output: Path) -> str:
         return text
     seeds = max(len(result.runs) for result in measured)
     text += f", up to {seeds} seed{'s' * (seeds > 1)}"
-    if len(measured) < 2:
-        return text
+    from ner_experiments.tables.pairs import against_leaders
     from ner_experiments.tables.render import pairs
 
-    label = max(measured, key=lambda result: sum(result.scores.values()) / len(result.scores)).row.label
-    against = [
-        pair if pair.labels[0] == label else pair.swapped() for pair in pairs(page) if label in pair.labels
-    ]
+    leaders = "; ".join(map(state_of_leader, against_leaders(pairs(page))))
+    return f"{text}, {leaders}" if leaders else text
+
+
+def state_of_leader(against: Sequence[Pair]) -> str:
+    """`layers=3 leads: ahead of 1, 1 open`."""
     verdicts = Counter(pair.verdict for pair in against)
     counts = [
         f"{name} {'to' if name == 'equal' else 'of'} {verdicts[name]}"
@@ -129,7 +134,7 @@ def state_of_sweep(table: Table, output: Path) -> str:
         if verdicts[name]
     ]
     counts += [f"{verdicts['open']} open"] if verdicts["open"] else []
-    return f"{text}, {label} leads: {', '.join(counts)}"
+    return f"{against[0].labels[0]} leads: {', '.join(counts)}"
 
 
 def state_of_search(search: Search) -> str:

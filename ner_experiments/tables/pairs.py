@@ -157,14 +157,30 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
     return "holds" if set(verdicts) == {"ahead"} else "open"
 
 
+def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
+    """For each test set the pairs of the row with the highest mean, as that row minus the other."""
+    found, left = [], [*pairs]
+    while left:
+        ordered = sorted((row for pair in left for row in (pair.a, pair.b)), key=lambda it: len(it.scores))
+        latest = {result.row.label: result for result in ordered}  # a row has more seeds at later looks
+        label = max(latest, key=lambda each: mean(latest[each]))
+        against = [
+            pair if pair.labels[0] == label else pair.swapped() for pair in left if label in pair.labels
+        ]
+        found.append(against)
+        compared = {name for pair in against for name in pair.labels}  # all rows on its test set
+        left = [pair for pair in left if compared.isdisjoint(pair.labels)]
+    return found
+
+
 def answer(pairs: Sequence[Pair]) -> str:
-    """Verdicts on the row with the highest mean against all others, as a sentence; empty without pairs."""
-    if not pairs:
-        return ""
-    ordered = sorted((result for pair in pairs for result in (pair.a, pair.b)), key=lambda it: len(it.scores))
-    latest = {result.row.label: result for result in ordered}  # a row has more seeds at later looks
-    label = max(latest, key=lambda each: mean(latest[each]))
-    against = [pair if pair.labels[0] == label else pair.swapped() for pair in pairs if label in pair.labels]
+    """Verdicts on the row with the highest mean against all others, a sentence for each test set with two rows."""
+    return " ".join(map(sentence, against_leaders(pairs)))
+
+
+def sentence(against: Sequence[Pair]) -> str:
+    """Verdicts on the first row of these pairs, which all have it in common."""
+    label = against[0].labels[0]
     by_verdict = {name: [it for it in against if it.verdict == name] for name in ("ahead", "equal", "open")}
     parts = []
     if ahead := by_verdict["ahead"]:

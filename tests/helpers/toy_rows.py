@@ -35,7 +35,11 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
         "checksum": read,
         "seed": seed,
         "task": "mentions",
-        "data": {"name": "toy_zh", "checksum": "abc", "notes": ["a note"]},
+        "data": {
+            "name": cfg.data.name,
+            "checksum": {"toy_zh": "abc"}.get(cfg.data.name, cfg.data.name),
+            "notes": ["a note"],
+        },
         "dev": {"f1": f1},
         "test": {"f1": f1, "precision": 1.0, "recall": 0.5},
         "best_epoch": 1,

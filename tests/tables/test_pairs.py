@@ -181,6 +181,19 @@ def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_
         assert answer(both).startswith("The order of middle and high is open")
 
 
+def test_each_test_set_has_its_leader() -> None:
+    """Scores on different test sets are not compared, however far apart they are."""
+    english, chinese = (
+        of_scores(low=LOW, high=HIGH),
+        of_scores(small={1: 10.0, 2: 10.2}, large={1: 40.0, 2: 40.1}),
+    )
+    text = answer([*english, *chinese])
+    assert text.startswith("high is ahead of low (+4.17, ")
+    assert " large is ahead of small (+29.95, " in text
+    leaders = pairs.against_leaders([*chinese, *english])
+    assert [[pair.labels for pair in own] for own in leaders] == [[("high", "low")], [("large", "small")]]
+
+
 def test_there_is_no_answer_without_pairs() -> None:
     assert answer([]) == ""
 

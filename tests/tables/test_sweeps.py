@@ -391,6 +391,26 @@ def test_the_list_names_the_leader_of_a_sweep(capsys: pytest.CaptureFixture[str]
     assert "2 of 2 rows, up to 2 seeds, layers=3 leads: " in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_the_list_names_a_leader_for_each_corpus(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = [*FIXED, "data=toy_en,toy_zh", "layers=2,3"]
+    for corpus in ("toy_en", "toy_zh"):
+        for layers, wrong in ((2, 10), (3, 1)):
+            finish([*FIXED, f"data={corpus}", f"layers={layers}", "output_dir=outputs"], 1, wrong)
+    recorded(*overrides)
+    assert cli(["table"]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line.count(" leads: 1 open") == 2
+    assert "data=toy_en layers=3 leads: 1 open; data=toy_zh layers=3 leads: 1 open" in line
+
+
+def test_without_two_rows_on_a_corpus_the_list_names_no_leader(capsys: pytest.CaptureFixture[str]) -> None:
+    for corpus, wrong in (("toy_en", 1), ("toy_zh", 10)):
+        finish([*FIXED, f"data={corpus}", "output_dir=outputs"], 1, wrong)
+    recorded(*FIXED, "data=toy_en,toy_zh")
+    assert cli(["table"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("2 of 2 rows, up to 1 seed")
+
+
 def test_watch_takes_a_sweep_by_name_or_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
     finish_all()
     recorded(*SWEEP)
