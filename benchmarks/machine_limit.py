@@ -15,7 +15,7 @@ import timing
 import torch
 from taggers import Trial, made_up, operations
 
-from ner_experiments.config.conf import architectures
+from ner_experiments.config.conf import names
 
 SENTENCES, LENGTH = 32, 20
 DEEP = 4
@@ -26,7 +26,7 @@ SQUARE = 2048
 def main() -> None:
     arguments = timing.begin(timing.options(__doc__, rounds=5))
     models = {}
-    for name in ["bilstm", "parallel", "cross"] if arguments.tiny else architectures():
+    for name in ["bilstm", "parallel", "cross"] if arguments.tiny else names("model"):
         models[name] = measure_model(name, 128 if arguments.tiny else SQUARE, arguments.rounds)
         figures = models[name]
         print(f"{name}: {in_words(figures)}", flush=True)

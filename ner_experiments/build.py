@@ -123,7 +123,9 @@ def takes_sparse_gradients(cfg: DictConfig) -> bool:
     """
     optimizer = cfg.optimizer
     takes_them = optimizer._target_ in ("torch.optim.SGD", "torch.optim.Adagrad")
-    changes_all_weights = optimizer.weight_decay or optimizer.get("momentum") or cfg.trainer.gradient_clip
+    changes_all_weights = (
+        optimizer.get("weight_decay") or optimizer.get("momentum") or cfg.trainer.gradient_clip
+    )
     return takes_them and not changes_all_weights and num_processes(cfg) == 1
 
 

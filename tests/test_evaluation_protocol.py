@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import load_file
 
 from ner_experiments import experiment_data, train
-from ner_experiments.config.conf import CONFIG_NAME, architectures, hydra_context
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context, names
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.data.tags import convert
@@ -141,7 +141,7 @@ def test_the_file_of_predictions_itself(tmp_path: Path) -> None:
 # The same twice
 
 
-MODELS = architectures()
+MODELS = names("model")
 
 
 @pytest.mark.parametrize("model", MODELS)

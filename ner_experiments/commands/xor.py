@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.config.conf import architectures
+from ner_experiments.config.conf import names
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.terminal import make_console, new_table
 from ner_experiments.utils.text import did_you_mean
@@ -57,10 +57,10 @@ def run_suite(arguments: argparse.Namespace) -> int:
     from ner_experiments.xor.experiment import run_experiment  # slow to import: torch, Lightning
     from ner_experiments.xor.picture import draw  # slow to import: Matplotlib
 
-    names = requested_architectures(arguments.models)
+    models = requested_architectures(arguments.models)
     require_at_least_one(seeds=arguments.seeds, processes=arguments.processes)
     proofs = certificates()
-    results = run_experiment(names, proofs, num_seeds=arguments.seeds, num_processes=arguments.processes)
+    results = run_experiment(models, proofs, num_seeds=arguments.seeds, num_processes=arguments.processes)
     arguments.output.mkdir(parents=True, exist_ok=True)
     write_json(arguments.output / FILE, results.content)
     draw(arguments.output / PICTURE, cases(proofs), results.models)
@@ -94,7 +94,7 @@ def measure_one_run(arguments: argparse.Namespace) -> int:
 
 def requested_architectures(models: Sequence[str] | None) -> list[str]:
     """Names of the requested architectures, sorted; all without a request. ValueError for an unknown name."""
-    known = architectures()
+    known = names("model")
     for name in models or ():
         if name not in known:
             raise ValueError(f"--models: no architecture {name!r}{did_you_mean(name, known)}")

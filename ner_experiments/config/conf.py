@@ -85,8 +85,3 @@ def groups() -> list[str]:
 
 def loader() -> Any:
     return GlobalHydra.instance().config_loader()
-
-
-def architectures() -> list[str]:
-    """The names of conf/model/*.yaml, read without Hydra."""
-    return sorted(path.stem for path in (CONF / "model").glob("*.yaml"))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ner_experiments.build import batches, build, build_encoder
 from ner_experiments.commands.smoke import write_vectors
-from ner_experiments.config.conf import architectures
+from ner_experiments.config.conf import names
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.frozen import FrozenPieces
 from ner_experiments.data.pieces import Pieces
@@ -28,7 +28,7 @@ from ner_experiments.modules.peephole import PeepholeLSTM
 from ner_experiments.tables.experiments import compose, joined
 from ner_experiments.tagger import Tagger
 
-MODELS = architectures()
+MODELS = names("model")
 TOGETHER = [
     pytest.param("model=attention words.module.dim=5 decoder=crf_iob2", marks=pytest.mark.slow),
     pytest.param(

@@ -9,7 +9,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
 from ner_experiments.config.compose import jobs
-from ner_experiments.config.conf import CONF, architectures
+from ner_experiments.config.conf import CONF, names
 from ner_experiments.launch import search_space
 from ner_experiments.launch.search import search_overrides
 from ner_experiments.launch.search_space import read_space
@@ -205,10 +205,10 @@ def test_without_optuna_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_every_model_has_a_space() -> None:
-    assert search_space.names() == architectures()
+    assert search_space.names() == names("model")
 
 
-@pytest.mark.parametrize("name", architectures())
+@pytest.mark.parametrize("name", names("model"))
 def test_a_space_is_one_of_its_model_and_holds(name: str) -> None:
     """Every end of its ranges is composed, with the default settings and with the corpus of the other language."""
     for more in ([], ["data=toy_zh"]):

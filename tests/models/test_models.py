@@ -13,9 +13,9 @@ from places import CONF
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from ner_experiments.config.conf import architectures
+from ner_experiments.config.conf import names
 
-MODELS = architectures()
+MODELS = names("model")
 INPUT_SIZE = 5
 SMALL = {"hidden_size": 6, "dense_size": 8, "unit_size": 4}  # in place of the papers', where a model has them
 EXACT = {"rtol": 1e-11, "atol": 1e-12}

@@ -80,6 +80,10 @@ def table(module: nn.Module) -> nn.Parameter:
         (["optimizer=sgd", "optimizer.weight_decay=0.1", "trainer.gradient_clip=0"], set()),
         (["optimizer=sgd", "optimizer.momentum=0.9", "trainer.gradient_clip=0"], set()),
         (["optimizer=sgd", "trainer.gradient_clip=0", "trainer.devices=2"], set()),
+        (
+            ["optimizer=sgd", "~optimizer.weight_decay", "~optimizer.momentum", "trainer.gradient_clip=0"],
+            {"words"},
+        ),
         (["optimizer=adam", "trainer.gradient_clip=0"], set()),
     ],
 )

@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from ner_experiments.config.conf import architectures
+from ner_experiments.commands.xor import requested_architectures
+from ner_experiments.config.conf import CONF, names
+from ner_experiments.config.config_dirs import VARIABLE
 from ner_experiments.main import cli, run_command
 from ner_experiments.modules.softmax import Softmax
 from ner_experiments.xor import experiment
@@ -185,11 +187,20 @@ def test_a_wrong_argument_is_one_line(
     assert not (tmp_path / "outputs").exists()
 
 
+def test_an_architecture_of_the_user_s_own_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "model" / "mine.yaml"
+    own.parent.mkdir()
+    own.write_bytes((CONF / "model" / "cross.yaml").read_bytes())
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert requested_architectures(["mine"]) == ["mine"]
+    assert "mine" in requested_architectures(None)
+
+
 @pytest.mark.campaign
 def test_all_architectures_over_20_seeds(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run_command("xor", ["--json", "--output", str(tmp_path)]) == 0
     models = json.loads(capsys.readouterr().out)["models"]
-    assert sorted(models) == architectures()
+    assert sorted(models) == names("model")
     for name, model in models.items():
         best = {model["best_softmax"], model["best_crf"]}
         assert model["seeds"] == 20

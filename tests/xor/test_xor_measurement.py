@@ -11,7 +11,7 @@ import torch
 from scipy.optimize import linprog
 
 from ner_experiments.build import build, load
-from ner_experiments.config.conf import CONFIG_NAME, architectures, hydra_context
+from ner_experiments.config.conf import CONFIG_NAME, hydra_context, names
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
 from ner_experiments.tagger import Tagger
@@ -112,7 +112,7 @@ def test_a_pair_puts_the_token_between_both_pasts_and_futures():
     assert {it.tag for it in contexts} == {"S-PER"}
 
 
-@pytest.mark.parametrize("name", architectures())
+@pytest.mark.parametrize("name", names("model"))
 def test_past_and_future_interact_in_all_architectures_but_those_that_keep_them_apart(name: str):
     found = experiment.measure(name, draws=3)
     assert max(found) < 1e-12 if name in LIMITED else min(found) > 1e-6
