@@ -27,7 +27,7 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.launch import search_space
 from ner_experiments.launch.sweeper import TableSweeper, exit_refused
 from ner_experiments.launch.worker import reason
-from ner_experiments.tables.experiments import joined, key, output_dir
+from ner_experiments.tables.experiments import joined, key, output_dir, root
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
@@ -197,13 +197,9 @@ def search_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | No
             raise ValueError(
                 f"{item}: {NOT_OF_A_SEARCH.get(key(item), 'a search takes seeds as seed=1,2,3')}"
             )
-    check_settings([item for item in asked if is_for_hydra(item)])
+    check_settings([item for item in asked if root(item) == "hydra"])
     search_space.read_space(asked).check(asked)
     return list(asked)
-
-
-def is_for_hydra(item: str) -> bool:
-    return search_space.root(item) == "hydra"
 
 
 def refuse_intervals(overrides: Sequence[str]) -> None:

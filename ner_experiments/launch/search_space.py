@@ -31,6 +31,7 @@ from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
 from ner_experiments.config.launch_settings import check_jobs
 from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.tables.experiments import root
 from ner_experiments.utils.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -222,11 +223,6 @@ def whole_hint(dimension: Dimension) -> str:
     if isinstance(dimension, Numbers) and not dimension.whole and dimension.step is None:
         return f" (for whole numbers: {dimension.key}=int({dimension.text}))"
     return ""
-
-
-def root(override: str) -> str:
-    """`data` for data=weibo, data.max_sentences=80 and data/any=thing."""
-    return override.partition("=")[0].lstrip("+~").replace("/", ".").partition(".")[0]
 
 
 def read_space(overrides: Sequence[str]) -> Space:

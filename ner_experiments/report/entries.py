@@ -27,7 +27,7 @@ from ner_experiments.runs.run import Run, by_seed, open_run
 from ner_experiments.tables import experiments, render, results_folder, spec
 from ner_experiments.tables.experiments import as_override
 from ner_experiments.tables.pairs import Pair, answer
-from ner_experiments.tables.scores import Page, Result, Source, collect, in_output_dir
+from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir
 from ner_experiments.tables.spec import Row, Table
 from ner_experiments.utils.files import json_digest
 
@@ -197,7 +197,7 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
     )
 
 
-def of_source(table: Table, overrides: Sequence[str], source: Source, place: str) -> Entry:
+def of_source(table: Table, overrides: Sequence[str], source: FindRuns, place: str) -> Entry:
     """The table's page and, for an analysis, the rows that it analyzes."""
     page = collect(table, overrides, source)
     analyzed = collect(spec.load(table.analysis), overrides, source).results if table.analysis else ()

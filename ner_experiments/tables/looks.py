@@ -20,14 +20,14 @@ from ner_experiments.tables.significance import ALPHA, Verdict
 Labels = tuple[str, str]
 
 
-class Decided(Protocol):
+class TestedPair(Protocol):
     """A tested pair of rows."""
 
     @property
     def verdict(self) -> Verdict: ...
 
 
-P = TypeVar("P", bound=Decided)
+P = TypeVar("P", bound=TestedPair)
 
 
 @dataclass(frozen=True)

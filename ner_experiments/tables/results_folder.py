@@ -23,7 +23,7 @@ from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import Experiment, as_override
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import Grid, as_markdown, markdown
-from ner_experiments.tables.scores import Page, Source, collect
+from ner_experiments.tables.scores import FindRuns, Page, collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import markdown_table
@@ -126,7 +126,7 @@ def read_table(folder: Path) -> tuple[Table, list[str]]:
     return spec.load(content["table"]), list(content["overrides"])
 
 
-def source_of(runs: Sequence[ArchivedRun]) -> Source:
+def source_of(runs: Sequence[ArchivedRun]) -> FindRuns:
     """A source that finds the runs of an experiment among these."""
 
     def find(experiment: Experiment) -> dict[int, Run]:

@@ -23,7 +23,7 @@ from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.xor.results import FILE, XorResults, read
 
-Source = Callable[[Experiment], Mapping[int, Run]]
+FindRuns = Callable[[Experiment], Mapping[int, Run]]
 """Finds the runs of an experiment by seed. Raises ValueError or OSError if they cannot be identified."""
 
 
@@ -137,7 +137,7 @@ class Result:
         return {"parameters": runs[0]["parameters"], "seconds_per_epoch": seconds}
 
 
-def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | None = None) -> Page:
+def collect(table: Table, extra_overrides: Sequence[str] = (), source: FindRuns | None = None) -> Page:
     """The table with its runs, by default those in `output_dir`. Raises ValueError as `experiments`."""
     source = source or in_output_dir()
     if table.command:
@@ -158,8 +158,8 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: Source | 
     return Page(table, tuple(results), others)
 
 
-def in_output_dir() -> Source:
-    """Source of the runs under `output_dir` that read the data files as they are now."""
+def in_output_dir() -> FindRuns:
+    """Finds the runs under `output_dir` that read the data files as they are now."""
     fingerprints = Fingerprints()
 
     @cache
@@ -174,7 +174,7 @@ def in_output_dir() -> Source:
     return source
 
 
-def scored_runs(experiment: Experiment | None, source: Source) -> tuple[dict[int, Run], str]:
+def scored_runs(experiment: Experiment | None, source: FindRuns) -> tuple[dict[int, Run], str]:
     """The runs that were scored on test, by seed, and the reason if they cannot be identified."""
     if experiment is None:
         return {}, ""
@@ -186,7 +186,7 @@ def scored_runs(experiment: Experiment | None, source: Source) -> tuple[dict[int
 
 
 def collect_analysis(
-    table: Table, by_label: Mapping[str, Experiment], source: Source, *, comparable: bool
+    table: Table, by_label: Mapping[str, Experiment], source: FindRuns, *, comparable: bool
 ) -> list[Result]:
     """The `measure` of each row, computed from the runs of the analyzed table, seed by seed."""
 
