@@ -14,7 +14,7 @@ from ner_experiments.tables.significance import (
     ALPHA,
     Tested,
     Verdict,
-    interval_record,
+    difference_record,
     over_sentences,
     seeds_to_detect,
     tested_together,
@@ -69,23 +69,13 @@ class Pair:
 
     def record(self) -> dict[str, Any]:
         """Its values by name, as in `ner-experiments table --json`. Differences are in points."""
-        ours = self.test.over_seeds
         return {
             "a": self.a.row.label,
             "b": self.b.row.label,
-            "difference": ours.mean,
-            "low": ours.low,
-            "high": ours.high,
-            **interval_record(self.test, self.over_sentences),
-            "p": ours.p,
-            "p_over_seeds": ours.p,
-            "p_over_seeds_and_sentences": self.over_sentences.p_over_seeds_and_sentences,
-            "p_over_sentences": self.over_sentences.p_over_sentences,
-            "p_adjusted": self.test.p_adjusted,
+            **difference_record(self.test, self.over_sentences),
+            "p": self.test.over_seeds.p,
             "q": self.test.q,
             "seeds_needed": self.seeds_needed,
-            "detectable": self.test.detectable,
-            "verdict": self.verdict,
         }
 
 

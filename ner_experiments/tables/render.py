@@ -16,7 +16,7 @@ from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text
 from ner_experiments.tables.pairs import answer as verdict
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.tables.significance import Comparison, compare_rows, interval_record
+from ner_experiments.tables.significance import Comparison, Tested, compare_rows, difference_record
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Published
 from ner_experiments.utils.text import markdown_table
 
@@ -262,24 +262,13 @@ def measured_record(result: Result) -> dict[str, Any] | None:
 
 
 def comparison_record(comparison: Comparison) -> dict[str, Any]:
+    assumed = comparison.assumed
     return {
         "row": comparison.row.label,
         "reference": comparison.reference.label,
-        "difference": comparison.over_seeds.mean,
-        "low": comparison.over_seeds.low,
-        "high": comparison.over_seeds.high,
-        **interval_record(comparison.test, comparison.over_sentences),
-        "test_over_seeds": comparison.over_seeds.test,
-        "p_over_seeds": comparison.over_seeds.p,
-        "p_over_seeds_and_sentences": comparison.over_sentences.p_over_seeds_and_sentences,
-        "p_over_sentences": comparison.over_sentences.p_over_sentences,
-        "p_adjusted": comparison.test.p_adjusted,
-        "assumed": (
-            {"low": comparison.assumed.low, "high": comparison.assumed.high} if comparison.assumed else None
-        ),
+        **difference_record(comparison.test, comparison.over_sentences),
+        "assumed": {"low": assumed.low, "high": assumed.high} if assumed else None,
         "seeds_needed": comparison.seeds,
-        "detectable": comparison.test.detectable,
-        "verdict": comparison.verdict,
     }
 
 
@@ -359,43 +348,44 @@ def origin_of(result: Result) -> str:
 def comparisons(compared: Sequence[Comparison]) -> Grid:
     lines = [
         [
-            f"{comparison.row.label} - {comparison.reference.label}",
-            f"{comparison.over_seeds.mean:+.2f}",
-            interval(comparison.over_seeds.low, comparison.over_seeds.high),
-            probability(comparison.over_seeds.p),
-            probability(comparison.over_sentences.p_over_seeds_and_sentences),
-            probability(comparison.over_sentences.p_over_sentences),
-            probability(comparison.test.p_adjusted),
-            interval(comparison.assumed.low, comparison.assumed.high) if comparison.assumed else "",
-            seeds_text(comparison.seeds),
-            points(comparison.test.detectable),
-            comparison.verdict,
+            f"{it.row.label} - {it.reference.label}",
+            *difference_cells(it.test, it.over_sentences),
+            interval(it.assumed.low, it.assumed.high) if it.assumed else "",
+            seeds_text(it.seeds),
+            points(it.test.detectable),
+            it.verdict,
         ]
-        for comparison in compared
+        for it in compared
     ]
     return without_empty(Grid(COMPARISON_HEADINGS, lines), OPTIONAL_HEADINGS)
 
 
 def pair_grid(tested: Sequence[Pair]) -> Grid:
-    lines = []
-    for pair in tested:
-        ours = pair.test.over_seeds
-        lines.append(
-            [
-                " - ".join(pair.labels),
-                f"{ours.mean:+.2f}",
-                interval(ours.low, ours.high),
-                probability(ours.p),
-                probability(pair.over_sentences.p_over_seeds_and_sentences),
-                probability(pair.over_sentences.p_over_sentences),
-                probability(pair.test.p_adjusted),
-                probability(pair.test.q),
-                pair.seeds_text,
-                points(pair.test.detectable),
-                pair.verdict,
-            ]
-        )
+    lines = [
+        [
+            " - ".join(it.labels),
+            *difference_cells(it.test, it.over_sentences),
+            probability(it.test.q),
+            it.seeds_text,
+            points(it.test.detectable),
+            it.verdict,
+        ]
+        for it in tested
+    ]
     return without_empty(Grid(PAIR_HEADINGS, lines), OPTIONAL_HEADINGS)
+
+
+def difference_cells(test: Tested, sentences: Randomization) -> list[str]:
+    """The difference, its interval, and p over seeds, over both, over sentences, and corrected."""
+    ours = test.over_seeds
+    return [
+        f"{ours.mean:+.2f}",
+        interval(ours.low, ours.high),
+        probability(ours.p),
+        probability(sentences.p_over_seeds_and_sentences),
+        probability(sentences.p_over_sentences),
+        probability(test.p_adjusted),
+    ]
 
 
 def without_empty(grid: Grid, optional: Collection[str]) -> Grid:

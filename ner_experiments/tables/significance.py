@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization, randomization_tests
@@ -173,10 +173,24 @@ def over_seeds_and_sentences(test: Tested, sentences: Randomization) -> Differen
     return both
 
 
-def interval_record(test: Tested, sentences: Randomization) -> dict[str, float | None]:
-    """`over_seeds_and_sentences` by the names of the JSON."""
-    found = over_seeds_and_sentences(test, sentences) or Difference(test.over_seeds.mean)
-    return {"low_over_seeds_and_sentences": found.low, "high_over_seeds_and_sentences": found.high}
+def difference_record(test: Tested, sentences: Randomization) -> dict[str, Any]:
+    """The tests of a difference by name, as in `ner-experiments table --json`. Differences are in points."""
+    ours = test.over_seeds
+    both = over_seeds_and_sentences(test, sentences) or Difference(ours.mean)
+    return {
+        "difference": ours.mean,
+        "low": ours.low,
+        "high": ours.high,
+        "low_over_seeds_and_sentences": both.low,
+        "high_over_seeds_and_sentences": both.high,
+        "test_over_seeds": ours.test,
+        "p_over_seeds": ours.p,
+        "p_over_seeds_and_sentences": sentences.p_over_seeds_and_sentences,
+        "p_over_sentences": sentences.p_over_sentences,
+        "p_adjusted": test.p_adjusted,
+        "detectable": test.detectable,
+        "verdict": test.verdict,
+    }
 
 
 def seeds_to_detect(
