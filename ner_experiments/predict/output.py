@@ -15,7 +15,8 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from ner_experiments.data.formats.annotated import Annotated, in_order
+from ner_experiments.data.formats import brat
+from ner_experiments.data.formats.annotated import Annotated, Characters, in_order
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.tags import spans
 from ner_experiments.predict.tagger import TaggedSentence
@@ -218,18 +219,17 @@ def write_format(name: str, tagged: Iterable[TaggedSentence], file: TextIO, type
 
 
 def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folder: Path) -> None:
-    """Write each text, and its predicted mentions beside it, into a folder. `texts` has them by the key `file`."""
-    mentions: dict[str, list[str]] = {name: [] for name in texts}
+    """Write each text, and its predicted mentions beside it, into a folder. `texts` has them by the key `file`.
+
+    Raises ValueError for a type with white space, before anything is written.
+    """
+    mentions: dict[str, list[tuple[str, Characters]]] = {name: [] for name in texts}
     for sentence in tagged:
-        lines = mentions[sentence.sentence.keys[FILE]]
-        for it in sentence.mentions:
-            text = " ".join(it.text.split())
-            lines.append(f"T{len(lines) + 1}\t{it.type} {it.start} {it.end}\t{text}\n")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        path = folder / f"{Path(name).stem}.txt"
-        path.write_text(text, encoding="utf-8", newline="\n")
-        path.with_suffix(".ann").write_text("".join(mentions[name]), encoding="utf-8", newline="\n")
+        name = sentence.sentence.keys[FILE]
+        place = f"{name}:{sentence.sentence.line}"
+        mentions[name] += [(place, Characters(it.start, it.end, it.type)) for it in sentence.mentions]
+    documents = {Path(name).stem: brat.Document(text, mentions[name]) for name, text in texts.items()}
+    brat.write_documents(documents, folder)
 
 
 def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> None:

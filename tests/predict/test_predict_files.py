@@ -1,5 +1,6 @@
 """`ner-experiments predict` on several files, encodings and processes, and into the formats of `data convert`."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def test_brat_has_the_text_as_it_is_and_offsets_in_it(
         ]
         for _, place, shown in rows:
             _, start, end = place.split(" ")
-            assert " ".join(written[int(start) : int(end)].split()) == shown
+            assert written[int(start) : int(end)] == shown
         found = [
             it for record in records if record["file"].endswith(f"{name}.txt") for it in record["mentions"]
         ]
@@ -110,14 +111,36 @@ def test_brat_has_the_text_as_it_is_and_offsets_in_it(
     assert predict(capsys, toy_run, str(tmp_path / "brat"), "--lines").count("\n") == len(records)
 
 
+def tagged_brat(text: str, offsets: tuple[tuple[int, int], ...], mention: Mention) -> TaggedSentence:
+    """The only sentence of a.txt, with one mention."""
+    sentence = TokenizedSentence(text, 0, offsets, 1, keys={"file": "a.txt"})
+    return TaggedSentence(sentence, ("O",) * len(offsets), (mention,))
+
+
 def test_a_mention_in_brat_is_one_line_whatever_is_between_its_words(tmp_path: Path) -> None:
     text = "in New\r\n\tYork"
-    sentence = TokenizedSentence(text, 0, ((0, 2), (3, 6), (9, 13)), 1, keys={"file": "a.txt"})
-    mention = Mention(3, 13, "LOC", text[3:], 1.0)
-    tagged = TaggedSentence(sentence, ("O", "B-LOC", "I-LOC"), (mention,))
+    tagged = tagged_brat(text, ((0, 2), (3, 6), (9, 13)), Mention(3, 13, "LOC", text[3:], 1.0))
     write_brat([tagged], {"a.txt": text}, tmp_path)
     assert (tmp_path / "a.txt").read_bytes().decode() == text
-    assert (tmp_path / "a.ann").read_bytes() == b"T1\tLOC 3 13\tNew York\n"
+    assert (tmp_path / "a.ann").read_bytes() == b"T1\tLOC 3 13\tNew  \tYork\n"
+
+
+def test_a_type_with_white_space_is_refused_for_brat(tmp_path: Path) -> None:
+    tagged = tagged_brat("Ada", ((0, 3),), Mention(0, 3, "my type", "Ada", 1.0))
+    with pytest.raises(ValueError, match=r"^a.txt:1: BRAT types cannot contain white space, got 'my type'$"):
+        write_brat([tagged], {"a.txt": "Ada"}, tmp_path / "out")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_an_interrupted_brat_folder_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, *_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    tagged = tagged_brat("Ada", ((0, 3),), Mention(0, 3, "PER", "Ada", 1.0))
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left on device"):
+        write_brat([tagged], {"a.txt": "Ada"}, tmp_path / "out")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "latin-1", "gb18030"])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ner_experiments.data.columns import read_lines, read_text
 from ner_experiments.data.formats.annotated import Annotated, Characters, Options, of_text
@@ -79,36 +80,62 @@ def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iter
         yield found
 
 
-def write(sentences: Iterable[Annotated], path: Path) -> None:
-    """Write each document as a text with one sentence per line, and a file of its mentions, into the folder `path`.
+class Document(NamedTuple):
+    """A text and its mentions, each with the place that an error about it names."""
 
-    Sentences without a document are written as one, named as the folder. Raises ValueError for a type with white
-    space, which the format cannot hold, before anything is written.
+    text: str
+    mentions: Sequence[tuple[str, Characters]]
+
+
+def write_documents(documents: Mapping[str, Document], path: Path) -> None:
+    """Write each document as a text, and a file of its mentions, into the folder `path`. Documents are keyed by name.
+
+    Raises ValueError for a type with white space, which the format cannot hold, before anything is written.
     """
-    sentences = list(sentences)
-    for sentence in sentences:
-        if wrong := next((type_ for *_, type_ in sentence.mentions if type_.split() != [type_]), None):
-            raise ValueError(
-                f"{sentence.place}: BRAT types cannot contain white space, got {truncated_repr(wrong)}"
-            )
-    documents: dict[str, list[Annotated]] = {}
-    for sentence in sentences:
-        documents.setdefault(sentence.document or path.name, []).append(sentence)
+    for document in documents.values():
+        for place, mention in document.mentions:
+            if mention.type.split() != [mention.type]:
+                wrong = truncated_repr(mention.type)
+                raise ValueError(f"{place}: BRAT types cannot contain white space, got {wrong}")
     with atomic_folder(path) as folder:
         for name, document in documents.items():
-            for suffix, content in zip((".txt", ".ann"), _text_and_mentions(document), strict=True):
+            for suffix, content in ((".txt", document.text), (".ann", _lines(document))):
                 (folder / f"{name}{suffix}").write_text(content, encoding="utf-8", newline="\n")
 
 
-def _text_and_mentions(document: Iterable[Annotated]) -> tuple[str, str]:
+def _lines(document: Document) -> str:
+    """The lines of the mentions. BRAT requires their text as it is in the document; only line ends become spaces."""
+    return "".join(
+        f"T{number}\t{it.type} {it.start} {it.end}\t{_one_line(document.text[it.start : it.end])}\n"
+        for number, (_, it) in enumerate(document.mentions, 1)
+    )
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"[\r\n]", " ", text)
+
+
+def write(sentences: Iterable[Annotated], path: Path) -> None:
+    """Write each document as a text with one sentence per line, and a file of its mentions, into the folder `path`.
+
+    Sentences without a document are written as one, named as the folder. Raises ValueError as `write_documents`.
+    """
+    documents: dict[str, list[Annotated]] = {}
+    for sentence in sentences:
+        documents.setdefault(sentence.document or path.name, []).append(sentence)
+    write_documents({name: _joined(document) for name, document in documents.items()}, path)
+
+
+def _joined(sentences: Iterable[Annotated]) -> Document:
+    """The sentences as one text, one per line."""
     lines: list[str] = []
-    mentions: list[str] = []
+    mentions: list[tuple[str, Characters]] = []
     start = 0
-    for sentence in document:
-        line = " ".join(re.split(r"[\r\n]", sentence.text))
-        for it in sentence.characters():
-            place = f"{it.type} {start + it.start} {start + it.end}"
-            mentions.append(f"T{len(mentions) + 1}\t{place}\t{line[it.start : it.end]}\n")
-        lines.append(f"{line}\n")
-        start += len(line) + 1
-    return "".join(lines), "".join(mentions)
+    for sentence in sentences:
+        mentions += [
+            (sentence.place, Characters(start + it.start, start + it.end, it.type))
+            for it in sentence.characters()
+        ]
+        lines.append(f"{_one_line(sentence.text)}\n")
+        start += len(lines[-1])
+    return Document("".join(lines), mentions)
