@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -101,8 +102,10 @@ def encoding_of(paths: Iterable[Path]) -> str:
             texts = [it.decode(codec) for it in contents]
         except UnicodeDecodeError:
             continue
+        if codec != "gb18030":
+            return codec
         foreign = [c for c in chain.from_iterable(texts) if c > "\x7f"]
-        if codec != "gb18030" or sum(map(bool, map(_CJK.match, foreign))) > 0.8 * len(foreign):
+        if sum(map(bool, map(_CJK.match, foreign))) > 0.8 * len(foreign):
             return codec
     return "latin-1"
 
@@ -175,12 +178,16 @@ def columns_of(path: Path, encoding: str, say: Callable[[str], None]) -> dict[st
 
 
 def _rows(path: Path, encoding: str) -> list[list[str]]:
-    """The fields of the lines of tokens at the start of a file, without lines of another width, such as comments."""
+    """The fields of the lines of tokens at the start of a file, without lines of another width, such as comments.
+
+    Of two widths that are equally frequent, the smaller one counts.
+    """
     lines = (line for _, line in islice(read_lines(path, encoding), _LINES) if not is_blank(line))
     rows = [split_fields(line) for line in lines if not is_docstart(line, {"word": 0})]
     tokens = [row for row in rows if not row[0].startswith("#")] or rows
-    widths = [len(row) for row in tokens]
-    return [row for row in tokens if len(row) == max(set(widths), key=widths.count)]
+    widths = Counter(map(len, tokens))
+    most_frequent = max(sorted(widths), key=widths.__getitem__, default=0)
+    return [row for row in tokens if len(row) == most_frequent]
 
 
 def _header(rows: Sequence[Sequence[str]]) -> bool:
