@@ -329,44 +329,54 @@ def _quoted(value: Any) -> str:
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """Write FROM as TO, read it back, and print what differs; return exit status 1 if mentions differ."""
-    source_path, target = Path(arguments.source), Path(arguments.target)
-    remarks = Remarks()
-    if source_path.exists() or arguments.from_format:
-        name = config_of(arguments.from_format or format_of(source_path))
-        source = of_files(name, arguments.settings, {"files": {"file": str(source_path)}})
-        to = arguments.to_format or format_of(target)
-        require(to)
-        targets = {"file": target}
-    else:
-        source = of_files(arguments.source, arguments.settings)
-        to = arguments.to_format or "jsonl"
-        require(to)
-        suffix = (FORMATS[to].suffixes or FORMATS[FORMATS[to].config].suffixes or ("",))[0]
-        targets = {split: target / f"{split}{suffix}" for split in source.present()}
-        target.mkdir(parents=True, exist_ok=True)
+    """Write FROM as TO, read it back, and print what differs; return exit status 1 if mentions differ.
+
+    Raises ValueError, before anything is written, if a file to write exists or the corpus cannot be read.
+    """
+    target, remarks = Path(arguments.target), Remarks()
+    source, to, targets = _source_and_targets(arguments)
+    if existing := [path for path in targets.values() if path.exists()]:
+        raise ValueError(f"{existing[0]}: already exists")
     splits = annotated_splits(source, remarks)
-    nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
-    differ = 0
-    for split, path in targets.items():
-        if path.exists():
-            raise ValueError(f"{path}: already exists")
-        sentences = splits[split]
-        if not FORMATS[to].nested:
-            sentences = [flat(it, nested, remarks) for it in sentences]
-        FORMATS[to].write(sentences, path)
-        try:
-            differ += _read_back(sentences, path, to, source)
-        except ValueError as error:
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-            raise ValueError(
-                f"the format {to} cannot hold these sentences; reading them back failed: {error}"
-            ) from None
+    if not FORMATS[to].nested:
+        nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
+        splits = {split: [flat(it, nested, remarks) for it in splits[split]] for split in targets}
+    if target not in targets.values():
+        target.mkdir(parents=True, exist_ok=True)
+    differ = sum(_write(splits[split], path, to, source) for split, path in targets.items())
     for remark in remarks.with_places():
         print(remark)
     if settings := _settings_to_read(to, source):
         print(f"to be read with {' '.join(settings)}")
     return 1 if differ else 0
+
+
+def _source_and_targets(arguments: argparse.Namespace) -> tuple[Source, str, dict[str, Path]]:
+    """FROM, the format to write, and split -> file to write; "file" -> TO if FROM is a file or folder."""
+    source_path, target = Path(arguments.source), Path(arguments.target)
+    if source_path.exists() or arguments.from_format:
+        name = config_of(arguments.from_format or format_of(source_path))
+        source = of_files(name, arguments.settings, {"files": {"file": str(source_path)}})
+        to = arguments.to_format or format_of(target)
+        require(to)
+        return source, to, {"file": target}
+    source = of_files(arguments.source, arguments.settings)
+    to = arguments.to_format or "jsonl"
+    require(to)
+    suffix = (FORMATS[to].suffixes or FORMATS[FORMATS[to].config].suffixes or ("",))[0]
+    return source, to, {split: target / f"{split}{suffix}" for split in source.present()}
+
+
+def _write(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
+    """Write one file; return the number of mentions that differ once it is read back. It is removed if it cannot be."""
+    FORMATS[to].write(sentences, path)
+    try:
+        return _read_back(sentences, path, to, source)
+    except ValueError as error:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        raise ValueError(
+            f"the format {to} cannot hold these sentences; reading them back failed: {error}"
+        ) from None
 
 
 def _settings_to_read(to: str, source: Source) -> list[str]:

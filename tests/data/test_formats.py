@@ -405,6 +405,40 @@ def test_convert_writes_a_file_per_split_of_a_corpus(
     assert sizes[0] == sizes[1]
 
 
+def test_convert_writes_nothing_if_a_file_of_any_split_exists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = tmp_path / "toy" / "test.jsonl"
+    taken.parent.mkdir()
+    taken.write_text("mine")
+    assert data_command(["convert", "toy_en", str(tmp_path / "toy")]) == 1
+    assert capsys.readouterr().err == f"{taken}: already exists\n"
+    assert [*taken.parent.iterdir()] == [taken]
+    assert taken.read_text() == "mine"
+
+
+def test_convert_makes_no_folder_for_a_corpus_that_cannot_be_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither one that cannot be read nor one with nested mentions in its last split."""
+    nested = {"text": "University of Bonn", "entities": [[0, 18, "ORG"], [14, 18, "LOC"]]}
+    flat = {"text": "Bonn", "entities": [[0, 4, "LOC"]]}
+    files = {
+        "train": lines_of(tmp_path / "train.jsonl", flat),
+        "test": lines_of(tmp_path / "test.jsonl", nested),
+    }
+    settings = ["data.name=mine", *(f"data.files.{split}={path}" for split, path in files.items())]
+    target = tmp_path / "converted"
+    arguments = ["convert", "jsonl", str(target), *settings, "--to", "csv"]
+    assert data_command(arguments) == 1
+    assert "test.jsonl:1: nested or overlapping mentions" in capsys.readouterr().err
+    assert not target.exists()
+    files["test"].write_text("{")
+    assert data_command(arguments) == 1
+    assert "test.jsonl:1: not JSON" in capsys.readouterr().err
+    assert not target.exists()
+
+
 def in_format(name: str, folder: Path, sentences: list[str]) -> Path:
     """A file of sentences w0 w1 ... with these tags, in a format of tags."""
     rows = [[(f"w{n}", tag) for n, tag in enumerate(tags.split())] for tags in sentences]
