@@ -56,7 +56,9 @@ def candidates(line: str) -> list[str]:
     if command == "smoke":
         return starting(word, published())
     if command == "data":
-        return starting(word, ["check", "convert", "get"] if len(rest) == 1 else group("data"))
+        if len(rest) == 1:
+            return starting(word, ["check", "convert", "get", "new"])
+        return starting(word, [] if rest[0] == "new" else group("data"))
     return starting(word, SHELLS if command == "completion" else [])
 
 
@@ -100,7 +102,7 @@ def overrides(words: Sequence[str]) -> list[str]:
     key = word.partition("=")[0]
     if word.startswith("-"):
         return starting(word, ["-m", "--cfg", "--help", "--version"])
-    if word == f"{key}=" or "=" in word:
+    if "=" in word:
         own: dict[str, Callable[[], list[str]]] = {"table": table_names, "search": lambda: group("search")}
         if key in own:
             return starting(word, [f"{key}={each}" for each in own[key]()])

@@ -368,7 +368,10 @@ def _source_and_targets(arguments: argparse.Namespace) -> tuple[Source, str, dic
 
 
 def _write(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
-    """Write one file; return the number of mentions that differ once it is read back. It is removed if it cannot be."""
+    """Write one file, and return the number of mentions that differ when it is read back.
+
+    Raises ValueError for a file that cannot be read back, which is removed.
+    """
     FORMATS[to].write(sentences, path)
     try:
         return _read_back(sentences, path, to, source)

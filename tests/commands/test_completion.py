@@ -29,6 +29,8 @@ LINES = {
     "ner-experiments claims li-xor-b": {"li-xor-baseline-softmax", "li-xor-baseline-crf"},
     "ner-experiments data check ud": {"ud_ewt"},
     "ner-experiments data c": {"check", "convert"},
+    "ner-experiments data n": {"new"},
+    "ner-experiments data new weib": set(),
     "ner-experiments completion z": {"zsh"},
 }
 
@@ -72,6 +74,12 @@ def test_every_command_that_takes_a_run_completes_runs() -> None:
                 str(it.metavar).startswith("RUN") and not it.option_strings for it in parser._actions
             )
             assert takes_runs == (name in RUNS), name
+
+
+def test_every_action_of_data_is_completed() -> None:
+    parser = argparse.ArgumentParser()
+    import_module("ner_experiments.commands.data").add_arguments(parser)
+    assert {*candidates("ner-experiments data ")} == {*parser.get_default("subcommands")}
 
 
 def test_other_programs_of_python_are_left_alone() -> None:
