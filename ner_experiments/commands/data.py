@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
@@ -48,7 +48,7 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions, count_windows
 from ner_experiments.utils.files import as_file
-from ner_experiments.utils.text import message_of, truncated_repr
+from ner_experiments.utils.text import truncated_repr
 
 Report = dict[str, Any]
 
@@ -86,110 +86,99 @@ def _instantiated(data: Mapping[Any, Any]) -> Source:
     return source
 
 
-of_files = open_source
-"""`open_source` by a name that the parameter of `run` does not hide."""
-
-
-def run(arguments: argparse.Namespace, open_source: Callable[..., Source] = open_source) -> int:
-    """Run `check` or `get` and return the exit status: 1 for invalid files, with one line on stderr."""
-    try:
-        if arguments.action == "get":
-            _get(open_source(arguments.name))
-            return 0
-        if arguments.action == "convert":
-            return convert(arguments)
-        if arguments.action == "new":
-            new(arguments)
-            return 0
-        with standard_input_as_file(arguments.names) as names:
-            guessed = _guess_format(arguments, names)
-            report = corpus_report(_source(arguments, names, open_source))
-            report["remarks"] = [*guessed, *report["remarks"]]
-    except BrokenPipeError:  # see main.cli
-        raise
-    except (ValueError, OSError) as error:
-        print(message_of(error), file=sys.stderr)
-        return 1
-    if arguments.json:
-        print(json.dumps(report, indent=2))
-    else:
-        print_report(report, Console(markup=False, emoji=False, highlight=False))
-    return 0
+def run(arguments: argparse.Namespace) -> int:
+    """Run a subcommand and return the exit status. Raises ValueError or OSError for files that cannot be read."""
+    return int(arguments.run(arguments))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the description and the arguments of the command to its parser."""
+    """Add the description and the subcommands of the command to its parser."""
     parser.description = "Check and download corpora."
     actions = parser.add_subparsers(dest="action", required=True)
     parser.set_defaults(subcommands=actions.choices)
-    check = actions.add_parser("check", help="print statistics of a corpus or of files")
-    check.set_defaults(usage_error=check.error)
-    check.add_argument(
+    _add_check(actions.add_parser("check", help="print statistics of a corpus or of files"))
+    _add_convert(actions.add_parser("convert", help="write a corpus or a file in another format"))
+    _add_new(actions.add_parser("new", help="look at the files of a corpus, and write its config"))
+    _add_get(actions.add_parser("get", help="download a corpus with an open license"))
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=check, usage_error=parser.error)
+    parser.add_argument(
         "names",
         nargs="+",
         metavar="NAME|FILE|OVERRIDE",
         help="a corpus of conf/data, or files (- for standard input); and settings, as of train, such as "
         "data.encoding=latin-1",
     )
-    check.add_argument(
+    parser.add_argument(
         "--format",
         choices=READABLE,
         help="of files (by their names and first lines): "
         + "; ".join(f"{n}: {t}" for n, t in READABLE.items()),
     )
-    check.add_argument(
+    parser.add_argument(
         "--columns",
         type=columns_argument,
         metavar="word=0,tag=-1",
         help="conll: columns by number, from 0, or from -1 at the end, or by their names in the first line",
     )
-    check.add_argument(
+    parser.add_argument(
         "--tag", help="conll: the tag column, as in --columns; conllu: xpos or upos (conll: -1; conllu: xpos)"
     )
-    check.add_argument(
+    parser.add_argument(
         "--scheme", choices=get_args(Scheme), help="conll: the tags' scheme (default: detected from the tags)"
     )
-    check.add_argument(
+    parser.add_argument(
         "--empty-tag", metavar="TAG", help="conll: the tag that an empty one stands for (default: an error)"
     )
-    check.add_argument(
+    parser.add_argument(
         "--empty-word",
         metavar="WORD",
         help="conll: the word that an empty one stands for (default: an error)",
     )
-    check.add_argument(
+    parser.add_argument(
         "--comments",
         metavar="START",
         help="conll: what comment lines start with (default: found out where sure)",
     )
-    check.add_argument("--encoding", help="conll: such as utf-16, latin-1 or gb18030 (utf-8)")
-    check.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    change = actions.add_parser("convert", help="write a corpus or a file in another format")
-    change.add_argument("source", metavar="FROM", help="a corpus of conf/data, or a file or folder")
-    change.add_argument(
+    parser.add_argument("--encoding", help="conll: such as utf-16, latin-1 or gb18030 (utf-8)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def _add_convert(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=convert)
+    parser.add_argument("source", metavar="FROM", help="a corpus of conf/data, or a file or folder")
+    parser.add_argument(
         "target", metavar="TO", help="the file to write; of a corpus, the folder of a file per split"
     )
-    change.add_argument(
+    parser.add_argument(
         "settings", nargs="*", metavar="OVERRIDE", help="settings of FROM, such as data.lines=true"
     )
-    change.add_argument("--from", dest="from_format", choices=READABLE, help="(by the name of FROM)")
-    change.add_argument(
+    parser.add_argument("--from", dest="from_format", choices=READABLE, help="(by the name of FROM)")
+    parser.add_argument(
         "--to",
         dest="to_format",
         choices=FORMATS,
         help="(by the name of TO) " + "; ".join(f"{n}: {it.about}" for n, it in FORMATS.items()),
     )
-    created = actions.add_parser("new", help="look at the files of a corpus, and write its config")
-    created.add_argument("name", metavar="NAME", help="the name of the corpus, for data=NAME")
-    created.add_argument(
+
+
+def _add_new(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=new)
+    parser.add_argument("name", metavar="NAME", help="the name of the corpus, for data=NAME")
+    parser.add_argument(
         "files",
         nargs="+",
         metavar="FILE|OVERRIDE",
         help="train, dev and test, told apart by their names or else by their order; and settings, such as "
         "data.columns.tag=2. The config is written below the folder of --config-dir (./conf)",
     )
-    get = actions.add_parser("get", help="download a corpus with an open license")
-    get.add_argument("name", metavar="NAME", help="a corpus of conf/data")
+
+
+def _add_get(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(run=get)
+    parser.add_argument("name", metavar="NAME", help="a corpus of conf/data")
 
 
 def columns_argument(text: str) -> dict[str, int | str]:
@@ -197,6 +186,19 @@ def columns_argument(text: str) -> dict[str, int | str]:
         return parse_columns(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """Print statistics of a corpus or of files, as text or JSON; return exit status 0."""
+    with standard_input_as_file(arguments.names) as names:
+        guessed = _guess_format(arguments, names)
+        report = corpus_report(_source(arguments, names))
+        report["remarks"] = [*guessed, *report["remarks"]]
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+    else:
+        print_report(report, Console(markup=False, emoji=False, highlight=False))
+    return 0
 
 
 def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
@@ -222,9 +224,7 @@ def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[s
     return [f"format: {arguments.format}, by {reason}; --format sets another"]
 
 
-def _source(
-    arguments: argparse.Namespace, names: Sequence[str], open_source: Callable[..., Source]
-) -> Source:
+def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
     """The corpus to check: NAME in conf/data, or the FILEs in a format, with the settings."""
     settings = [name for name in names if _SETTING.match(name)]
     names = [name for name in names if name not in settings]
@@ -236,7 +236,7 @@ def _source(
             arguments.usage_error(
                 "check takes one NAME of a corpus, or files; --tag and the like are for files"
             )
-        return open_source(names[0], settings) if settings else open_source(names[0])
+        return open_source(names[0], settings)
     if not names:
         arguments.usage_error("--format takes files")
     if arguments.format != "conll" and (wrong := sorted(options - {"tag"})):
@@ -248,7 +248,7 @@ def _source(
             given["columns"] = columns
     elif arguments.tag is not None:
         given["tag"] = arguments.tag
-    return of_files(config_of(arguments.format), settings, {**given, "files": _keys(names)})
+    return open_source(config_of(arguments.format), settings, {**given, "files": _keys(names)})
 
 
 @contextmanager
@@ -267,8 +267,8 @@ def _keys(paths: Sequence[str]) -> dict[str, str]:
     return {path if shared[os.path.basename(path)] > 1 else os.path.basename(path): path for path in paths}
 
 
-def new(arguments: argparse.Namespace) -> None:
-    """Write the config of a new corpus, and print what its files look like and a check of them.
+def new(arguments: argparse.Namespace) -> int:
+    """Write the config of a new corpus, and print what its files look like and a check of them; return exit status 0.
 
     Raises ValueError for files that cannot be read so; nothing is written then.
     """
@@ -309,6 +309,7 @@ def new(arguments: argparse.Namespace) -> None:
     print(f"written: {path}")
     first = "give it a dev set, then " if refusal(source, splits) else ""
     print(f"next: {first}ner-experiments train data={name}{option}")
+    return 0
 
 
 def refusal(source: Source, splits: Splits) -> list[str]:
@@ -356,11 +357,11 @@ def _source_and_targets(arguments: argparse.Namespace) -> tuple[Source, str, dic
     source_path, target = Path(arguments.source), Path(arguments.target)
     if source_path.exists() or arguments.from_format:
         name = config_of(arguments.from_format or format_of(source_path))
-        source = of_files(name, arguments.settings, {"files": {"file": str(source_path)}})
+        source = open_source(name, arguments.settings, {"files": {"file": str(source_path)}})
         to = arguments.to_format or format_of(target)
         require(to)
         return source, to, {"file": target}
-    source = of_files(arguments.source, arguments.settings)
+    source = open_source(arguments.source, arguments.settings)
     to = arguments.to_format or "jsonl"
     require(to)
     suffix = (FORMATS[to].suffixes or FORMATS[FORMATS[to].config].suffixes or ("",))[0]
@@ -390,7 +391,7 @@ def _settings_to_read(to: str, source: Source) -> list[str]:
 
 def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
     """Compare the sentences with what is read from their file; return the number of mentions that differ."""
-    again = of_files(FORMATS[to].config, _settings_to_read(to, source), {"files": {"file": str(path)}})
+    again = open_source(FORMATS[to].config, _settings_to_read(to, source), {"files": {"file": str(path)}})
     read = annotated_splits(again, Remarks())["file"]
     before, after = ([text for it in part for text in it.texts()] for part in (sentences, read))
     sizes = [[_size(part, unit) for part in (sentences, read)] for unit in ("sentences", "tokens")]
@@ -412,7 +413,9 @@ def _size(sentences: Sequence[Annotated], unit: str) -> str:
     return f"{number:,} {unit}"
 
 
-def _get(source: Source) -> None:
+def get(arguments: argparse.Namespace) -> int:
+    """Download a corpus; return exit status 0. Raises ValueError for one without an open license."""
+    source = open_source(arguments.name)
     if not isinstance(source, Files):
         raise ValueError(f"{source.name}: generated, nothing to download")
     if not source.url:
@@ -426,6 +429,7 @@ def _get(source: Source) -> None:
         {files[split]: size for split, size in source.sizes.items()},
         source.place,
     )
+    return 0
 
 
 def corpus_report(source: Source) -> Report:

@@ -6,20 +6,18 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus_files import data_command, refuse
-from hydra.utils import instantiate
+from corpus_files import data_command
 from omegaconf import OmegaConf
 from places import CONF
 from rich.console import Console
 
 from ner_experiments.commands import data
 from ner_experiments.commands.data import corpus_report
-from ner_experiments.data.corpus import Source, ToyCorpus
+from ner_experiments.data.corpus import ToyCorpus
 from ner_experiments.data.files import ColumnFiles, ConlluFiles
 
 DATA = os.environ.get("NER_DATA_DIR")
@@ -94,9 +92,9 @@ def test_the_counts_are_of_the_files_as_they_are(mine: ColumnFiles) -> None:
 
 
 def test_text_and_json_say_the_same(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
-    assert data_command(["check", "mine", "--json"], lambda name: mine) == 0
+    assert data_command(["check", "mine", "--json"], mine) == 0
     assert json.loads(capsys.readouterr().out) == corpus_report(mine)
-    assert data_command(["check", "mine"], lambda name: mine) == 0
+    assert data_command(["check", "mine"], mine) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line.strip(" ─")] == [
         "mine (mentions, iob2)",
@@ -134,10 +132,7 @@ def test_parts_of_speech_are_counted_as_tags(tmp_path: Path, capsys: pytest.Capt
         }
     }
     assert (corpus_report(source)["official"], corpus_report(source)["scheme"]) == (None, None)
-    assert (
-        data_command(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")], refuse)
-        == 0
-    )
+    assert data_command(["check", "--format", "conllu", "--tag", "upos", str(tmp_path / "a.conllu")]) == 0
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["different", "tags", "2"] in printed
     assert ["PRON", "2"] in printed
@@ -151,10 +146,7 @@ def test_files_of_any_name_are_counted(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "b.conll").write_text("rain  x\nsleet O x\n".replace(" ", "\t"))
     paths = [str(tmp_path / name) for name in ("one/a.conll", "two/a.conll", "b.conll")]
     assert (
-        data_command(
-            ["check", "--format", "conll", "--tag", "-2", "--empty-tag", "O", "--json", *paths], refuse
-        )
-        == 0
+        data_command(["check", "--format", "conll", "--tag", "-2", "--empty-tag", "O", "--json", *paths]) == 0
     )
     found = json.loads(capsys.readouterr().out)
     assert list(found["splits"]) == [paths[0], paths[1], "b.conll"]
@@ -180,13 +172,13 @@ def test_the_format_of_a_file_is_found_and_said(
 ) -> None:
     content, said = FILES[name]
     (tmp_path / name).write_text(content)
-    assert data_command(["check", "--json", str(tmp_path / name)], refuse) == 0
+    assert data_command(["check", "--json", str(tmp_path / name)]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["splits"][name]["mentions_by_type"] == {"PER": 1}
     assert report["remarks"][0] == f"format: {said}; --format sets another"
     if "by its first line" in said or "by its lines" in said:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content.encode())))
-        assert data_command(["check", "--json", "-"], refuse) == 0
+        assert data_command(["check", "--json", "-"]) == 0
         assert json.loads(capsys.readouterr().out)["splits"]["<stdin>"]["mentions"] == 1
 
 
@@ -194,7 +186,7 @@ def test_conllu_without_mentions_has_parts_of_speech(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.conllu").write_text("1\tAda\t_\tPROPN\tNNP" + "\t_" * 5 + "\n")
-    assert data_command(["check", str(tmp_path / "a.conllu")], refuse) == 0
+    assert data_command(["check", str(tmp_path / "a.conllu")]) == 0
     assert capsys.readouterr().out.startswith(
         "conllu (part-of-speech tags)\nformat: conllu, by its name and lines"
     )
@@ -206,11 +198,11 @@ def test_files_that_are_missing_or_of_several_formats_are_named(
     paths = [str(tmp_path / name) for name in ("a.conll", "b.jsonl", "c.conll")]
     for path in paths[:2]:
         Path(path).write_text("Ada B-PER\n")
-    assert data_command(["check", paths[0], paths[2]], refuse) == 1
+    assert data_command(["check", paths[0], paths[2]]) == 1
     assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
-    assert data_command(["check", paths[2]], refuse) == 1
+    assert data_command(["check", paths[2]]) == 1
     assert capsys.readouterr().err == f"{paths[2]}: no such file\n"
-    assert data_command(["check", *paths[:2]], refuse) == 1
+    assert data_command(["check", *paths[:2]]) == 1
     assert capsys.readouterr().err == f"{paths[0]} is conll, {paths[1]} is jsonl: check them one by one\n"
 
 
@@ -220,11 +212,11 @@ def test_every_format_of_the_table_can_be_named(
 ) -> None:
     (tmp_path / "a.txt").write_text("Ada B-PER\nsang O\n")
     target = str(tmp_path / "a.json")
-    assert data_command(["convert", str(tmp_path / "a.txt"), target, "--to", name], refuse) == 0
-    assert data_command(["check", "--format", name, "--json", target], refuse) == 0
+    assert data_command(["convert", str(tmp_path / "a.txt"), target, "--to", name]) == 0
+    assert data_command(["check", "--format", name, "--json", target]) == 0
     assert '"mentions": 1' in capsys.readouterr().out
     back = str(tmp_path / "back.conll")
-    assert data_command(["convert", target, back, "--from", name], refuse) == 0
+    assert data_command(["convert", target, back, "--from", name]) == 0
 
 
 @pytest.mark.parametrize("count", [2, 9])
@@ -249,15 +241,15 @@ def test_the_text_fits_80_columns(count: int, tmp_path: Path) -> None:
 def test_get_downloads_what_the_yaml_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
     monkeypatch.setattr(data, "download", lambda *arguments: asked.append(arguments))
-    folder = tmp_path / "data" / "weibo"
-    assert data_command(["get", "weibo"], described(tmp_path / "data")) == 0
+    monkeypatch.setenv("NER_DATA_DIR", str(tmp_path / "data"))
+    assert data_command(["get", "weibo"]) == 0
     ((urls, checksums, sizes, place),) = asked
     yaml: Any = OmegaConf.load(SOURCES / "weibo.yaml")
     names = [f"weiboNER_2nd_conll.{split}" for split in ("train", "dev", "test")]
     assert urls == {name: f"{yaml.url}/{name}" for name in names}
     assert checksums == {name: yaml.sha256[name.split(".")[1]] for name in names}
     assert sizes == {name: yaml.sizes[name.split(".")[1]] for name in names}
-    assert place == folder
+    assert place == tmp_path / "data" / "weibo"
 
 
 def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,18 +261,8 @@ def test_get_says_why_not(mine: ColumnFiles, capsys: pytest.CaptureFixture[str])
         ),
         (toy, "toy: generated, nothing to download\n"),
     ):
-        assert data_command(["get", source.name], lambda name, source=source: source) == 1
+        assert data_command(["get", source.name], source) == 1
         assert capsys.readouterr().err == message
-
-
-def described(folder: Path) -> Callable[[str], Source]:
-    """conf/data/*.yaml, with the files under `folder`."""
-
-    def open_source(name: str) -> Source:
-        cfg = OmegaConf.create({"data_dir": str(folder), "data": OmegaConf.load(SOURCES / f"{name}.yaml")})
-        return instantiate(cfg.data)
-
-    return open_source
 
 
 # Sentences, tokens, mentions and illegal tags of each split, as the owners' files have them.
@@ -298,7 +280,7 @@ KNOWN: dict[str, list[tuple[int, int, int, int]]] = {
 @pytest.mark.parametrize("name", KNOWN)
 def test_real_corpora_have_the_known_counts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert DATA is not None
-    assert data_command(["check", name, "--json"], described(Path(DATA))) == 0
+    assert data_command(["check", name, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     keys = ("sentences", "tokens", "mentions", "illegal_tags")
     assert [tuple(split[key] for key in keys) for split in found["splits"].values()] == KNOWN[name]

@@ -6,16 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from corpus_files import data_command, refuse
+from corpus_files import data_command
 
 
 def test_a_stated_scheme_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.conll"
     path.write_text("Ada I-PER\n")
     for scheme, illegal in (("iob1", 0), ("iob2", 1)):
-        assert (
-            data_command(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)], refuse) == 0
-        )
+        assert data_command(["check", "--format", "conll", "--scheme", scheme, "--json", str(path)]) == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["scheme"], found["splits"]["a.conll"]["illegal_tags"]) == (scheme, illegal)
 
@@ -33,7 +31,7 @@ def test_a_malformed_file_gets_one_line(
 ) -> None:
     path = tmp_path / "a.conll"
     path.write_text(text)
-    assert data_command(["check", "--format", "conll", str(path)], refuse) == 1
+    assert data_command(["check", "--format", "conll", str(path)]) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
@@ -44,8 +42,8 @@ def test_a_malformed_file_gets_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
-        (["get", "wiebo"], "no corpus 'wiebo'; the nearest: weibo\n"),
+        (["check", "wiebo"], "data=wiebo: data has no 'wiebo'; did you mean 'weibo'?\n"),
+        (["get", "wiebo"], "data=wiebo: data has no 'wiebo'; did you mean 'weibo'?\n"),
         (["check", "--format", "conll", "/absent/a.conll"], "conll: not found: /absent/a.conll\n"),
         (
             ["check", "--format", "conllu", "--tag", "pos", __file__],
@@ -56,7 +54,7 @@ def test_a_malformed_file_gets_one_line(
 def test_what_cannot_be_read_gets_one_line(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert data_command(arguments, refuse) == 1
+    assert data_command(arguments) == 1
     printed = capsys.readouterr()
     assert (printed.out, printed.err) == ("", message.format(here=Path.cwd()))
 
@@ -88,6 +86,6 @@ def test_wrong_usage_is_refused(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        data_command(arguments, refuse)
+        data_command(arguments)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err

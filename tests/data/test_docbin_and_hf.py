@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from corpus_files import data_command, refuse
+from corpus_files import data_command
 
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.remarks import Remarks
@@ -193,7 +193,7 @@ def test_dates_beside_the_tokens_are_written_as_text_in_json_lines(table: Any, t
     path = tmp_path / "a.parquet"
     dates = pyarrow.array([date(2026, 1, day) for day in (1, 2, 3)])
     parquet.write_table(table.append_column("day", dates), path)
-    assert data_command(["convert", str(path), str(tmp_path / "b.jsonl")], refuse) == 0
+    assert data_command(["convert", str(path), str(tmp_path / "b.jsonl")]) == 0
     lines = (tmp_path / "b.jsonl").read_text().splitlines()
     assert [json.loads(line)["day"] for line in lines] == ["2026-01-01", "2026-01-02", "2026-01-03"]
 

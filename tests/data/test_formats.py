@@ -24,7 +24,7 @@ from annotated_files import (
     read,
     source,
 )
-from corpus_files import data_command, refuse
+from corpus_files import data_command
 
 from ner_experiments.commands.data import open_source
 from ner_experiments.data.corpus import load
@@ -51,10 +51,7 @@ def test_a_missing_package_is_named(
     path.write_text("Ada B-PER\n")
     expected = f"the format {name} needs the package {package}: pip install {package}"
     assert message(path, name) == expected
-    assert (
-        data_command(["convert", str(path), str(tmp_path / "b"), "--from", "conll", "--to", name], refuse)
-        == 1
-    )
+    assert data_command(["convert", str(path), str(tmp_path / "b"), "--from", "conll", "--to", name]) == 1
     assert capsys.readouterr().err == f"{expected}\n"
     assert not (tmp_path / "b").exists()
 
@@ -190,10 +187,10 @@ def test_an_interrupted_brat_folder_leaves_nothing(
     target = tmp_path / "converted"
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", full)
-        assert data_command(["convert", str(source), str(target), "--to", "brat"], refuse) == 1
+        assert data_command(["convert", str(source), str(target), "--to", "brat"]) == 1
     assert capsys.readouterr().err == f"{target}: No space left on device\n"
     assert [*tmp_path.iterdir()] == [source]
-    assert data_command(["convert", str(source), str(target), "--to", "brat"], refuse) == 0
+    assert data_command(["convert", str(source), str(target), "--to", "brat"]) == 0
 
 
 def test_parts_of_a_brat_document_stay_together(tmp_path: Path) -> None:
@@ -301,7 +298,7 @@ def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
         form.write(sentences, path)
         if form.config == "conll":
             arguments = ["check", "--format", "conll", "--json", str(path)]
-            assert data_command(arguments, refuse) == 0
+            assert data_command(arguments) == 0
             continue
         again, _ = read(path, form.config, lines=not form.has_tokens)
         assert [text for it in again for text in it.texts()] == [
@@ -342,7 +339,7 @@ def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFi
     for name in [*AVAILABLE, "conll"]:
         target = back if path.name.startswith(f"to-{AVAILABLE[-1]}") else tmp_path / f"to-{name}"
         arguments = ["convert", str(path), str(target), *settings, "--from", previous.config, "--to", name]
-        assert data_command(arguments, refuse) == 0, capsys.readouterr()
+        assert data_command(arguments) == 0, capsys.readouterr()
         path, previous = target, FORMATS[name]
         settings = [] if previous.has_tokens else ["data.lines=true"]
         hint = f"to be read with {settings[0]}\n" if settings else ""
@@ -353,13 +350,13 @@ def test_convert_goes_round_all_formats(tmp_path: Path, capsys: pytest.CaptureFi
 def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = lines_of(tmp_path / "a.jsonl", NESTED)
     arguments = ["convert", str(path), str(tmp_path / "a.conll")]
-    assert data_command(arguments, refuse) == 1
+    assert data_command(arguments) == 1
     assert "nested or overlapping mentions" in capsys.readouterr().err
-    assert data_command([*arguments, "data.nested=outermost"], refuse) == 0
+    assert data_command([*arguments, "data.nested=outermost"]) == 0
     assert "mentions left out beside the outermost: 1 (first: " in capsys.readouterr().out
-    assert data_command(arguments, refuse) == 1
+    assert data_command(arguments) == 1
     assert "a.conll: already exists" in capsys.readouterr().err
-    assert data_command(["convert", str(path), str(tmp_path / "a.docx")], refuse) == 1
+    assert data_command(["convert", str(path), str(tmp_path / "a.docx")]) == 1
     assert "a.docx: its format is not known by its name (known: .conll, " in capsys.readouterr().err
 
 
@@ -382,7 +379,7 @@ def test_convert_leaves_nothing_that_cannot_be_read_back(
     record: Any, to: str, rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, target = lines_of(tmp_path / "a.jsonl", record), tmp_path / "converted"
-    assert data_command(["convert", str(path), str(target), "--to", to], refuse) == 1
+    assert data_command(["convert", str(path), str(target), "--to", to]) == 1
     assert rule in capsys.readouterr().err
     assert not target.exists()
 
@@ -391,7 +388,7 @@ def test_convert_writes_a_file_per_split_of_a_corpus(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["convert", "toy_zh", str(tmp_path / "toy"), "data.sentences.train=20", "--to", "brat"]
-    assert data_command(arguments, refuse) == 0
+    assert data_command(arguments) == 0
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first.startswith(f"{tmp_path}/toy/train: 20 sentences, ")
     assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == ["dev", "test", "train"]
@@ -399,7 +396,7 @@ def test_convert_writes_a_file_per_split_of_a_corpus(
     again = ["check", str(tmp_path / "toy" / "train"), *last.split()[4:], "--format", "brat", "--json"]
     sizes = []
     for settings in (["check", "toy_zh", "data.sentences.train=20", "--json"], again):
-        assert data_command(settings, open_source) == 0
+        assert data_command(settings) == 0
         counts = next(iter(json.loads(capsys.readouterr().out)["splits"].values()))
         sizes.append([counts[key] for key in ("sentences", "tokens", "mentions")])
     assert sizes[0] == sizes[1]
@@ -481,7 +478,7 @@ def test_tags_that_break_their_scheme_are_counted_in_each_format_of_tags(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = in_format(name, tmp_path, sentences)
-    assert data_command(["check", str(path), "--format", name, "--json"], refuse) == 0
+    assert data_command(["check", str(path), "--format", name, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     (counts,) = report["splits"].values()
     assert (report["scheme"], counts["illegal_tags"]) == (scheme, illegal)
@@ -513,7 +510,7 @@ def test_tags_that_are_read_in_another_style_are_counted_from_the_first(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = in_format(name, tmp_path, ["O O", "B_X I_X O B_Y"])
-    assert data_command(["check", str(path), "--format", name, "--json"], refuse) == 0
+    assert data_command(["check", str(path), "--format", name, "--json"]) == 0
     (remark,) = json.loads(capsys.readouterr().out)["remarks"]
     line = {"conll": 4, "jsonl": 2, "csv": 4, "conllu_ner": 4}[name]
     guess = "tags are written in another style, detected as B_ORG: B_X is read as B-X; such tags: 3"

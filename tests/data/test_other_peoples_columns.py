@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from corpus_files import columns, data_command, refuse, tags
+from corpus_files import columns, data_command, tags
 from read_files import WORD_TAG, message_of, pairs, written
 
 from ner_experiments.data.columns import read_columns, read_untagged
@@ -278,9 +278,9 @@ def test_schemes_may_differ_between_splits(tmp_path: Path, capsys: pytest.Captur
     corpus = load(source)
     assert tags(corpus) == {"train": ["S-X S-X"], "dev": ["B-X E-X"]}
     assert corpus.notes == ("tags read as iob1 in train, bioes in dev, detected from their letters",)
-    assert data_command(["check", "mine"], lambda name: source) == 0
+    assert data_command(["check", "mine"], source) == 0
     assert "mine (mentions, iob1 in train, bioes in dev)" in capsys.readouterr().out
-    assert data_command(["check", "mine", "--json"], lambda name: source) == 0
+    assert data_command(["check", "mine", "--json"], source) == 0
     assert json.loads(capsys.readouterr().out)["scheme"] == {"train": "iob1", "dev": "bioes"}
 
 
@@ -308,18 +308,18 @@ def test_check_takes_columns_settings_and_standard_input(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(gzip.compress(GERMEVAL.encode()))))
-    assert data_command(["check", "--format", "conll", "--columns", "word=1,tag=2", "-"], refuse) == 0
+    assert data_command(["check", "--format", "conll", "--columns", "word=1,tag=2", "-"]) == 0
     out = capsys.readouterr().out
     assert "lines skipped as comments: 2 (first: <stdin>:1: " in out
     assert ["mentions", "2"] in [line.split() for line in out.splitlines()]
 
     path = written(tmp_path, "Zürich B-LOC,B-GPE\n".encode("latin-1"))
     arguments = ["check", "--format", "conll", "--encoding", "latin-1", str(path)]
-    assert data_command(arguments, refuse) == 1
+    assert data_command(arguments) == 1
     assert "a tag with several labels" in capsys.readouterr().err
-    assert data_command([*arguments, "data.multi_label=first"], refuse) == 0
+    assert data_command([*arguments, "data.multi_label=first"]) == 0
     assert "tags of which the first label was kept: 1" in capsys.readouterr().out
-    assert data_command([*arguments, "data.multi_lable=first"], refuse) == 1
+    assert data_command([*arguments, "data.multi_lable=first"]) == 1
     assert "did you mean 'data.multi_label'?" in capsys.readouterr().err
 
 

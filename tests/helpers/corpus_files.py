@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from ner_experiments.commands import data
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.sentence import Corpus
+from ner_experiments.main import answer
 
 TRAIN = "EU I-ORG\nrejects O\nGerman I-MISC\n\nAda I-PER\nLovelace I-PER\nEve B-PER\n"
 DEV = "Paris I-LOC\n"
@@ -29,12 +31,9 @@ def tags(corpus: Corpus) -> dict[str, list[str]]:
     return {split: [" ".join(s.tags) for s in sentences] for split, sentences in corpus.splits.items()}
 
 
-def refuse(name: str) -> Source:
-    raise ValueError(f"no corpus {name!r}; the nearest: weibo")
-
-
-def data_command(argv: Sequence[str], open_source: Callable[[str], Source] = data.open_source) -> int:
-    """Exit status of `ner-experiments data`, with `open_source` to find corpora by name."""
-    parser = argparse.ArgumentParser(prog="ner-experiments data")
-    data.add_arguments(parser)
-    return data.run(parser.parse_args(argv), open_source)
+def data_command(arguments: Sequence[str], source: Source | None = None) -> int:
+    """Exit status of `ner-experiments data`; if `source` is given, it is the corpus of every name."""
+    with pytest.MonkeyPatch.context() as patch:
+        if source is not None:
+            patch.setattr(data, "open_source", lambda *_: source)
+        return answer(["data", *arguments])
