@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the subcommands of the command to its parser."""
-    parser.description = "Check and download corpora."
+    parser.description = "Check, convert and download corpora, and write the config of a new one."
     actions = parser.add_subparsers(dest="action", required=True)
     parser.set_defaults(subcommands=actions.choices)
     _add_check(actions.add_parser("check", help="print statistics of a corpus or of files"))
