@@ -16,14 +16,11 @@ from typing import Any
 import numpy as np
 
 from ner_experiments.analysis.breakdown import (
-    LENGTH,
-    TYPE,
     Bucket,
     Dimension,
     buckets,
-    by_length,
-    by_type,
     dimensions,
+    f1_by,
     grouped,
     marked,
 )
@@ -202,11 +199,8 @@ def f1_by_mention(run: Run, dimension: str) -> dict[str, float]:
     Archived runs whose errors are unknown have these scores alone, as `figures`.
     """
     if not isinstance(run, ArchivedRun):
-        return F1_BY[dimension](run.predicted())
+        return f1_by(run.predicted(), dimension)
     if "figures" in run.content:
         return dict(run.content["figures"][dimension])
     buckets = run_errors(run).breakdown[dimension]
     return {name: 100 * buckets[name].f1 for name in sorted(buckets) if buckets[name].gold}
-
-
-F1_BY = {TYPE: by_type, LENGTH: by_length}

@@ -50,23 +50,6 @@ class Bucket:
         return f1_score(self.correct, self.predicted, self.gold)["f1"]
 
 
-def breakdown(
-    sentences: Sequence[Predicted], train: Sequence[Sentence] | None, task: Task = "mentions"
-) -> dict[str, dict[str, Bucket]]:
-    """Scores by dimension and group, both in display order; `dimensions` defines them.
-
-    Precision is over the predicted mentions of a group, recall over the gold ones. So a mention with a wrong
-    boundary is spurious in its own group, and the gold mention is missing in its group. The counts of a
-    dimension's groups add up to those of the test set. Dimensions that need `train` are left out without it,
-    and so are groups without any mention.
-
-    Intervals are from the bootstrap over sentences, without the draws in which a group has no mention. They
-    describe how F1 of this trained model varies with the test sentences, not how it varies with the seed.
-    """
-    texts, named = marked(sentences, task), dimensions(train, task)
-    return {name: buckets(*grouped(texts, dimension)) for name, dimension in named.items()}
-
-
 def grouped(
     texts: Sequence[Marked], dimension: Dimension
 ) -> tuple[list[str], Int[np.ndarray, "sentences groups 3"]]:
@@ -78,7 +61,16 @@ def grouped(
 def buckets(
     names: Sequence[str], counts: Int[np.ndarray, "sentences groups 3"], *, intervals: bool = True
 ) -> dict[str, Bucket]:
-    """Scores of the groups that have a mention; their intervals are NaN without `intervals`."""
+    """Scores of the groups that have a mention.
+
+    Precision is over the predicted mentions of a group, recall over the gold ones. So a mention with a wrong boundary
+    is spurious in its own group, and the gold mention is missing in its group. The counts of a dimension's groups add
+    up to those of the test set.
+
+    Intervals are from the bootstrap over sentences, without the draws in which a group has no mention. They describe
+    how F1 of this trained model varies with the test sentences, not how it varies with the seed. They are NaN without
+    `intervals`.
+    """
     totals = counts.sum(axis=0)
     found = np.flatnonzero(totals.any(axis=1)).tolist()
     bounds = [(math.nan, math.nan)] * len(found)
@@ -201,16 +193,6 @@ def marked(sentences: Sequence[Predicted], task: Task) -> list[Marked]:
         Marked(it.words, frozenset(units(it.gold, task)), frozenset(units(it.predicted, task)))
         for it in sentences
     ]
-
-
-def by_type(sentences: Sequence[Predicted]) -> dict[str, float]:
-    """F1 by type of mention, in percent."""
-    return f1_by(sentences, TYPE)
-
-
-def by_length(sentences: Sequence[Predicted]) -> dict[str, float]:
-    """F1 by length of mention (1, 2, 3 and more than 3 tokens), in percent."""
-    return f1_by(sentences, LENGTH)
 
 
 def f1_by(sentences: Sequence[Predicted], name: str) -> dict[str, float]:

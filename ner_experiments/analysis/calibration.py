@@ -80,7 +80,7 @@ def calibration(
     """Calibration of predicted mentions in ten bins of equal width; None without predicted mentions.
 
     sentence: index of each mention's sentence. Intervals are from the bootstrap over sentences, as in
-    `breakdown`; a bin's interval leaves out the draws in which it is empty.
+    `breakdown.buckets`; a bin's interval leaves out the draws in which it is empty.
     """
     if not len(probabilities):
         return None

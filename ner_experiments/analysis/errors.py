@@ -49,24 +49,19 @@ class Alignment:
         return of_pairs + [MISSING] * len(self.missing) + [SPURIOUS] * len(self.spurious)
 
 
-def kinds(sentences: Sequence[Predicted]) -> dict[str, Kind]:
-    """Errors of every kind, in the order of `KINDS`. Empty if no sentence has a gold mention.
-
-    The five kinds are those of Manning (2006), "Doing named entity recognition? Don't optimize for F1": a
-    boundary, label or label-boundary error is one error, though F1 counts it twice; the rest are false
-    negatives (missing) and false positives (spurious). Errors are counted, not tokens, and `compare` decides
-    which mentions belong together. So boundary + type + both + missing = gold - correct, and
-    boundary + type + both + spurious = predicted - correct.
-
-    Intervals are from the bootstrap over sentences, as in `breakdown`.
-    """
-    return shares_of_kinds(np.array([kind_counts(sentence) for sentence in sentences]))
-
-
 def shares_of_kinds(
     counts: Int[np.ndarray, "sentences counts"], *, intervals: bool = True
 ) -> dict[str, Kind]:
-    """As `kinds`, of `kind_counts` by sentence; intervals are NaN without `intervals`."""
+    """Errors of every kind, in the order of `KINDS`. Empty if no sentence has a gold mention.
+
+    The five kinds are those of Manning (2006), "Doing named entity recognition? Don't optimize for F1": a boundary,
+    label or label-boundary error is one error, though F1 counts it twice; the rest are false negatives (missing) and
+    false positives (spurious). Errors are counted, not tokens, and `compare` decides which mentions belong together.
+    So boundary + type + both + missing = gold - correct, and boundary + type + both + spurious = predicted - correct.
+
+    counts: `kind_counts` of each sentence. Intervals are from the bootstrap over sentences, and NaN without
+    `intervals`.
+    """
     totals = counts.sum(axis=0)
     gold = totals[-1]
     if not gold:

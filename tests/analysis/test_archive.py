@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import random_tags
+from analyzed import errors_of
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 from places import ROOT
@@ -16,9 +17,9 @@ from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
 from ner_experiments.analysis.archive import archive, errors_by_seed, run_calibration, run_errors
-from ner_experiments.analysis.breakdown import Bucket, breakdown
+from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import calibration
-from ner_experiments.analysis.errors import confusion, kinds
+from ner_experiments.analysis.errors import confusion
 from ner_experiments.analysis.row_errors import pairs, rows
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
@@ -66,12 +67,9 @@ def test_an_archived_run_has_the_errors_of_its_folder(tmp_path: Path) -> None:
     archive(run, tmp_path / "archived.json", "a row")
     (again,) = archived_runs(tmp_path)
     assert "seen" in run_errors(run).breakdown
-    assert (
-        run_errors(again).breakdown
-        == run_errors(run).breakdown
-        == breakdown(run.predicted(), CORPUS.splits["train"])
-    )
-    assert run_errors(again).kinds == run_errors(run).kinds == kinds(run.predicted())
+    expected = errors_of(run.predicted(), CORPUS.splits["train"])
+    assert run_errors(again).breakdown == run_errors(run).breakdown == expected.breakdown
+    assert run_errors(again).kinds == run_errors(run).kinds == expected.kinds
     assert run_errors(again).confusion == run_errors(run).confusion == confusion(run.predicted())
     assert (run_errors(again).outcomes.correct == run_errors(run).outcomes.correct).all()
     assert (

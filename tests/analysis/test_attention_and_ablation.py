@@ -14,7 +14,7 @@ from matplotlib import image
 from ner_experiments import build
 from ner_experiments.analysis import ablation, attention
 from ner_experiments.analysis.attention import draw
-from ner_experiments.analysis.breakdown import by_length
+from ner_experiments.analysis.breakdown import f1_by
 from ner_experiments.build import load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
@@ -186,7 +186,7 @@ def test_table_4_is_made_of_the_predictions_of_seeds_that_both_rows_have(
     runs: dict[tuple[str, int], Path], place: list[str]
 ) -> None:
     found, printed = measured("li2020_table4", place)
-    att, baseline = (by_length(read(runs[model, 2])) for model in ("attention", "baseline"))
+    att, baseline = (f1_by(read(runs[model, 2]), "length") for model in ("attention", "baseline"))
     assert att != baseline
     for length, value in att.items():
         ours = found[f"Att, OntoNotes, {length}"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import random_tags
+from analyzed import errors_of
 from conlleval import count as conlleval
 from scipy.stats import bootstrap as scipys
 from seqeval.metrics import classification_report
@@ -15,9 +16,8 @@ from ner_experiments.analysis.breakdown import (
     FREQUENCIES,
     SENTENCE_LENGTHS,
     Bucket,
-    breakdown,
-    by_length,
     dimensions,
+    f1_by,
     marked,
 )
 from ner_experiments.data.sentence import Sentence
@@ -30,7 +30,7 @@ Choice = Callable[[tuple[str, ...], Span], bool]
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, Bucket]]:
-    return breakdown(TEST, TRAIN)
+    return errors_of(TEST, TRAIN).breakdown
 
 
 def test_types_are_seqevals_and_conllevals(found: dict[str, dict[str, Bucket]]) -> None:
@@ -52,7 +52,7 @@ def columns(sentences: Sequence[Predicted]) -> tuple[list[tuple[str, ...]], list
 
 
 def test_lengths_are_those_of_the_papers_table(found: dict[str, dict[str, Bucket]]) -> None:
-    assert {name: 100 * bucket.f1 for name, bucket in found["length"].items()} == by_length(TEST)
+    assert {name: 100 * bucket.f1 for name, bucket in found["length"].items()} == f1_by(TEST, "length")
 
 
 def occurrences(words: tuple[str, ...], kind: str | None = None) -> int:
@@ -95,7 +95,7 @@ def test_what_train_has_is_found_by_looking_through_it(
         gold += sum(chosen(sentence.words[it[0] : it[1]], it) for it in marks)
         predicted += sum(chosen(sentence.words[it[0] : it[1]], it) for it in guesses)
         right += sum(it in marks and chosen(sentence.words[it[0] : it[1]], it) for it in guesses)
-    bucket = breakdown(TEST[:120], TRAIN)[dimension][name]
+    bucket = errors_of(TEST[:120], TRAIN).breakdown[dimension][name]
     assert 0 < right < gold
     assert (bucket.correct, bucket.predicted, bucket.gold) == (right, predicted, gold)
     assert next(iter(found[dimension])) == {"seen": "with this type", "frequency": "0"}[dimension]
@@ -125,23 +125,23 @@ def test_groups_of_a_dimension_add_up_to_the_test_set(found: dict[str, dict[str,
 @pytest.mark.parametrize(("count", "name"), [(0, 0), (1, 1), (2, 2), (5, 2), (6, 3), (20, 3), (21, 4)])
 def test_frequencies_begin_and_end_where_their_names_say(count: int, name: int) -> None:
     train = [Sentence(("York",), ("B-LOC",))] * count
-    (group,) = breakdown([Predicted(("York",), ("B-LOC",), ("O",))], train)["frequency"]
+    (group,) = errors_of([Predicted(("York",), ("B-LOC",), ("O",))], train).breakdown["frequency"]
     assert group == FREQUENCIES[name]
 
 
 def test_without_train_there_is_less_and_a_group_without_mentions_is_none() -> None:
     sentence = Predicted(("a", "b"), ("B-X", "O"), ("O", "B-Y"))
-    found = breakdown([sentence], None)
+    found = errors_of([sentence], None).breakdown
     assert list(found) == ["type", "length", "sentence length"]
     assert found["length"] == {"1": Bucket(0, 1, 1, 0.0, 0.0)}
     assert found["type"] == {"X": Bucket(0, 0, 1, 0.0, 0.0), "Y": Bucket(0, 1, 0, 0.0, 0.0)}
-    assert breakdown([Predicted(("a",), ("O",), ("O",))], [])["type"] == {}
+    assert errors_of([Predicted(("a",), ("O",), ("O",))], []).breakdown["type"] == {}
 
 
 def test_a_word_with_a_space_is_the_same_in_train_and_in_predictions(tmp_path) -> None:
     sentence = Sentence(("New York", "!"), ("S-my loc", "O"))
     write_predictions(tmp_path / "predictions" / "test.conll", "mentions", [sentence], [("S-my loc", "O")])
-    found = breakdown(read(tmp_path), [sentence])
+    found = errors_of(read(tmp_path), [sentence]).breakdown
     assert [*found["seen"], *found["frequency"]] == ["with this type", "1"]
 
 
@@ -149,7 +149,7 @@ def test_tags_of_single_tokens_are_scored_token_by_token() -> None:
     """Each is a mention of one word: its F1 over all groups of frequency is the accuracy there."""
     test = [Predicted(("the", "run", "runs"), ("DT", "NN", "VB"), ("DT", "VB", "VB"))]
     train = [Sentence(("the", "run"), ("DT", "NN"))]
-    found = breakdown(test, train, "tags")
+    found = errors_of(test, train, "tags").breakdown
     assert list(found) == ["type", "seen", "frequency", "sentence length"]
     counts = {name: (it.correct, it.predicted, it.gold) for name, it in found["type"].items()}
     assert counts == {"DT": (1, 1, 1), "NN": (0, 0, 1), "VB": (1, 2, 1)}
@@ -203,7 +203,7 @@ def of_type(mentions: set[Span]) -> list[Span]:
 def test_draws_without_a_mention_are_left_out() -> None:
     """The only mention is correct: F1 is 1 in each draw that contains it, and not 0 in the others."""
     without = Predicted(("a",), ("O",), ("O",))
-    bucket = breakdown([Predicted(("a",), ("B-X",), ("B-X",)), *[without] * 9], None)["type"]["X"]
+    bucket = errors_of([Predicted(("a",), ("B-X",), ("B-X",)), *[without] * 9], None).breakdown["type"]["X"]
     assert (bucket.low, bucket.high) == (1.0, 1.0)
 
 

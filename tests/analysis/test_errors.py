@@ -7,11 +7,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import random_tags
+from analyzed import errors_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ner_experiments.analysis import bootstrap
-from ner_experiments.analysis.errors import KINDS, Alignment, Confusion, Pair, compare, confusion, kinds
+from ner_experiments.analysis.errors import KINDS, Alignment, Confusion, Pair, compare, confusion
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.runs.predictions import Predicted
 
@@ -104,7 +105,7 @@ def test_each_mention_is_in_one_kind(gold: list[Span], predicted: list[Span]) ->
 
 
 def test_rates_are_of_the_gold_mentions_with_the_interval_of_the_same_draws() -> None:
-    found = kinds(TEST)
+    found = errors_of(TEST, None).kinds
     errors = [compare(spans(it.gold), spans(it.predicted)).kinds() for it in TEST]
     gold = np.array([len(spans(it.gold)) for it in TEST])
     times = bootstrap.draw_multiplicities(len(TEST), bootstrap.DRAWS, 0).astype(int)
@@ -121,7 +122,7 @@ def test_rates_are_of_the_gold_mentions_with_the_interval_of_the_same_draws() ->
 
 
 def test_without_a_gold_mention_there_are_no_rates() -> None:
-    assert kinds([Predicted(("a",), ("O",), ("B-X",))]) == {}
+    assert errors_of([Predicted(("a",), ("O",), ("B-X",))], None).kinds == {}
 
 
 def test_confusion_adds_up_to_the_mentions_of_each_type() -> None:
@@ -131,7 +132,7 @@ def test_confusion_adds_up_to_the_mentions_of_each_type() -> None:
     for place, kind in enumerate(found.types):
         assert counts[place].sum() == sum(it[2] == kind for one in TEST for it in spans(one.gold))
         assert counts[:, place].sum() == sum(it[2] == kind for one in TEST for it in spans(one.predicted))
-    errors = {name: it.count for name, it in kinds(TEST).items()}
+    errors = {name: it.count for name, it in errors_of(TEST, None).kinds.items()}
     right = sum(len(set(spans(it.gold)) & set(spans(it.predicted))) for it in TEST)
     diagonal = int(counts.trace())
     assert diagonal == right + errors["boundary"]

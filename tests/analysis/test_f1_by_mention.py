@@ -10,7 +10,7 @@ from seqeval.metrics import classification_report
 from tiny_runs import METRICS
 
 from ner_experiments.analysis import disagreements
-from ner_experiments.analysis.breakdown import by_length, by_type
+from ner_experiments.analysis.breakdown import f1_by
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import encode
 from ner_experiments.main import cli
@@ -75,7 +75,7 @@ def test_f1_by_type_is_seqevals(run: Path) -> None:
         [[line.split()[column] for line in block.split("\n")] for block in lines] for column in (1, 2)
     )
     report = classification_report(gold, predicted, output_dict=True, zero_division=0)
-    found = by_type(read(run))
+    found = f1_by(read(run), "type")
     assert found.keys() == {"PER", "LOC", "creative-work"}
     assert found == pytest.approx({kind: 100 * float(report[kind]["f1-score"]) for kind in found})
 
@@ -94,13 +94,13 @@ def test_f1_by_length_is_precision_over_predicted_and_recall_over_gold_mentions_
             num_gold += sum(end - start in sizes for start, end, _ in gold)
         precision, recall = right / num_predicted, right / num_gold
         expected[name] = 100 * 2 * precision * recall / (precision + recall)
-    assert by_length(read(run)) == pytest.approx(expected)
+    assert f1_by(read(run), "length") == pytest.approx(expected)
 
 
 def test_a_kind_that_is_never_found_has_0_and_one_without_gold_mention_nothing() -> None:
     sentence = Predicted(("a", "b", "c"), ("B-X", "I-X", "O"), ("O", "O", "B-Y"))
-    assert by_type([sentence]) == {"X": 0.0}
-    assert by_length([sentence]) == {"2": 0.0}
+    assert f1_by([sentence], "type") == {"X": 0.0}
+    assert f1_by([sentence], "length") == {"2": 0.0}
 
 
 GOLD = [("O", "B-PER", "I-PER", "O"), ("O", "O"), ("B-LOC", "I-LOC", "I-LOC"), ("B-PER",), ("B-LOC", "O")]

@@ -5,13 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 import random_tags
+from analyzed import errors_of
 from nervaluate import Evaluator
 from seqeval.metrics import f1_score
 from seqeval.scheme import IOB2
 
-from ner_experiments.analysis.archive import Errors
-from ner_experiments.analysis.breakdown import breakdown
-from ner_experiments.analysis.errors import kinds
 from ner_experiments.analysis.looser_scores import ANY_OVERLAP, ANY_TYPE, MACRO, PARTIAL, looser_scores
 from ner_experiments.analysis.statistics import summarize
 from ner_experiments.commands.errors import scores_grid
@@ -22,7 +20,7 @@ OF_NERVALUATE = {ANY_TYPE: "exact", ANY_OVERLAP: "ent_type", PARTIAL: "partial"}
 
 
 def scores(sentences: list[Predicted]) -> dict[str, float]:
-    return looser_scores(Errors(breakdown(sentences, None), kinds(sentences)))
+    return looser_scores(errors_of(sentences, None))
 
 
 def overlapping(mentions: list[Span], others: list[Span]) -> Iterator[int]:
@@ -70,7 +68,7 @@ def test_right_mentions_score_1_and_a_corpus_of_single_tags_has_no_such_scores()
     tags = [encode(random_tags.mentions(rng, 8), 8, "iob2") for _ in range(9)]
     sentences = [Predicted(tuple("abcdefgh"), it, it) for it in tags]
     assert set(scores(sentences).values()) == {1.0}
-    assert looser_scores(Errors(breakdown(sentences, None, "tags"))) == {}
+    assert looser_scores(errors_of(sentences, None, "tags")) == {}
 
 
 def test_scores_of_one_run_have_no_column_of_intervals() -> None:

@@ -6,13 +6,14 @@ from itertools import product
 import numpy as np
 import pytest
 import random_tags
+from analyzed import errors_of
 from scipy import stats
 
 from ner_experiments.analysis import disagreements, row_errors
-from ner_experiments.analysis.breakdown import breakdown, dimensions, marked
+from ner_experiments.analysis.breakdown import dimensions, marked
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.disagreements import Outcomes, outcomes
-from ner_experiments.analysis.errors import confusion, kinds
+from ner_experiments.analysis.errors import confusion
 from ner_experiments.data.tags import encode, spans
 from ner_experiments.runs.predictions import Predicted
 
@@ -33,7 +34,8 @@ def found_by(seed: int) -> Outcomes:
 
 
 def test_means_over_seeds_have_students_interval() -> None:
-    runs = [breakdown(tagged(seed), TRAIN) for seed in (1, 2, 3)]
+    analyzed = [errors_of(tagged(seed), TRAIN) for seed in (1, 2, 3)]
+    runs = [it.breakdown for it in analyzed]
     found = row_errors.breakdown(runs)
     assert list(found) == list(runs[0])
     for dimension, groups in found.items():
@@ -46,13 +48,13 @@ def test_means_over_seeds_have_students_interval() -> None:
             assert group.precision == pytest.approx(np.mean([it.precision for it in of_runs]))
             assert group.recall == pytest.approx(np.mean([it.recall for it in of_runs]))
             assert group.gold == of_runs[0].gold
-    errors = [kinds(tagged(seed)) for seed in (1, 2, 3)]
+    errors = [it.kinds for it in analyzed]
     for name, mean in row_errors.kinds([{}, *errors]).items():
         assert mean.value == pytest.approx(np.mean([run[name].rate for run in errors]))
 
 
 def test_one_run_has_the_interval_of_its_sentences() -> None:
-    run = breakdown(tagged(1), TRAIN)
+    run = errors_of(tagged(1), TRAIN).breakdown
     mean = row_errors.breakdown([{}, run])["type"]["PER"].f1
     bucket = run["type"]["PER"]
     assert (mean.value, mean.low, mean.high) == (bucket.f1, bucket.low, bucket.high)
@@ -60,7 +62,7 @@ def test_one_run_has_the_interval_of_its_sentences() -> None:
 
 
 def test_groups_without_a_gold_mention_have_no_mean() -> None:
-    run = breakdown([Predicted(("a", "b"), ("B-X", "O"), ("O", "B-Y"))], None)
+    run = errors_of([Predicted(("a", "b"), ("B-X", "O"), ("O", "B-Y"))], None).breakdown
     assert list(row_errors.breakdown([run])["type"]) == ["X"]
 
 

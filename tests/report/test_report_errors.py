@@ -4,10 +4,10 @@ import math
 from pathlib import Path
 
 import pytest
+from analyzed import errors_of
 from scipy.stats import t
 
-from ner_experiments.analysis.archive import Errors, errors_in_predictions
-from ner_experiments.analysis.breakdown import dimensions
+from ner_experiments.analysis.archive import Errors
 from ner_experiments.analysis.calibration import Bin, Calibration
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import error_tables, row_page
@@ -36,7 +36,7 @@ DATA = {"name": "toy", "checksum": "abc"}
 def archived(*predicted: tuple[str, ...]) -> ArchivedRun:
     """A run of these sentences, which all have the same gold mentions."""
     sentences = [Predicted(WORDS, GOLD, tags) for tags in predicted]
-    (errors,) = errors_in_predictions([sentences], "mentions", dimensions(None, "mentions"))
+    errors = errors_of(sentences, None)
     bins = (Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),)
     content = {"errors": errors.record(), "calibration": Calibration(bins, 0.1, 0.05, 0.2).record()}
     return ArchivedRun(Path("archived"), {"data": DATA, "task": "mentions"}, content)
@@ -172,7 +172,7 @@ def test_gradients_are_drawn_where_a_run_wrote_them(tmp_path: Path) -> None:
 
 def test_a_test_set_without_a_mention_has_no_errors_to_show() -> None:
     sentence = Predicted(("a",), ("O",), ("O",))
-    (errors,) = errors_in_predictions([[sentence]], "mentions", dimensions(None, "mentions"))
+    errors = errors_of([sentence], None)
     content = {"errors": errors.record(), "calibration": None, "figures": {"type": {}, "length": {}}}
     metrics = {"data": DATA, "task": "mentions", "test": {}}
     found = group_sections(RowErrors("none", {1: ArchivedRun(Path("archived"), metrics, content)}))
