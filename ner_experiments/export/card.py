@@ -19,7 +19,6 @@ from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import readers
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.provenance import commit
 from ner_experiments.runs.run import Run, by_seed
 
@@ -37,8 +36,7 @@ def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
     origin: describes the sentences that the export was verified on.
     differences: file of the export -> its largest difference of a score from the run's.
     """
-    cfg = read_config(run.folder)
-    metrics = run.metrics
+    cfg, metrics = run.config, run.metrics
     scored = [split for split in SPLITS if split in metrics]
     parts = {
         "Model": model(run, cfg),

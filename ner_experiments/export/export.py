@@ -21,7 +21,7 @@ from ner_experiments.export.formats import FORMATS, Outputs, suppress_warnings
 from ner_experiments.export.inputs import check_exportable, description, random_sentences
 from ner_experiments.export.traceable import traceable
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.run import open_run
+from ner_experiments.runs.run import Run, open_run
 from ner_experiments.tagger import Tagger
 from ner_experiments.utils.files import atomic_folder, write_json
 
@@ -65,9 +65,9 @@ def export(folder: Path, output: Path, *, format: str, number: int) -> Exported:
         raise ValueError(f"{output} already exists: remove it, or choose another folder with --output")
     run = open_run(folder)
     artifacts.verify(folder, run.metrics)
-    tagger, encoder = build.load(folder)
+    tagger, encoder = build.load_with_config(folder, run.config)
     check_exportable(encoder)
-    checked = sentences_to_check(folder, encoder, number)
+    checked = sentences_to_check(run, encoder, number)
     with atomic_folder(output) as part:
         exported = Exported(output, checked, write(tagger, encoder, checked, part, format))
         text = card(run, checked.origin, exported.differences)
@@ -143,10 +143,10 @@ def tensors(batch: Batch) -> dict[str, Tensor]:
     return {LENGTHS: batch.lengths, **{name: x.long() for name, x in spread.items()}}
 
 
-def sentences_to_check(folder: Path, encoder: Encoder, number: int) -> CheckedSentences:
+def sentences_to_check(run: Run, encoder: Encoder, number: int) -> CheckedSentences:
     """`number` sentences of dev and test, filled up with random ones if there are too few or the data has changed."""
     try:
-        splits = corpus_of(open_run(folder)).splits
+        splits = corpus_of(run).splits
         available, reason = {split: splits[split] for split in SCORED_SPLITS if split in splits}, ""
     except (ValueError, OSError) as error:
         log.warning("%s", error)

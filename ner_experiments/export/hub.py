@@ -14,7 +14,6 @@ from ner_experiments.config.identity import counted
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.export import card
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import Run, open_run
 from ner_experiments.utils.files import atomic_folder, write_json
 
@@ -33,7 +32,7 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
         raise ValueError(f"{output} already exists: remove it, or choose another folder with --output")
     run = open_run(folder)
     artifacts.verify(folder, run.metrics, artifacts.TAGGER)
-    cfg = read_config(folder)
+    cfg = run.config
     with atomic_folder(output) as part:
         for name in artifacts.TAGGER:
             shutil.copyfile(folder / name, part / name)

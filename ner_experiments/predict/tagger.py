@@ -19,12 +19,10 @@ from ner_experiments.data.tokenize import TokenizedSentence, tokenize
 from ner_experiments.predict.hub import folder_of
 from ner_experiments.predict.input import InputReader
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
 from ner_experiments.utils.text import check_string, truncated_repr
 
-PARTS = (artifacts.CONFIG, artifacts.ENCODER, artifacts.WEIGHTS)
 CHUNK = 16_384
 """Minimum number of tokens that are collected and then tagged together."""
 
@@ -47,9 +45,10 @@ def load(
     if tokens not in (None, *get_args(Tokens)):
         raise ValueError(f"tokens must be {' or '.join(get_args(Tokens))}, got {truncated_repr(tokens)}")
     folder = folder_of(run, revision)
-    artifacts.verify(folder, open_run(folder).metrics, PARTS)
-    source = experiment_data.source(read_config(folder))
-    tagger, encoder = build.load(folder)
+    finished = open_run(folder)
+    artifacts.verify(folder, finished.metrics, artifacts.TAGGER)
+    source = experiment_data.source(finished.config)
+    tagger, encoder = build.load_with_config(folder, finished.config)
     for input in encoder.inputs.values():
         input.disable_cache()
     required = [name for input in encoder.inputs.values() for name in input.required_columns()]
