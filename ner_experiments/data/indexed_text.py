@@ -6,11 +6,12 @@ A batch is then gathered from the tables by its `BatchIndex`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -66,14 +67,15 @@ class BatchIndex:
     form_rows: Tensor
 
 
-class EncodedText(Protocol):
+class EncodedText(ABC):
     """A text encoded by one input, from which the module's arguments for a batch are gathered."""
 
+    @abstractmethod
     def to(self, device: torch.device) -> EncodedText: ...
 
+    @abstractmethod
     def select(self, index: BatchIndex) -> tuple[Any, Tensor]:
         """The module's argument for a batch, and [batch time] the row of the module's output for each token."""
-        ...
 
     def share(self, index: BatchIndex) -> tuple[Tensor, Tensor] | None:
         """As `select`, but with an argument that all batches of the text share; None if there is none."""

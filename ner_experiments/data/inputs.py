@@ -7,11 +7,12 @@ from JSON without the corpus (`state`, `restore`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,23 +23,24 @@ State = dict[str, Any]
 UNKNOWN = 0
 
 
-class Input(Protocol):
+class Input(ABC):
     """Interface of an input. The defaults suit one without a vocabulary."""
 
     def fit(self, train: IndexedText, others: Iterable[IndexedText]) -> None:
         """Learn from `train`. `others` only determine which pre-trained vectors are loaded as well."""
+        return None
 
+    @abstractmethod
     def encode(self, text: IndexedText) -> EncodedText:
         """The text as tables of numbers."""
-        ...
 
     def required_columns(self) -> Sequence[str]:
         """Names of the columns that it reads besides the words."""
         return ()
 
+    @abstractmethod
     def sizes(self) -> dict[str, Any]:
         """The module's constructor arguments that depend on the vocabulary."""
-        ...
 
     def checksum(self) -> str:
         """SHA-256 of the files that `fit` read besides the corpus; empty if none, or after `restore`."""
@@ -54,6 +56,7 @@ class Input(Protocol):
 
     def restore(self, state: State) -> None:
         """Restore what `state` returned."""
+        return None
 
     def disable_cache(self) -> None:
         """Stop caching results per text on disk, for prediction on texts that will not recur."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -20,7 +20,7 @@ OUTPUTS = ("tags", "scores")
 EXTRA = ("onnx", "onnxscript", "onnxruntime")
 
 
-class Format(Protocol):
+class Format(ABC):
     """Interface of a format, which writes and reads the file `file`."""
 
     file: str
@@ -29,13 +29,13 @@ class Format(Protocol):
         """Raise ValueError if a required package is not installed."""
         return
 
+    @abstractmethod
     def write(self, program: ExportedProgram, names: list[str], path: Path) -> None:
         """Write the program. `names` are its inputs in order."""
-        ...
 
+    @abstractmethod
     def read(self, path: Path) -> Callable[[Mapping[str, Tensor]], Outputs]:
         """A function that runs the file on named tensors."""
-        ...
 
 
 class TorchExport(Format):
