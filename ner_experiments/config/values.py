@@ -27,7 +27,8 @@ from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import inputs
 from ner_experiments.config.init_from import first_run
 from ner_experiments.config.stand_ins import without_stand_ins
-from ner_experiments.data.needed_files import check_corpus, check_input
+from ner_experiments.data import corpus
+from ner_experiments.data.needed_files import check_input
 from ner_experiments.modules.checks import REDUCTIONS
 from ner_experiments.utils.ranges import AT_LEAST_0, AT_LEAST_1, POSITIVE, PROBABILITY, RATE, Range
 from ner_experiments.utils.text import truncated_repr
@@ -264,7 +265,7 @@ def check_files(settings: Mapping[str, Any], seen: set[str]) -> None:
             source = instantiate(without_stand_ins(settings["data"]))
         except Exception as error:  # Hydra's, around a ValueError of ours
             raise ValueError(str(error.__cause__ or error)) from error
-        check_corpus(source)
+        corpus.check(source)
         seen.add(data)
     for reader in inputs(dict(settings)):
         text = json.dumps(reader)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.data import bert_files, vectors
-from ner_experiments.data.corpus import Source, check
 
 
 def gazetteer_lists(folder: str) -> dict[str, Path]:
@@ -34,11 +33,6 @@ INPUTS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "Gazetteer": ("folder", gazetteer_lists),
 }
 """Class of an input that reads files -> the setting that names them, and the check of its value."""
-
-
-def check_corpus(source: Source) -> None:
-    """Raise ValueError for a missing file of the corpus, or a setting out of range. Reads no sentence."""
-    check(source)
 
 
 def check_input(settings: Mapping[str, Any]) -> None:

@@ -129,10 +129,8 @@ class SafeLogger:
 
 
 @contextmanager
-def safe_logger(name: str, begin: Callable[[], Logger], sentences: int) -> Iterator[Logger]:
+def safe_logger(name: str, begin: Callable[[], Logger]) -> Iterator[Logger]:
     """A `SafeLogger` that is closed when the run ends or fails."""
-    if sentences < 0:
-        raise ValueError(f"logger.sentences must be at least 0, got {sentences}")
     logger = SafeLogger(name, begin)
     failed = True
     try:

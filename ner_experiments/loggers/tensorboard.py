@@ -27,7 +27,7 @@ FOLDER = "tensorboard"
 @contextmanager
 def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
     """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
-    with safe_logger("TensorBoard", lambda: TensorBoardLogger(about, sentences), sentences) as logger:
+    with safe_logger("TensorBoard", lambda: TensorBoardLogger(about, sentences)) as logger:
         yield logger
 
 

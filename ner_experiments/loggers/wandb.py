@@ -46,7 +46,7 @@ STAGING = "WANDB_DATA_DIR"
 @contextmanager
 def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
     """One W&B run per job."""
-    with safe_logger("W&B", lambda: begin(about, project, sentences), sentences) as logger:
+    with safe_logger("W&B", lambda: begin(about, project, sentences)) as logger:
         yield logger
 
 

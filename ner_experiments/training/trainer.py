@@ -20,7 +20,6 @@ from lightning.pytorch.strategies.launchers import _SubprocessScriptLauncher
 from torch.distributed import DistStoreError
 
 from ner_experiments.config.processes import num_processes
-from ner_experiments.config.values import check_ranges
 from ner_experiments.training.checkpoints import AtomicCheckpointIO
 from ner_experiments.utils.text import visible
 
@@ -34,13 +33,9 @@ GRACE = 5.0
 
 
 def make_trainer(cfg: DictConfig, folder: Path, callbacks: list[Callback]) -> Trainer:
-    """Lightning trainer of a run. It prints nothing itself: the suite prints progress and results.
-
-    Raises ValueError if a setting of `cfg.trainer` is out of its range.
-    """
+    """Lightning trainer of a run. It prints nothing itself: the suite prints progress and results."""
     silence_lightning()
     settings = cfg.trainer
-    check_ranges({"trainer": settings, "audit": cfg.audit})
     several = num_processes(cfg) > 1
     return Trainer(
         accelerator=cfg.runtime.accelerator,

@@ -33,7 +33,7 @@ class Broken(NullLogger):
 
 def test_the_failure_of_a_logger_is_reported_once_and_closes_it(caplog: pytest.LogCaptureFixture) -> None:
     broken = Broken()
-    with safe_logger("A logger", lambda: broken, 0) as logger:
+    with safe_logger("A logger", lambda: broken) as logger:
         for epoch in (1, 2, 3):
             logger.scalars({}, epoch)
         logger.picture("x", lambda: pytest.fail("nothing is drawn for a logger that failed"))
