@@ -23,17 +23,23 @@ from ner_experiments.modules.peephole import PeepholeLSTM
 Cell = type[nn.LSTM] | type[nn.GRU] | type[PeepholeLSTM]
 
 
-@singledispatch
-def run(
+def run_on_padded(
     cell: nn.Module,
     x: Float[Tensor, "batch time in"],
     lengths: Int[Tensor, " batch"],
     *,
     backwards: bool,
 ) -> Float[Tensor, "batch time out"]:
-    """States of a cell. With `backwards`, the cell reads each sentence from its last token to its first."""
+    """States of a cell, which also runs on the padding.
+
+    With `backwards`, the cell reads each sentence from its last token to its first.
+    """
     states, _ = cell(reverse(x, lengths) if backwards else x)
     return reverse(states, lengths) if backwards else states
+
+
+run = singledispatch(run_on_padded)
+"""As `run_on_padded`, by the fastest way for the cell."""
 
 
 @run.register
@@ -45,7 +51,7 @@ def _(cell: PeepholeLSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Flo
 def _(cell: nn.LSTM, x: Tensor, lengths: Tensor, *, backwards: bool) -> Float[Tensor, "batch time out"]:
     """States computed by oneDNN's or cuDNN's fused loop, or on a CPU by the numba kernels where they are faster."""
     if not cpu.supports_lstm(x) or lstm.padding_is_cheap(x, lengths):
-        return run.dispatch(nn.Module)(cell, x, lengths, backwards=backwards)
+        return run_on_padded(cell, x, lengths, backwards=backwards)
     for weights in weights_of(cell):
         x = lstm.lstm_states(x[None], lengths, weights, backwards=(backwards,)).squeeze(3).squeeze(0)
     return x
