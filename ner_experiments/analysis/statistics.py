@@ -77,7 +77,7 @@ def summary(scores: tuple[float, ...]) -> Summary:
     if n == 1:
         return Summary(center, None, 1, None, None)
     sd = stdev(scores)
-    half = t_quantile(n - 1) * sd / math.sqrt(n)
+    half = t_critical(n - 1, 1 - CONFIDENCE) * sd / math.sqrt(n)
     return Summary(center, sd, n, center - half, center + half)
 
 
@@ -113,7 +113,7 @@ def against_published(
         error, freedom = ours.sd * math.sqrt(1 / ours.n + 1 / runs), float(ours.n - 1)
     else:
         error, freedom = welch(ours.sd, ours.n, sd, runs)
-    half = t_quantile(freedom) * error
+    half = t_critical(freedom, 1 - CONFIDENCE) * error
     return AgainstPublished(gap, ours.mean - half, ours.mean + half, abs(gap) <= half)
 
 
@@ -199,12 +199,6 @@ def of_tested(correction: Correction, p_values: Sequence[float | None]) -> list[
     return [None if p is None else next(adjusted) for p in p_values]
 
 
-@lru_cache(maxsize=1000)  # the rows of a table have few numbers of seeds, and each asks many times
-def t_quantile(freedom: float) -> float:
-    """Half-width of the interval, in standard errors."""
-    return float(scipy.special.stdtrit(freedom, (1 + CONFIDENCE) / 2))
-
-
 def t_tail(t: float, freedom: float) -> float:
     """Probability that Student's t exceeds `t`."""
     return float(scipy.special.stdtr(freedom, -t))
@@ -219,7 +213,7 @@ def t_test(gap: float, error: float, freedom: float, test: Test, without_spread:
     if not error:
         return Difference(gap, None, None, without_spread if gap else 1.0, test, error, freedom)
     # scipy.stats.ttest_rel and ttest_ind return NaN for equal scores; for others, our tests compare with them
-    half = t_quantile(freedom) * error
+    half = t_critical(freedom, 1 - CONFIDENCE) * error
     p = 2 * t_tail(abs(gap) / error, freedom)
     return Difference(gap, gap - half, gap + half, p, test, error, freedom)
 
@@ -241,9 +235,9 @@ def power_of_welch(sd_a: float, sd_b: float, difference: float, n: int, alpha: f
     return power_of_t(abs(difference) / error, freedom, alpha)
 
 
-@lru_cache(maxsize=1000)  # a search for the shift of a given power asks again and again
+@lru_cache(maxsize=1000)  # the rows of a table and the search for a given power repeat the same few calls
 def t_critical(freedom: float, alpha: float) -> float:
-    """The t beyond which a two-sided test rejects."""
+    """The t beyond which a two-sided test rejects; half the width of the 1 - alpha interval, in standard errors."""
     return float(-scipy.special.stdtrit(freedom, alpha / 2))
 
 
