@@ -110,9 +110,9 @@ class Agreements:
 def agreements(first: Mapping[int, Outcomes], second: Mapping[int, Outcomes]) -> Agreements:
     """Agreement of two rows, given their outcomes by seed.
 
-    If both rows have the same seeds, runs of equal seed are paired; otherwise every run of the first row is
-    paired with every run of the second. Dimensions that a run lacks are left
-    out. Raises ValueError if a row is empty, or if the rows' gold mentions differ.
+    If both rows have the same seeds, runs of equal seed are paired; otherwise every run of the first row is paired
+    with every run of the second. Dimensions that a run lacks are left out. Raises ValueError if a row is empty, or if
+    the rows' gold mentions differ.
     """
     check_same_mentions(first, second)
     a, b = (np.stack([row[seed].correct for seed in sorted(row)]) for row in (first, second))

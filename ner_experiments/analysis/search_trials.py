@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def expected_best(scores: Sequence[float]) -> list[float]:
 
 def best_so_far(scores: Sequence[float]) -> list[float]:
     """The maximum of the first n scores, for n = 1, 2, ..."""
-    return [max(scores[: n + 1]) for n in range(len(scores))]
+    return list(accumulate(scores, max))
 
 
 def varied_values(trial: Trial) -> list[str]:

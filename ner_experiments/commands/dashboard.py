@@ -84,7 +84,6 @@ def default_entity() -> str:
 
 def log_xor_picture(arguments: argparse.Namespace) -> str:
     """Log the picture of `ner-experiments xor` as a W&B run of its own and return a line that says where."""
-
     if refused := [*arguments.overrides, *filter(None, [arguments.entity])]:
         raise ValueError(f"xor: its dashboard takes no overrides and no --entity, got {refused[0]}")
     if not XOR_PICTURE.is_file():

@@ -19,7 +19,7 @@ from ner_experiments.analysis.row_errors import (
 )
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.tables.sweeps import named_runs
-from ner_experiments.utils.text import markdown_table
+from ner_experiments.utils.text import markdown_table, percent
 
 Grid = list[list[str]]
 
@@ -174,10 +174,6 @@ def aligned_table(grid: Grid) -> str:
         [name.ljust(first), *map(str.rjust, cells, others)] for name, *cells in (grid[0], rule, *grid[1:])
     ]
     return markdown_table(*lines)
-
-
-def percent(value: float) -> str:
-    return f"{100 * value:.2f}"
 
 
 def count(value: float) -> str:

@@ -80,7 +80,6 @@ def show(arguments: argparse.Namespace) -> list[Status]:
 
 def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
     """Compose the sweep once; return a function that reads the status of its runs."""
-
     overrides = [item if "=" in item else f"table={item}" for item in arguments.overrides]
     if arguments.output is not None:
         overrides.append(f"output_dir={as_value(arguments.output)}")
@@ -96,7 +95,6 @@ def poller(arguments: argparse.Namespace) -> Callable[[], list[Status]]:
 
 def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
     """Output folder and runs of a sweep. ValueError as for `run.py -m`."""
-
     if (request := table_request(overrides)) is not None:
         extra_overrides = [*request.extra_overrides, *request.hydra_overrides]
         rows = experiments.experiments(request.table, extra_overrides)
@@ -140,7 +138,6 @@ def interval(text: str) -> float:
 
 def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     """Refresh the table until no run is running or waiting, or until Ctrl-C. The last table has all runs."""
-
     runs, console = poll(), make_console()
     with Live(fitting_table(runs, console), console=console, auto_refresh=False) as screen:
         try:

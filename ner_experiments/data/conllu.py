@@ -23,7 +23,7 @@ _NUM_COLUMNS = 10
 _ID, _FORM = 0, 1
 _TAGS = {"upos": 3, "xpos": 4}
 Tag = Literal["upos", "xpos"]
-_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
+RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 
 
 def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
@@ -63,7 +63,7 @@ def _words(path: PathOrFile, block: list[Line]) -> tuple[list[Line], list[list[s
     lines = [(number, line) for number, line in block if not line.startswith("#")]
     rows = [line.split("\t") for _, line in lines]
     check_width(rows, _NUM_COLUMNS, path, lines)
-    words = [i for i, row in enumerate(rows) if not _RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
+    words = [i for i, row in enumerate(rows) if not RANGE_OR_EMPTY_NODE.fullmatch(row[_ID])]
     for expected, i in enumerate(words, 1):
         if rows[i][_ID] != str(expected):
             raise malformed(path, lines[i], f"expected word {expected}, got {truncated_repr(rows[i][_ID])}")

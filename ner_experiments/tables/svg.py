@@ -80,7 +80,7 @@ def drawing(width: float, height: float) -> Iterator[Figure]:
     """A figure of that many pixels, with text as large as the page's."""
     with warnings.catch_warnings(), matplotlib.rc_context(STYLE):
         warnings.filterwarnings("ignore", "Glyph")  # the browser has other fonts than the layout
-        yield Figure(figsize=(width / 72, height / 72), layout="constrained")
+        yield Figure(figsize=(width / DOTS_PER_INCH, height / DOTS_PER_INCH), layout="constrained")
 
 
 def inline(figure: Figure, name: str, title: str, description: str) -> Markup:
@@ -186,7 +186,7 @@ def legends_above(figure: Figure) -> None:
 def legend_above(axes: Axes, width: float) -> float:
     """Draw a legend of as few lines as fit `width`; returns its height. Both are in the figure's dots."""
     handles, labels = axes.get_legend_handles_labels()
-    max_letters = int(width * 72 / axes.figure.dpi / LETTER_WIDTH) - MARK_LETTERS
+    max_letters = int(width * DOTS_PER_INCH / axes.figure.dpi / LETTER_WIDTH) - MARK_LETTERS
     labels = [cut(label, max_letters) for label in labels]
     height = 0.0
     for lines in range(1, len(labels) + 1):

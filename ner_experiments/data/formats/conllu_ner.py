@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ner_experiments.data.columns import malformed, name_of, read_blocks
+from ner_experiments.data.conllu import RANGE_OR_EMPTY_NODE
 from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.utils.files import atomic_write
@@ -14,7 +15,6 @@ from ner_experiments.utils.text import truncated_repr
 
 _HEADER = re.compile(r"# *global\.columns *= *(.+)")
 _CONLLU = ["ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC"]
-_RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 _KEY = "NER"
 
 
@@ -45,7 +45,7 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
             if len(row) != len(names):
                 raise malformed(path, line, f"expected {len(names)} columns, got {len(row)}")
             of = dict(zip(names, row, strict=True))
-            if _RANGE_OR_EMPTY_NODE.fullmatch(of.get("ID", "")):
+            if RANGE_OR_EMPTY_NODE.fullmatch(of.get("ID", "")):
                 continue
             if not of.get("FORM"):
                 raise malformed(path, line, "empty word" if "FORM" in of else "there is no column FORM")
