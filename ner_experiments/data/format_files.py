@@ -28,7 +28,7 @@ HUB_SPLITS = {"train": ("train",), "dev": ("validation", "dev", "valid"), "test"
 
 
 @dataclass(frozen=True)
-class TaggedSentence(Sentence):
+class SentenceWithPlaces(Sentence):
     """A sentence with the tags of its file. at: where each token is, such as train.csv:7."""
 
     at: Sequence[str] = ()
@@ -96,14 +96,14 @@ class AnnotatedFiles(Files):
             words, columns = intern_all(it.words), dict(it.columns)
             if it.tagged:
                 tags = intern_all(it.tagged.tags)
-                yield TaggedSentence(words, tags, columns, it.line, at=it.tagged.at)
+                yield SentenceWithPlaces(words, tags, columns, it.line, at=it.tagged.at)
             else:
                 yield Sentence(words, intern_all(flat(it, self.nested, remarks).tags()), columns, it.line)
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with tags of one scheme: IOB2 if some have mentions and others tags."""
         every = {type(it) for parts in files.values() for _, sentences in parts for it in sentences}
-        if every != {Sentence, TaggedSentence}:
+        if every != {Sentence, SentenceWithPlaces}:
             return files
         return {
             split: [
@@ -125,7 +125,7 @@ class AnnotatedFiles(Files):
                 yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
 
     def token_place(self, path: Path, sentence: Sentence, token: int) -> str:
-        return sentence.at[token] if isinstance(sentence, TaggedSentence) else f"{path}:{sentence.line}"
+        return sentence.at[token] if isinstance(sentence, SentenceWithPlaces) else f"{path}:{sentence.line}"
 
     def find(self, file: str) -> list[Path]:
         return FORMATS[self.format].files(self.place / file)

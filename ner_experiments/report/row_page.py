@@ -21,7 +21,7 @@ from ner_experiments.report.run_plots import (
     dev_and_loss_curves,
     line_plot,
 )
-from ner_experiments.report.site import PageTable, Section, TaggedSentence
+from ner_experiments.report.site import PageTable, Section, SentenceView
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.runs.run import Run
@@ -212,8 +212,8 @@ def worst_section(runs: Mapping[int, Run]) -> Section | None:
     return Section("worst", "Sentences with most errors", [text], sentences=sentences)
 
 
-def worst_sentence(number: int, errors: float, by_seed: Mapping[int, Predicted]) -> TaggedSentence:
+def worst_sentence(number: int, errors: float, by_seed: Mapping[int, Predicted]) -> SentenceView:
     """A sentence with its mean number of errors over seeds, and the predictions of each seed."""
     first = next(iter(by_seed.values()))
     title = f"Sentence {number}, errors: {f'{errors:.1f}'.removesuffix('.0')}"
-    return TaggedSentence(title, to_segments(first, first.gold), list(variants("predicted", by_seed)))
+    return SentenceView(title, to_segments(first, first.gold), list(variants("predicted", by_seed)))

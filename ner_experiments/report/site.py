@@ -48,7 +48,7 @@ class PageTable:
 
 
 @dataclass(frozen=True)
-class TaggedSentence:
+class SentenceView:
     """A sentence with its gold mentions and predictions: label, tagged text, and whether all of it is correct."""
 
     title: str
@@ -72,7 +72,7 @@ class Section:
     small: bool = False
     notes: Sequence[str] = ()
     points: Sequence[str] = ()
-    sentences: Sequence[TaggedSentence] = ()
+    sentences: Sequence[SentenceView] = ()
     links: Sequence[tuple[str, str]] = ()
     folded: Sequence[tuple[str, str]] = ()
 
