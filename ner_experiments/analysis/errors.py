@@ -19,7 +19,7 @@ from ner_experiments.data.sentence import Task
 from ner_experiments.data.tags import Span, spans
 from ner_experiments.runs.predictions import Predicted
 
-BOUNDARY, TYPE, BOTH, MISSING, SPURIOUS = KINDS = ("boundary", "type", "both", "missing", "spurious")
+BOUNDARY, WRONG_TYPE, BOTH, MISSING, SPURIOUS = KINDS = ("boundary", "type", "both", "missing", "spurious")
 NONE = "none"
 Pair = tuple[Span, Span]
 """A gold mention and the predicted mention aligned with it."""
@@ -119,7 +119,7 @@ def overlap(one: Span, other: Span) -> int:
 def kind(gold: Span, predicted: Span) -> str:
     """Kind of error of an aligned pair that is not exact."""
     if gold[:2] == predicted[:2]:
-        return TYPE
+        return WRONG_TYPE
     return BOUNDARY if gold[2] == predicted[2] else BOTH
 
 

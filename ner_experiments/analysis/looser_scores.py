@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ner_experiments.analysis.archive import Errors
 from ner_experiments.analysis.breakdown import TYPE
-from ner_experiments.analysis.errors import BOTH, BOUNDARY
-from ner_experiments.analysis.errors import TYPE as WRONG_TYPE
+from ner_experiments.analysis.errors import BOTH, BOUNDARY, WRONG_TYPE
 
 MACRO = "mean F1 of the types"
 ANY_TYPE = "F1 of the boundaries, of any type"
