@@ -494,7 +494,7 @@ def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:
     """
     whole = artifacts.add_checksum(result | {artifacts.FILES: artifacts.checksums(folder)})
     write_json(folder / METRICS_FILE, whole)
-    for name in (progress.CHECKPOINT, progress.NAME):
+    for name in (progress.CHECKPOINT, progress.PROGRESS_FILE):
         (folder / name).unlink(missing_ok=True)
     return whole
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ner_experiments.config.conf import CONF, own_group_folders
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.runs.progress import PROGRESS_FILE
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import output_dir, root
@@ -17,8 +18,6 @@ from ner_experiments.tables.experiments import output_dir, root
 FOLDER = "report"
 READ = (".json", ".yaml", ".csv", ".conll", ".safetensors")
 """Suffixes of files that a report reads."""
-PROGRESS_FILE = "progress.json"
-"""File that a running job writes all the time, and that a report does not read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +100,7 @@ def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) 
                 continue
             folders.sort()
             for name in sorted(files):
-                if name.endswith(READ) and name != PROGRESS_FILE:
+                if name.endswith(READ) and name != PROGRESS_FILE:  # not read, and written all the time
                     status = os.stat(os.path.join(folder, name))
                     seen.append((folder, name, status.st_size, status.st_mtime_ns))
     return hashlib.sha256(repr((names, places, seen)).encode()).hexdigest()

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-NAME = "progress.json"
+PROGRESS_FILE = "progress.json"
 CHECKPOINT = "last.ckpt"
 HEARTBEAT_SECONDS = 10.0
 """Seconds between updates of progress.json within an epoch."""

@@ -151,7 +151,7 @@ def status_of_folder(folder: Path, label: str) -> Status | None:
         part, left = heartbeat.get("part", 0.0), heartbeat.get("seconds_left")
         return Status(state=RUNNING, part=part, left=left, reason=stage, **known)
     errors = sorted(folder.glob("error*.txt"), key=modified_at)
-    if errors and modified_at(errors[-1]) >= modified_at(folder / progress.NAME):
+    if errors and modified_at(errors[-1]) >= modified_at(folder / progress.PROGRESS_FILE):
         return Status(state=FAILED, reason=last_line(errors[-1]), **known)
     if (folder / progress.CHECKPOINT).exists():
         return Status(state=INTERRUPTED, reason="rerun the command to resume", **known)
@@ -174,7 +174,7 @@ def finished_status(folder: Path, label: str, seed: int) -> Status:
 
 def last_heartbeat(folder: Path) -> tuple[dict[str, Any], float | None]:
     """Content of a run's progress.json, and its age in seconds; {} and None if there is none."""
-    path = folder / progress.NAME
+    path = folder / progress.PROGRESS_FILE
     try:
         heartbeat = json.loads(path.read_text(encoding="utf-8"))
         return dict(heartbeat), max(0.0, time.time() - path.stat().st_mtime)

@@ -15,7 +15,7 @@ from lightning.pytorch.callbacks import Callback, Checkpoint
 from lightning.pytorch.plugins import TorchCheckpointIO
 from torch import nn
 
-from ner_experiments.runs.progress import CHECKPOINT, NAME
+from ner_experiments.runs.progress import CHECKPOINT, PROGRESS_FILE
 from ner_experiments.runs.provenance import made_by
 from ner_experiments.training.preemption import Sigterm
 from ner_experiments.utils.files import atomic_write
@@ -101,7 +101,7 @@ def resumable_checkpoint(folder: Path) -> Path | None:
     """The folder's checkpoint if it is intact and was made by this code and these libraries, else None."""
     path = folder / CHECKPOINT
     if not path.exists():
-        if (folder / NAME).exists():
+        if (folder / PROGRESS_FILE).exists():
             log.info("%s: stopped before its first checkpoint; the run starts over", folder)
         return None
     if defect := defect_of(path):

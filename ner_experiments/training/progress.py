@@ -12,7 +12,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.runs.progress import HEARTBEAT_SECONDS, NAME, eta, format_eta, slurm_task
+from ner_experiments.runs.progress import HEARTBEAT_SECONDS, PROGRESS_FILE, eta, format_eta, slurm_task
 from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.utils.files import write_json
 
@@ -21,7 +21,7 @@ class Progress(Callback):
     """Write progress.json and print a line per epoch, on rank 0 only. Training never reads the file."""
 
     def __init__(self, folder: Path, epochs: EpochLog, *, patience: int, show: bool) -> None:
-        self.path, self.epochs, self.patience, self.show = folder / NAME, epochs, patience, show
+        self.path, self.epochs, self.patience, self.show = folder / PROGRESS_FILE, epochs, patience, show
         self.title = f"{folder.parent.name} {folder.name}"
         self.primary_metric = ""
         self.written = 0.0

@@ -17,7 +17,7 @@ from filelock import BaseFileLock, FileLock, SoftFileLock, Timeout
 
 log = logging.getLogger(__name__)
 
-NAME = ".lock"
+LOCK_FILE = ".lock"
 """The file that flock locks. Whoever holds it writes process and host into it."""
 MARKER = ".held"
 """On a file system without flock the lock is the existence of this file, which has the same content."""
@@ -38,12 +38,12 @@ def hold_lock(folder: Path, *, wait: bool) -> Iterator[bool]:
     folder as held: that of a process that was killed is taken over on the same machine, and named on another one.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lock: BaseFileLock = FileLock(folder / NAME, fallback_to_soft=False)
+    lock: BaseFileLock = FileLock(folder / LOCK_FILE, fallback_to_soft=False)
     try:
         acquire(lock, folder, wait=wait)
         if lock.is_locked:
             with suppress(OSError):  # such as a full disk: the record only names the owner
-                (folder / NAME).write_text(f"{os.getpid()}\n{socket.gethostname()}\n", encoding="utf-8")
+                (folder / LOCK_FILE).write_text(f"{os.getpid()}\n{socket.gethostname()}\n", encoding="utf-8")
     except OSError as error:
         if error.errno not in WITHOUT_FLOCK:
             raise
@@ -86,7 +86,7 @@ def wait_for_one(folders: Sequence[Path], *, seconds: float = 1.0) -> list[Path]
 def is_held(folder: Path) -> bool:
     """Whether a process holds the folder's lock. Takes a shared lock itself, for microseconds."""
     try:
-        with (folder / NAME).open("rb") as file:
+        with (folder / LOCK_FILE).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
