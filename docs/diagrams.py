@@ -21,7 +21,7 @@ from hydra.utils import get_class, instantiate
 from omegaconf import DictConfig
 from torch import Tensor, nn
 
-from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION, names
+from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.models.attention import SelfAttention
 from ner_experiments.models.parallel import Concat, Mean
 from ner_experiments.modules.dropout import VariationalDropout
@@ -72,7 +72,7 @@ class Block(NamedTuple):
 
 def main(folder: Path = FOLDER) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    for name in names("model"):
+    for name in sorted(path.stem for path in (CONF / "model").glob("*.yaml")):
         (folder / f"{name}.svg").write_text(svg(name, blocks(name)), encoding="utf-8")
     return 0
 

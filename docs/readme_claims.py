@@ -16,6 +16,8 @@ ROOT = Path(__file__).parent.parent
 README, RESULTS = ROOT / "README.md", ROOT / "results"
 MARKED = re.compile(r"(?<=<!-- claims: by make generated -->\n).*?(?=<!-- end of claims -->)", re.DOTALL)
 PAPERS = {"huang2015": "Huang", "zukov2018": "Zukov-Gregoric", "yang2020": "Yang", "li2020": "Li"}
+NAMES = {"ten epochs": "full size"}
+"""Names of settings for which the first part of a deviation is none."""
 CORPORA = {"conll2000": "CoNLL-2000", "conll2003": "CoNLL-2003", "msra": "MSRA", "wnut17": "WNUT-17"}
 
 
@@ -85,7 +87,8 @@ def row(claim: ClaimTests, of_papers: Iterable[tuple[str, str]]) -> tuple[str, .
 def particular(deviates: str, others: Sequence[str]) -> str:
     """The first part of a deviation that other ones of its paper lack, such as `a small size`; empty without others."""
     known = {part for other in others for part in parts(other)}
-    return next((part for part in parts(deviates) if others and part not in known), "")
+    found = next((part for part in parts(deviates) if others and part not in known), "")
+    return NAMES.get(found, found)
 
 
 def parts(deviates: str) -> list[str]:

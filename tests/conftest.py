@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.pop("NER_CONFIG_DIRS", None)  # a user's own configs are no part of the suite
 
 import jaxtyping
 import pytest

@@ -87,7 +87,7 @@ def _instantiated(data: Mapping[Any, Any]) -> Source:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run a subcommand and return the exit status. Raises ValueError or OSError for files that cannot be read."""
+    """Run a subcommand and return the exit status. Raises ValueError or OSError for user errors."""
     return int(arguments.run(arguments))
 
 
@@ -338,6 +338,8 @@ def convert(arguments: argparse.Namespace) -> int:
     source, to, targets = _source_and_targets(arguments)
     if existing := [path for path in targets.values() if path.exists()]:
         raise ValueError(f"{existing[0]}: already exists")
+    if target not in targets.values() and target.exists() and not target.is_dir():
+        raise ValueError(f"{target}: already exists")
     splits = annotated_splits(source, remarks)
     if not FORMATS[to].nested:
         nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"

@@ -97,8 +97,12 @@ def summary(all_claims: Sequence[ClaimTests]) -> str:
     later = sum(it.verdict != "open" and it.shown is not it.tests[0] for it in all_claims)
     if not later:
         return text
-    rest = f"{later} of these verdicts rest" if later > 1 else "1 of these verdicts rests"
-    return f"{text} {rest} on a claim's second test alone, with runs less like the paper's."
+    rest = (
+        f"{later} of these verdicts rest on second tests"
+        if later > 1
+        else "1 of these rests on a second test"
+    )
+    return f"{text} {rest} alone, with runs less like the paper's."
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:
@@ -114,14 +118,14 @@ OTHERS = ("equal", "opposite", "open")
 
 def registered(decided: Sequence[Decided]) -> str:
     """How many tests have runs that were made for them, known by the hash in their metrics.json."""
-    made = sum(it.runs_made_for_it > 0 for it in decided)
+    made = sum(it.runs_made_for_it > 0 and not it.lacks_rows for it in decided)
     if not made:
         return (
             "The ledger was written after these runs were made: none of them records the hash of a claim, so no "
             "claim was registered before its test scores were known."
         )
-    missing = sum(not it.runs for it in decided)
-    without = f" {missing} tests have no runs yet." if missing > 1 else " 1 test has no runs yet." * missing
+    missing = sum(it.lacks_rows for it in decided)
+    without = f" {missing} test{'s lack' if missing > 1 else ' lacks'} the runs of a row." if missing else ""
     return (
         f"{made} of the {len(decided)} tests have runs that recorded the hash of the test when they were started, "
         f"before their test score was known.{without} All other runs are older than the ledger, or than the present "

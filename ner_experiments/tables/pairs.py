@@ -148,7 +148,7 @@ def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open"
 
 
 def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """For each test set the pairs of the row with the highest mean, as that row minus the other."""
+    """For each test set with two rows or more: the pairs of its row with the highest mean, as it minus the other."""
     found, left = [], [*pairs]
     while left:
         ordered = sorted((row for pair in left for row in (pair.a, pair.b)), key=lambda it: len(it.scores))
@@ -164,7 +164,7 @@ def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 
 def answer(pairs: Sequence[Pair]) -> str:
-    """Verdicts on the row with the highest mean against all others, a sentence for each test set with two rows."""
+    """Verdicts on the row with the highest mean against all others: a sentence for each test set with two or more."""
     return " ".join(map(sentence, against_leaders(pairs)))
 
 

@@ -81,12 +81,17 @@ class Decided:
         return tuple(len(side) for side in (self.a, self.b) if side)
 
     @property
+    def lacks_rows(self) -> bool:
+        """Whether a row that the claim compares has no runs."""
+        return not self.a or (self.claim.direction != "at most" and not self.b)
+
+    @property
     def needs(self) -> str:
         """A phrase for the evidence that an open claim lacks; empty for any other."""
         if self.verdict != "open":
             return ""
-        if not self.a or (self.claim.direction != "at most" and not self.b):
-            return "runs of both rows"
+        if self.lacks_rows:
+            return "runs of the other row" if self.a or self.b else "runs of both rows"
         if self.look is None:
             return f"{self.claim.source.looks[0]} seeds per row, as planned"
         if self.seeds_needed is None:

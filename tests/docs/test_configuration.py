@@ -124,7 +124,7 @@ def test_each_range_of_the_page_is_tried(script: ModuleType) -> None:
 
 CASES = [each for cases in OUTSIDE.values() for each in cases]
 EARLY_ONLY = ("optimizer", "seed", "runtime", "trainer", "audit", "logger")
-"""Values that no class of the suite takes, so that they are only checked before a run is started."""
+"""Settings whose values nothing checks where they are used, but only before a run is started."""
 LATE_ONLY = ("widths=[]", "overlap=6")
 """Values that are wrong beside another setting."""
 
