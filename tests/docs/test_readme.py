@@ -113,6 +113,7 @@ def test_the_verdicts_are_those_of_the_ledger() -> None:
             for cells in lines
             if len(cells) == 7
             and cells[0].removeprefix("| ") in (claim, claim.rpartition(", ")[0])
+            and cells[2]
             and ours.startswith(cells[2])
         ]
         assert len(verdicts) == 1, claim
