@@ -85,7 +85,7 @@ def markdown(decided: Sequence[Decided]) -> str:
 
 
 def about(source: Source) -> str:
-    """What heads the list of a source's claims."""
+    """The line above the list of a source's claims: its table, and how its runs deviate."""
     table = spec.load(source.table)
     deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""
     return f"`{source.name}`: {table.source}: {table.title}.{deviates}"
@@ -97,12 +97,8 @@ def summary(all_claims: Sequence[ClaimTests]) -> str:
     later = sum(it.verdict != "open" and it.shown is not it.tests[0] for it in all_claims)
     if not later:
         return text
-    rest = (
-        f"{later} of these verdicts rest on second tests"
-        if later > 1
-        else "1 of these rests on a second test"
-    )
-    return f"{text} {rest} alone, with runs less like the paper's."
+    rest = "rests on a second test" if later == 1 else "rest on second tests"
+    return f"{text} {later} of these verdicts {rest} alone, with runs less like the paper's."
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:

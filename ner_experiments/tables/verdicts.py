@@ -158,7 +158,7 @@ class ClaimTests:
 
     @property
     def verdict(self) -> Verdict:
-        """That of all tests which decide the claim; open if there are none or they disagree."""
+        """The verdict of all tests that decide the claim; open if none does or they disagree."""
         found = {it.verdict for it in self.tests} - {"open"}
         return found.pop() if len(found) == 1 else "open"
 
