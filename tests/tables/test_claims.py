@@ -285,7 +285,9 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.
     out = capsys.readouterr().out
     assert out.startswith("holds     first  +")
     assert f"; as tested by {ID}\n\nOf 1 claims, 1 holds" in out
-    assert out.endswith("1 of these verdicts rests on a second test alone, with runs less like the paper's.\n")
+    assert out.endswith(
+        "1 of these verdicts rests on a second test alone, with runs less like the paper's.\n"
+    )
     assert cli(["claims", "first", "--results", str(results)]) == 0
     assert capsys.readouterr().out.startswith("first: holds, by 2 tests\n\nfirst\n  claim ")
     assert cli(["claims", ID, "--json", "--results", str(results)]) == 0
