@@ -28,6 +28,7 @@ COMPARED = {
         *("direct.context.input.min_count", "direct.spelling.input.min_count", "data.held_out", "decoder"),
     ],
     "ours_huang2015_schemes": ["data", "model", "decoder"],
+    "ours_li2020_conll2003": ["model"],
     "ours_yang2020_english": [
         *("model", "model/dense", "model/activation", "model.dropout", "model/cell"),
     ],

@@ -57,6 +57,8 @@ VARIED = {
         *("direct.context.input.window", "direct.context.input.min_count"),
     },
     "ours_huang2015_schemes": {"data.name", "model._target_", "decoder._target_"},
+    "ours_li2020_conll2003": {"model._target_"},
+    "ours_li2020_conll2003_mentions": {"model._target_"},
     "ours_yang2020_english": {
         *("model._target_", "model.dense._target_", "model.norm.path", "model.dropout"),
     },
