@@ -70,7 +70,7 @@ def markdown(decided: Sequence[Decided]) -> str:
         "",
         LEGEND,
         "",
-        *[REPEATED, ""] * (len(all_claims) < len(decided)),
+        *[f"{REPEATED}{agreement(all_claims)}", ""] * (len(all_claims) < len(decided)),
         ORIGIN,
         "",
         registered(decided),
@@ -99,6 +99,15 @@ def summary(all_claims: Sequence[ClaimTests]) -> str:
         return text
     rest = "rests on a second test" if later == 1 else "rest on second tests"
     return f"{text} {later} of these verdicts {rest} alone, with runs less like the paper's."
+
+
+def agreement(all_claims: Iterable[ClaimTests]) -> str:
+    """On how many of the claims that both tests decide the two agree, as the end of a paragraph; else empty."""
+    twice = [it for it in all_claims if sum(test.verdict != "open" for test in it.tests) > 1]
+    if not twice:
+        return ""
+    number = "1 claim" if len(twice) == 1 else f"{len(twice)} claims"
+    return f" Both tests decide {number}, and agree on {sum(not it.disagree for it in twice)}."
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:
