@@ -28,7 +28,7 @@ from ner_experiments.config.conf import CONF, file_of
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.stand_ins import without_stand_ins
-from ner_experiments.data.columns import UTF_8, parse_columns
+from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.corpus import (
     Schemes,
     Source,
@@ -47,6 +47,7 @@ from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens,
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions, count_windows
+from ner_experiments.data.text_files import UTF_8
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ner_experiments.data.columns import UTF_8, codec_of, parse_columns, read_text
+from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.formats.registry import FORMATS, require
+from ner_experiments.data.text_files import UTF_8, codec_of, read_text
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.predict.hub import folder_of
 from ner_experiments.runs.run import open_run

@@ -23,7 +23,7 @@ from yaml import YAMLError
 
 from ner_experiments.config import renamed
 from ner_experiments.config.conf import CONF, PACKAGE
-from ner_experiments.data.columns import read_lines
+from ner_experiments.data.text_files import read_lines
 from ner_experiments.utils.text import truncated_repr, visible
 
 MAX_DEPTH = 10

@@ -6,17 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from ner_experiments.data.columns import (
-    Line,
-    PathOrFile,
-    check_tags,
-    check_width,
-    check_words,
-    intern_all,
-    malformed,
-    read_blocks,
-)
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.columns import check_tags, check_width, check_words
+from ner_experiments.data.sentence import Sentence, intern_all
+from ner_experiments.data.text_files import Line, PathOrFile, malformed, read_blocks
 from ner_experiments.utils.text import truncated_repr
 
 _NUM_COLUMNS = 10

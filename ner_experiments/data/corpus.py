@@ -14,7 +14,7 @@ from itertools import chain, combinations
 from typing import Any, ClassVar, Literal, Protocol
 
 from ner_experiments.data import toy
-from ner_experiments.data.columns import PathOrFile, read_untagged
+from ner_experiments.data.columns import read_untagged
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import (
@@ -28,6 +28,7 @@ from ner_experiments.data.tags import (
     distinct_tags,
     windows_of,
 )
+from ner_experiments.data.text_files import PathOrFile
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.ranges import AT_LEAST_1
 

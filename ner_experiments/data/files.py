@@ -13,15 +13,11 @@ from typing import ClassVar, Literal, get_args
 
 from ner_experiments.data.columns import (
     AUTO,
-    UTF_8,
     Columns,
     Layout,
-    PathOrFile,
-    codec_of,
     column_numbers,
     hint_for,
     is_docstart,
-    read_blocks,
     read_columns,
     read_untagged,
 )
@@ -32,6 +28,7 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
+from ner_experiments.data.text_files import UTF_8, PathOrFile, codec_of, read_blocks
 from ner_experiments.utils.files import sha256
 from ner_experiments.utils.text import truncated_repr
 

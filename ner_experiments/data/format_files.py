@@ -10,16 +10,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar, Literal, get_args
 
-from ner_experiments.data.columns import PathOrFile, codec_of, intern_all
 from ner_experiments.data.corpus import SchemeOrAuto, Source
 from ner_experiments.data.files import Files, Parts
 from ner_experiments.data.formats import hf
 from ner_experiments.data.formats.annotated import Annotated, Misaligned, Nested, Options, flat, of_sentence
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.sentence import Sentence, Task, Tokens
+from ner_experiments.data.sentence import Sentence, Task, Tokens, intern_all
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
 from ner_experiments.data.tags import convert
+from ner_experiments.data.text_files import PathOrFile, codec_of
 from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ner_experiments.data.columns import read_lines
 from ner_experiments.data.indexed_text import IndexedText, PerToken, align_left
 from ner_experiments.data.inputs import Input, State
 from ner_experiments.data.needed_files import gazetteer_lists
+from ner_experiments.data.text_files import read_lines
 from ner_experiments.utils.files import sha256
 
 Name = tuple[str, ...]

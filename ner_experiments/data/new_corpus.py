@@ -16,10 +16,11 @@ from typing import Any
 
 import yaml
 
-from ner_experiments.data.columns import is_blank, is_docstart, open_binary, read_lines, split_fields
+from ner_experiments.data.columns import is_docstart, split_fields
 from ner_experiments.data.formats import csv_table
 from ner_experiments.data.formats.registry import FORMATS, READABLE, format_of
 from ner_experiments.data.tag_styles import detect_style, labels, to_standard
+from ner_experiments.data.text_files import is_blank, open_binary, read_lines
 
 _SPLITS = {
     "dev": re.compile(r"(?<![a-z])(dev|devel|develop|development|valid|validation|val|testa)(?![a-z])"),

@@ -5,19 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ner_experiments.data.columns import (
-    Line,
-    PathOrFile,
-    check_tags,
-    check_width,
-    check_words,
-    intern_all,
-    malformed,
-    read_blocks,
-    split_blocks,
-    split_fields,
-)
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.columns import check_tags, check_width, check_words, split_fields
+from ner_experiments.data.sentence import Sentence, intern_all
+from ner_experiments.data.text_files import Line, PathOrFile, malformed, read_blocks, split_blocks
 from ner_experiments.utils.text import truncated_repr
 
 # document, part, number, word, POS, parse, lemma, frameset, sense, speaker, entities, arguments ..., coreference

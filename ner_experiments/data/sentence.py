@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -47,3 +48,8 @@ class Corpus:
 def tags_of(sentences: Iterable[Sentence]) -> set[str]:
     """The distinct tags of the sentences."""
     return set().union(*(sentence.tags for sentence in sentences))
+
+
+def intern_all(strings: Iterable[str]) -> tuple[str, ...]:
+    """The strings, interned to save memory: a corpus repeats a few thousand of them."""
+    return tuple(map(sys.intern, strings))

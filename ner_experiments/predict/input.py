@@ -8,22 +8,21 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from ner_experiments.data.columns import (
+from ner_experiments.data.columns import Columns, read_untagged
+from ner_experiments.data.corpus import Source
+from ner_experiments.data.files import ColumnFiles
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.remarks import Remarks, place_of
+from ner_experiments.data.sentence import Tokens
+from ner_experiments.data.text_files import (
     UTF_8,
-    Columns,
     Line,
     PathOrFile,
     malformed,
     name_of,
     read_lines,
     read_text,
-    read_untagged,
 )
-from ner_experiments.data.corpus import Source
-from ner_experiments.data.files import ColumnFiles
-from ner_experiments.data.format_files import AnnotatedFiles
-from ner_experiments.data.remarks import Remarks, place_of
-from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
 from ner_experiments.utils.text import check_string, check_strings, json_object
 

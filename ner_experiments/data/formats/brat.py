@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ner_experiments.data.columns import read_lines, read_text
 from ner_experiments.data.formats.annotated import Annotated, Characters, Options, of_text
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.text_files import read_lines, read_text
 from ner_experiments.utils.files import atomic_folder
 from ner_experiments.utils.text import truncated_repr
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ner_experiments.data.columns import malformed, name_of, read_blocks
 from ner_experiments.data.conllu import RANGE_OR_EMPTY_NODE
 from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.text_files import malformed, name_of, read_blocks
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 

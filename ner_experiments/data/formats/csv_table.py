@@ -6,9 +6,9 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ner_experiments.data.columns import name_of, read_text
 from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.text_files import name_of, read_text
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 

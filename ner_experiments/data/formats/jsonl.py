@@ -13,7 +13,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.data.columns import name_of, read_lines
 from ner_experiments.data.formats.annotated import (
     Annotated,
     Characters,
@@ -25,6 +24,7 @@ from ner_experiments.data.formats.annotated import (
 )
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tag_styles import check_label
+from ner_experiments.data.text_files import name_of, read_lines
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import check_string, check_strings, json_object, parse_json, truncated_repr
 

@@ -1,4 +1,4 @@
-"""Column files are read in pieces: no sentence, line number or error depends on where a piece ends."""
+"""Text files are read in pieces: no sentence, line number or error depends on where a piece ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ner_experiments.data import columns
-from ner_experiments.data.columns import Line, read_blocks, read_columns, read_lines, read_text
+from ner_experiments.data import text_files
+from ner_experiments.data.columns import read_columns
+from ner_experiments.data.text_files import Line, read_blocks, read_lines, read_text
 
 TEXTS = st.text(alphabet="a \t\n\r\0\ufeff中", max_size=40)
 
@@ -90,7 +91,7 @@ def outcome(items: Iterator[object]) -> tuple[list[object], str]:
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
 def test_the_first_error_of_a_file_is_reported(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "PIECE", size)
+    monkeypatch.setattr(text_files, "PIECE", size)
     file = io.BufferedReader(io.BytesIO(b"a O\nb O O\n\nc\xe9 O\n\0 O\n"))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=":2: expected 2 columns, got 3"):
         list(read_columns(named(file), columns={"word": 0, "tag": 1}))

@@ -1,0 +1,224 @@
+"""Text files as lines and blocks of lines: decoding, gzip, line ends, and errors with file and line."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from io import StringIO
+from itertools import groupby
+from typing import Any, AnyStr, BinaryIO
+
+from ner_experiments.utils.text import truncated_repr
+
+PathOrFile = str | os.PathLike[str] | BinaryIO
+"""A path, or an open binary file such as standard input, which error messages refer to by its `name`."""
+Line = tuple[int, str]
+"""1-based line number and the text without its line end."""
+
+UTF_8 = "utf-8"
+PIECE = 2**20
+"""Most bytes that are read at once."""
+GZIP = b"\x1f\x8b\x08"
+"""The first bytes of a gzip file, which UTF-8 text cannot start with."""
+_BLANK = re.compile(r"^[ \t]+$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Block:
+    """Consecutive lines as one text, joined by LF, and their numbers. Handling millions of lines one by one is slow."""
+
+    numbers: Sequence[int]
+    text: str
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Block:
+        return cls([number for number, _ in lines], "\n".join(text for _, text in lines))
+
+    @property
+    def lines(self) -> list[Line]:
+        return list(zip(self.numbers, self.text.split("\n"), strict=True))
+
+
+def read_blocks(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Block]:
+    """Non-empty runs of lines between blank lines. Raises ValueError as `read_lines`."""
+    number, begun = 1, [""]  # pieces of a block whose end has not been read yet
+    for _, piece in _unix_pieces(path, encoding):
+        if "\n " in piece or "\n\t" in piece or piece.startswith((" ", "\t")):
+            piece = _BLANK.sub("", piece)
+        begun.append(piece)
+        if "\n\n" in piece or piece.startswith("\n"):
+            *blocks, rest = "".join(begun).split("\n\n")
+            for text in blocks:
+                if lines := text.strip("\n"):
+                    yield _numbered(lines, number + text.startswith("\n"))
+                number += text.count("\n") + 2
+            begun = [rest]
+    text = "".join(begun)
+    if lines := text.strip("\n"):
+        yield _numbered(lines, number + text.startswith("\n"))
+
+
+def _numbered(text: str, first: int) -> Block:
+    return Block(range(first, first + text.count("\n") + 1), text)
+
+
+def split_blocks(
+    blocks: Iterable[Block], ends_sentence: Callable[[str], bool], marker: str
+) -> Iterator[Block]:
+    """The blocks, split further at lines that end a sentence, which are left out. All such lines contain `marker`."""
+    for block in blocks:
+        if marker not in block.text:
+            yield block
+            continue
+        for ends, lines in groupby(block.lines, lambda line: ends_sentence(line[1])):
+            if not ends:
+                yield Block.of(list(lines))
+
+
+def read_lines(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
+    """Lines of a file with LF or CRLF line ends, without a byte order mark at its start.
+
+    Raises ValueError as `read_text` does, and for a carriage return elsewhere: a file whose lines end in CR
+    would pass as a single line.
+    """
+    for number, piece in _unix_pieces(path, encoding):
+        yield from enumerate(piece.removesuffix("\n").split("\n"), number)
+
+
+def _unix_pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
+    """Pieces as `_pieces`, with LF as line end. Raises ValueError as `read_lines`."""
+    for number, piece in _pieces(path, encoding):
+        piece = piece.replace("\r\n", "\n")
+        if piece.endswith("\r"):  # the file ends within a CRLF
+            piece = piece[:-1] + "\n"
+        if "\r" in piece:
+            before, line = _split_at_line(piece, piece.index("\r"), "\n")
+            if before:
+                yield number, before
+            place = number + before.count("\n"), line.removesuffix("\n")
+            raise malformed(path, place, "carriage return inside a line (lines end in LF or CRLF)")
+        yield number, piece
+
+
+def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
+    """Lines with their line ends, without a byte order mark at the file's start. A gzip file is decompressed.
+
+    Raises ValueError for bytes that are not in the encoding, a damaged gzip file, and a NUL byte.
+    """
+    for number, piece in _pieces(path, encoding):
+        yield from enumerate(StringIO(piece, newline="\n"), number)
+
+
+def _pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
+    """Pieces of whole lines of a file, as `read_text` describes them, with the number of their first line."""
+    with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
+        number = 1
+        try:
+            for piece in _decoded(file, path, encoding):
+                piece = piece.removeprefix("\ufeff") if number == 1 else piece
+                if "\0" in piece:
+                    before, line = _split_at_line(piece, piece.index("\0"), "\n")
+                    if before:
+                        yield number, before
+                    line = line.removesuffix("\n").removesuffix("\r")
+                    raise malformed(path, (number + before.count("\n"), line), "NUL byte")
+                yield number, piece
+                number += piece.count("\n")
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{name_of(path)}: not a whole gzip file ({error})") from None
+
+
+def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[str]:
+    codec = codec_of(encoding)
+    if codec not in (UTF_8, "utf-8-sig"):
+        yield _decoded_whole(file.read(), path, codec)
+        return
+    number = 1
+    while content := _whole_lines(file):
+        try:
+            yield content.decode()
+        except UnicodeDecodeError as error:
+            before, line = _split_at_line(content, error.start, b"\n")
+            if before:
+                yield before.decode()
+            number += before.count(b"\n")
+            place = error.start - len(before) + 1
+            reason = f"not UTF-8 ({error.reason} at byte {place} of the line)"
+            if number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                reason += ", but UTF-16 by its byte order mark (encoding utf-16 reads it)"
+            raise malformed(path, (number, line.decode(errors="replace").rstrip()), reason) from None
+        number += content.count(b"\n")
+
+
+def _whole_lines(file: BinaryIO) -> bytes:
+    """The next whole lines of a file, as many as can be read at once; empty at its end."""
+    # read1 does not wait for more lines of a pipe; an unbuffered file has none
+    content: bytes = getattr(file, "read1", file.readline)(PIECE)
+    # not at the end of input from a terminal, where another read would wait for more
+    return content + file.readline() if content and not content.endswith(b"\n") else content
+
+
+def _split_at_line(text: AnyStr, place: int, line_end: AnyStr) -> tuple[AnyStr, AnyStr]:
+    """The lines before the line at a place, and this line."""
+    start, end = text.rfind(line_end, 0, place) + 1, text.find(line_end, place) + 1
+    return text[:start], text[start : end or len(text)]
+
+
+def _decoded_whole(content: bytes, path: PathOrFile, codec: str) -> str:
+    """Text of a file in an encoding such as UTF-16, where a byte 10 need not be a line end."""
+    try:
+        return content.decode(codec)
+    except UnicodeDecodeError as error:
+        lines = content[: error.start].decode(codec, errors="replace").split("\n")
+        rule = f"not {codec} ({error.reason} at byte {error.start + 1} of the file)"
+        raise malformed(path, (len(lines), lines[-1]), rule) from None
+    except UnicodeError as error:  # UTF-16 without its byte order mark, in some versions of Python
+        raise ValueError(f"{name_of(path)}: not {codec} ({error})") from None
+
+
+def codec_of(encoding: str) -> str:
+    """Python's name for a text encoding. Raises ValueError for an unknown one."""
+    try:
+        codec = codecs.lookup(encoding)
+        "".encode(encoding)  # LookupError for codecs from bytes to bytes, such as base64
+    except (LookupError, ValueError):
+        known = "such as utf-8, utf-16, latin-1, cp1252, gb18030"
+        raise ValueError(f"there is no encoding {truncated_repr(encoding)} ({known})") from None
+    return codec.name
+
+
+def open_binary(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
+    """Context manager of the file, decompressed if it is a gzip file. A file that was passed open is left open."""
+    if isinstance(path, str | os.PathLike):
+        file: BinaryIO = open(path, "rb")  # noqa: SIM115
+        if file.peek(3)[:3] == GZIP:  # type: ignore[attr-defined]
+            return _closing(gzip.GzipFile(fileobj=file), file)
+        return file
+    peek = getattr(path, "peek", None)
+    return nullcontext(gzip.GzipFile(fileobj=path) if peek and peek(3)[:3] == GZIP else path)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _closing(packed: gzip.GzipFile, file: BinaryIO) -> Iterator[Any]:
+    with file, packed:
+        yield packed
+
+
+def is_blank(line: str) -> bool:
+    return not line.strip(" \t")
+
+
+def malformed(path: PathOrFile, line: Line, rule: str) -> ValueError:
+    """ValueError with the file, the line number, the broken rule, and the line itself."""
+    number, text = line
+    return ValueError(f"{name_of(path)}:{number}: {rule}: {truncated_repr(text)}")
+
+
+def name_of(path: PathOrFile) -> str:
+    return os.fspath(path) if isinstance(path, str | os.PathLike) else path.name
