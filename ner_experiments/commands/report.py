@@ -62,7 +62,7 @@ def write(arguments: argparse.Namespace) -> Path:
     stamp = stamp_of(arguments.names, [Path.cwd() / arguments.results, outputs], output)
     if page := is_up_to_date(output, commit(), stamp):
         return page
-    from ner_experiments.report import entries, search_page
+    from ner_experiments.report import entries, own_runs, search_page
 
     names = [item for item in arguments.names if "=" not in item]
     overrides = [item for item in arguments.names if "=" in item and item not in typed]
@@ -82,7 +82,7 @@ def write(arguments: argparse.Namespace) -> Path:
     own = [entry for entry in with_runs if entry.page.table.is_sweep]
     published = [entry for entry in with_runs if entry not in own]
     everything = outputs if everything_asked else None
-    own += entries.own_entries(everything, with_runs) if everything else []
+    own += own_runs.own_entries(everything, with_runs) if everything else []
     searches = search_page.find(outputs) if outputs and (everything or searched) else []
     if not everything:
         searches = [each for each in searches if each.search.name in searched]

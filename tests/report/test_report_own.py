@@ -8,7 +8,7 @@ from tiny_runs import finished
 from toy_rows import TOY, finish
 
 from ner_experiments.main import cli
-from ner_experiments.report import entries, table_page
+from ner_experiments.report import own_runs, table_page
 from ner_experiments.report.entries import Entry
 from ner_experiments.runs.run import open_run
 from ner_experiments.tables import spec
@@ -29,7 +29,7 @@ def labels(entry: Entry) -> list[str]:
 def test_experiments_are_rows_called_by_the_settings_in_which_they_differ(tmp_path: Path) -> None:
     layers = [["model=residual", f"layers={number}"] for number in (1, 2, 10)]
     folders = sweep(tmp_path / "outputs" / "demo", *layers, seeds=(1, 2))
-    (entry,) = entries.own_entries(tmp_path / "outputs", [])
+    (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
     assert entry.page.table.title == "Experiments on toy_zh in outputs/demo"
     assert labels(entry) == ["model.num_layers=1", "model.num_layers=2", "model.num_layers=10"]
     for result in entry.page.results:
@@ -49,7 +49,7 @@ def test_of_parts_that_differ_it_is_said_which_they_are(tmp_path: Path) -> None:
         ["model=stacked", "features=case"],
     ]
     sweep(tmp_path, *choices)
-    (entry,) = entries.own_entries(tmp_path, [])
+    (entry,) = own_runs.own_entries(tmp_path, [])
     assert set(labels(entry)) == {
         "chars=none features=none model=ResidualBiLSTM",
         "chars=none features=none model=StackedBiLSTM",
@@ -59,7 +59,7 @@ def test_of_parts_that_differ_it_is_said_which_they_are(tmp_path: Path) -> None:
 
 def test_what_labels_do_not_tell_apart_is_called_by_its_folder(tmp_path: Path) -> None:
     folders = sweep(tmp_path, ["model=residual"])
-    (entry,) = entries.own_entries(tmp_path, [])
+    (entry,) = own_runs.own_entries(tmp_path, [])
     assert labels(entry) == [folders[0].parent.name]
 
 
@@ -70,7 +70,7 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
     table = spec.load("yang2020_table12")
     claimed = Entry(Page(table, (Result(table.rows[0], {1: 50.0}, {1: open_run(theirs)}),)))
     (damaged / "metrics.json").write_text("{")
-    (entry,) = entries.own_entries(tmp_path, [claimed])
+    (entry,) = own_runs.own_entries(tmp_path, [claimed])
     assert [run.folder for run in entry.runs] == [own]
     assert f"left out of the report: {damaged / 'metrics.json'} is damaged" in caplog.text
 
@@ -78,7 +78,7 @@ def test_runs_of_a_table_are_left_to_it_and_damaged_ones_are_left_out(
 def test_runs_on_other_sentences_are_other_tables(tmp_path: Path) -> None:
     for folder, data in (("a", TOY), ("a", [*TOY, "data.max_sentences=10"]), ("b", TOY)):
         finish([*data, "model=residual", f"output_dir={tmp_path / folder}"], 1, 2)
-    found = entries.own_entries(tmp_path, [])
+    found = own_runs.own_entries(tmp_path, [])
     assert sorted(entry.places[0] for entry in found) == sorted(
         f"{tmp_path.name}/{folder}" for folder in "aab"
     )

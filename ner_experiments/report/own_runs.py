@@ -1,0 +1,126 @@
+"""Entries of a report for runs in no table of a paper: each folder and corpus has a table of its own."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.config.identity import flat
+from ner_experiments.config.row_settings import varying
+from ner_experiments.report.entries import Entry
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.run import Run, by_seed, open_run
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.spec import Row, Table
+
+log = logging.getLogger(__name__)
+
+REPORTED = (
+    *artifacts.RECORDED,
+    *("seconds", "tokens_per_second", "parameters", "parameters_of"),
+    *("peak_memory_bytes", "versions", "threads", "device"),
+)
+"""Keys of metrics.json that the page of a run needs."""
+OWN_RUNS_NOTE = "These rows are in no paper. Comparisons are with the first row."
+
+
+class OwnRuns(Entry):
+    """Runs of no published table, shown as a table of their own."""
+
+    @property
+    def commands(self) -> Sequence[tuple[str, str]]:
+        return ()
+
+
+@dataclass
+class Group:
+    """The runs in a folder on one corpus, and their settings without the corpus, both by identity."""
+
+    place: str
+    corpus: str
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
+    """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
+
+    Runs whose metrics or settings cannot be read are left out with a warning.
+    """
+    in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
+    groups: dict[str, Group] = {}
+    for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS_FILE}")):
+        if path.parent.resolve() in in_tables:
+            continue
+        try:
+            run = open_run(path.parent)
+            if "test" not in run.metrics:
+                continue
+            if lacking := [name for name in REPORTED if name not in run.metrics]:
+                raise ValueError(f"{path}: it lacks {', '.join(lacking)}")
+            settings = dict(run.settings())
+        except (ValueError, OSError) as error:
+            log.warning("left out of the report: %s", error)
+            continue
+        place = (outputs.name / path.parents[2].relative_to(outputs)).as_posix()
+        add_to_group(groups, run, settings, place)
+    return [own_entry(key, group) for key, group in groups.items()]
+
+
+def add_to_group(groups: dict[str, Group], run: Run, settings: dict[str, Any], place: str) -> None:
+    """Add a run to the runs on the same sentences, the only ones it can be compared with."""
+    data, identity = settings.pop("data"), run.metrics["identity"]
+    key = json.dumps([place, data, run.metrics["data"]["checksum"]], sort_keys=True)
+    group = groups.setdefault(key, Group(place, data["name"]))
+    group.runs.setdefault(identity, []).append(run)
+    group.settings[identity] = flat_settings(settings)
+
+
+def flat_settings(settings: Mapping[str, Any]) -> dict[str, str]:
+    """The kind of each part by its name, and all settings by their dotted names."""
+    kinds = {name: kind(part) for name, part in settings.items() if isinstance(part, Mapping)}
+    return kinds | {name: str(value) for name, value in flat(settings)}
+
+
+def kind(part: Mapping[str, Any]) -> str:
+    """Classes of a part, such as ResidualBiLSTM or Characters+CharCNN; without one, its subparts; "none" if empty."""
+    nodes = (part, part.get("input", {}), part.get("module", {}))
+    targets = [node["_target_"].rpartition(".")[2] for node in nodes if "_target_" in node]
+    return "+".join(targets or part) or "none"
+
+
+def own_entry(key: str, group: Group) -> Entry:
+    """A group of runs as a table, with rows labeled by the settings in which they differ."""
+    overrides = distinguishing_settings(list(group.settings.values()))
+    labels = [" ".join(items) for items in overrides]
+    results = []
+    for label, items, runs in zip(labels, overrides, group.runs.values(), strict=True):
+        unique_label = label if label and labels.count(label) == 1 else runs[0].label
+        scores = {seed: run.score for seed, run in by_seed(runs).items()}
+        results.append(Result(Row(label=unique_label, run=tuple(items)), scores, by_seed(runs)))
+    results.sort(key=lambda result: natural_order(result.row.label))
+    table = Table(
+        name=f"runs_{sha256(key.encode()).hexdigest()[:8]}",
+        title=f"Experiments on {group.corpus} in {group.place}",
+        source=group.place,
+        rows=tuple(result.row for result in results),
+        notes=(OWN_RUNS_NOTE,),
+    )
+    return OwnRuns(Page(table, tuple(results)), (group.place,))
+
+
+def distinguishing_settings(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """For each row, the settings that all rows have and in which they differ."""
+    names = [name for name in varying(rows) if all(name in row for row in rows) and "_target_" not in name]
+    return [[f"{name}={row[name]}" for name in names] for row in rows]
+
+
+def natural_order(label: str) -> list[int | str]:
+    """Sort key that puts 2 before 10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", label)]
