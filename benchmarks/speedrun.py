@@ -25,6 +25,7 @@ from typing import Any
 
 import tables
 import timing
+from cells import table
 from scipy.stats import ttest_1samp
 
 from ner_experiments.config.compose import compose
@@ -110,9 +111,7 @@ def write_page() -> None:
         (json.loads(path.read_text(encoding="utf-8")) for path in RECORDS.glob("*.json")),
         key=lambda it: it["date"],
     )
-    rows = tables.table(
-        *("date", "seconds", "test F1", "p", "what is new", "machine"), rows=map(cells, found)
-    )
+    rows = table(*("date", "seconds", "test F1", "p", "what is new", "machine"), rows=map(cells, found))
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(tables.MARKED.sub(lambda it: f"{it[1]}{it[2]}\n{rows}\n\n", text), encoding="utf-8")
 

@@ -12,9 +12,8 @@ from types import ModuleType
 import pytest
 from places import BENCHMARKS
 
-SCRIPTS = sorted(
-    {path.stem for path in BENCHMARKS.glob("*.py")} - {"speedrun", "tables", "taggers", "timing"}
-)
+SHARED = {"cells", "gpu_tables", "result_tables", "tables", "taggers", "targets", "timing"}
+SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - SHARED - {"speedrun"})
 
 
 def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
