@@ -33,14 +33,14 @@ from ner_experiments.tables.plots import (
     PAPER,
     Axis,
     Point,
+    RowGroup,
     axis_of,
     center,
     half_width,
-    panels,
+    row_groups,
     score_grid,
     unit_of,
 )
-from ner_experiments.tables.plots import Panel as Rows
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.svg import MARKERS, ROW_HEIGHT, Plot, cut
@@ -64,8 +64,8 @@ def score_plots(page: Page) -> list[Plot]:
     if axis := axis_of(page):
         return [axis_plot(axis, "axis", unit_of(page.table, page.results))]
     return [
-        row_plot(rows, f"rows-{number}", unit_of(page.table, rows.results))
-        for number, rows in enumerate(panels(page))
+        row_plot(group, f"rows-{number}", unit_of(page.table, group.results))
+        for number, group in enumerate(row_groups(page))
     ]
 
 
@@ -159,31 +159,33 @@ PUBLISHED: tuple[Series, ...] = (
 )
 
 
-def row_plot(rows: Rows, name: str, unit: str) -> Plot:
+def row_plot(group: RowGroup, name: str, unit: str) -> Plot:
     """Plot with one line per row, the first on top; published and ours side by side if not comparable."""
-    published = any(center(result, PAPER) is not None for result in rows.results)
+    published = any(center(result, PAPER) is not None for result in group.results)
     measured: tuple[Series, ...] = ((OURS, OURS if published else MEAN, COLORS[0], lambda result: True),)
     series = [
         it
         for it in (*PUBLISHED, *measured)
-        if any(it[3](result) and center(result, it[0]) is not None for result in rows.results)
+        if any(it[3](result) and center(result, it[0]) is not None for result in group.results)
     ]
-    comparable = all(result.comparable for result in rows.results)
+    comparable = all(result.comparable for result in group.results)
     sides = [series] if comparable else [[it for it in series if it[0] == kind] for kind in (PAPER, OURS)]
-    title = f"{unit}, row by row" + (f": {rows.title}" if rows.title else "")
-    picture = row_picture(rows, [side for side in sides if side], unit, comparable=comparable)
-    return Plot(picture.svg(name, title, DESCRIPTION), title, numbers(rows.results))
+    title = f"{unit}, row by row" + (f": {group.title}" if group.title else "")
+    picture = row_picture(group, [side for side in sides if side], unit, comparable=comparable)
+    return Plot(picture.svg(name, title, DESCRIPTION), title, numbers(group.results))
 
 
-def row_picture(rows: Rows, sides: Sequence[Sequence[Series]], unit: str, *, comparable: bool) -> Picture:
-    labels = [cut(result.row.label, MAX_LABEL) for result in rows.results]
+def row_picture(
+    group: RowGroup, sides: Sequence[Sequence[Series]], unit: str, *, comparable: bool
+) -> Picture:
+    labels = [cut(result.row.label, MAX_LABEL) for result in group.results]
     left, step = labels_width(labels), ROW_AXIS_WIDTH + RIGHT
     entries = [[LegendEntry(look(it), it[1]) for it in side] for side in sides]
     top = TOP + max(legend_height(each, ROW_AXIS_WIDTH) for each in entries)
     height = ROW_HEIGHT * len(labels)
     picture = Picture(left + step * len(sides), top + height + BOTTOM)
     for place, side in enumerate(sides):
-        limits = limits_of([end for it in side for end in ends_of(rows.results, it)])
+        limits = limits_of([end for it in side for end in ends_of(group.results, it)])
         start = left + step * place
         panel = picture.panel(
             Panel(start, start + ROW_AXIS_WIDTH, top, top + height, x=limits, y=(len(labels) - 0.5, -0.5))
@@ -194,7 +196,7 @@ def row_picture(rows: Rows, sides: Sequence[Sequence[Series]], unit: str, *, com
         panel.legend(entries[place])
         both = len({it[0] for it in side}) > 1
         for it in side:
-            draw_series(panel, rows.results, it, (OFFSET if it[0] == OURS else -OFFSET) if both else 0.0)
+            draw_series(panel, group.results, it, (OFFSET if it[0] == OURS else -OFFSET) if both else 0.0)
     return picture
 
 
@@ -226,18 +228,18 @@ def draw_series(panel: Panel, results: Sequence[Result], series: Series, offset:
 def seed_plots(page: Page) -> list[Plot]:
     """Plots of a sweep, one per corpus: its rows with every seed as a point."""
     return [
-        seed_plot(rows, f"seeds-{number}", unit_of(page.table, rows.results))
-        for number, rows in enumerate(panels(page))
+        seed_plot(group, f"seeds-{number}", unit_of(page.table, group.results))
+        for number, group in enumerate(row_groups(page))
     ]
 
 
-def seed_plot(rows: Rows, name: str, unit: str) -> Plot:
+def seed_plot(group: RowGroup, name: str, unit: str) -> Plot:
     """Every seed as a small point, with the mean and its interval, one line per row.
 
     The axis spans the points: the interval of two seeds, which is many times as wide, may go beyond it.
     """
-    labels = [cut(result.row.label, MAX_LABEL) for result in rows.results]
-    scores = [score for result in rows.results for score in result.scores.values()]
+    labels = [cut(result.row.label, MAX_LABEL) for result in group.results]
+    scores = [score for result in group.results for score in result.scores.values()]
     margin = 0.08 * (max(scores) - min(scores)) or 0.5
     limits = (min(scores) - margin, max(scores) + margin)
     means: Series = (OURS, MEAN, COLORS[0], lambda result: True)
@@ -253,9 +255,9 @@ def seed_plot(rows: Rows, name: str, unit: str) -> Plot:
     panel.rows(labels)
     panel.row_lines(len(labels))
     panel.legend(entries)
-    draw_series(panel, rows.results, means, -OFFSET)
-    for number, result in enumerate(rows.results):
+    draw_series(panel, group.results, means, -OFFSET)
+    for number, result in enumerate(group.results):
         for score in result.scores.values():
             panel.point(score, number + 0.2, shaped("o", COLORS[1]))
-    title = f"{unit} of each seed" + (f": {rows.title}" if rows.title else "")
-    return Plot(picture.svg(name, title, SEED_DESCRIPTION), title, numbers(rows.results))
+    title = f"{unit} of each seed" + (f": {group.title}" if group.title else "")
+    return Plot(picture.svg(name, title, SEED_DESCRIPTION), title, numbers(group.results))

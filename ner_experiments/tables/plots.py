@@ -70,7 +70,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Panel:
+class RowGroup:
     """Rows that are scored on one scale."""
 
     title: str
@@ -78,12 +78,12 @@ class Panel:
 
 
 def score_plots(page: Page) -> list[Plot]:
-    """One plot along the number that the table varies; without one, a plot of the rows for each panel."""
+    """One plot along the number that the table varies; without one, a plot for each group of rows."""
     if axis := axis_of(page):
         return [axis_plot(axis, "axis", unit_of(page.table, page.results))]
     return [
-        row_plot(panel, f"rows-{number}", unit_of(page.table, panel.results))
-        for number, panel in enumerate(panels(page))
+        row_plot(group, f"rows-{number}", unit_of(page.table, group.results))
+        for number, group in enumerate(row_groups(page))
     ]
 
 
@@ -133,10 +133,10 @@ def series_name(row: Mapping[str, str], keys: Sequence[str]) -> str:
     return ", ".join(row[key].rpartition("/")[2] for key in keys if key in row)
 
 
-def panels(page: Page) -> list[Panel]:
+def row_groups(page: Page) -> list[RowGroup]:
     """The rows with a score, grouped by what they are scored on: the corpus, or the tag of a figure.
 
-    A cited row belongs to the panel whose labels alone share a word with its label, such as "POS".
+    A cited row belongs to the group whose labels alone share a word with its label, such as "POS".
     """
     names = {data_choice(page, result): corpus(result) for result in reversed(page.results) if result.runs}
     by_title: dict[str, list[Result]] = {}
@@ -152,7 +152,7 @@ def panels(page: Page) -> list[Panel]:
                     break
     order = {result.row.label: number for number, result in enumerate(page.results)}
     return [
-        Panel(title, tuple(sorted(results, key=lambda result: order[result.row.label])))
+        RowGroup(title, tuple(sorted(results, key=lambda result: order[result.row.label])))
         for title, results in by_title.items()
     ]
 
@@ -162,7 +162,7 @@ def has_score(result: Result) -> bool:
 
 
 def scored_on(page: Page, result: Result, names: Mapping[str, str]) -> str:
-    """The title of the row's panel. `names` maps choices of data to the corpus names of their runs, if any."""
+    """The title of the row's group. `names` maps choices of data to the corpus names of their runs, if any."""
     measure = result.row.measure
     if measure is None:
         choice = data_choice(page, result)
@@ -186,7 +186,7 @@ def words(result: Result) -> set[str]:
 
 
 def unique_words(title: str, common_words: Mapping[str, set[str]]) -> set[str]:
-    """The words that all labels of one panel share, without those that all labels of another share."""
+    """The words that all labels of one group share, without those that all labels of another share."""
     others = [words_of_other for other, words_of_other in common_words.items() if other != title]
     return common_words[title] - set().union(*others)
 
@@ -238,28 +238,28 @@ def set_ticks(axes: Axes, values: Sequence[float]) -> None:
     axes.minorticks_off()
 
 
-def row_plot(panel: Panel, name: str, unit: str) -> Plot:
+def row_plot(group: RowGroup, name: str, unit: str) -> Plot:
     """Plot with one line per row, the first on top; published and ours side by side if not comparable."""
-    comparable = all(result.comparable for result in panel.results)
-    labels = [result.row.label for result in panel.results]
+    comparable = all(result.comparable for result in group.results)
+    labels = [result.row.label for result in group.results]
     drawn = tuple(
-        kind for kind in (PAPER, OURS) if any(center(result, kind) is not None for result in panel.results)
+        kind for kind in (PAPER, OURS) if any(center(result, kind) is not None for result in group.results)
     )
     sides = [drawn] if comparable else [(kind,) for kind in drawn]
     width = 340 * len(sides) + 60 + label_width(labels, MAX_LABEL)
     with drawing(width, 66 + ROW_HEIGHT * len(labels)) as figure:
         for axes, kinds in zip(figure.subplots(1, len(sides), squeeze=False)[0], sides, strict=True):
             for kind in kinds:
-                draw_rows(axes, kind, panel.results, 0.14 if len(kinds) > 1 else 0)
+                draw_rows(axes, kind, group.results, 0.14 if len(kinds) > 1 else 0)
             label_rows(axes, labels, MAX_LABEL)
             axes.grid(axis="both")
             axes.xaxis.set_major_locator(MaxNLocator(6))
             axes.set_xlabel(unit if comparable else f"{unit}, {kinds[0]}")
             axes.label_outer(remove_inner_ticks=False)
         legends_above(figure)
-        title = f"{unit}, row by row" + (f": {panel.title}" if panel.title else "")
+        title = f"{unit}, row by row" + (f": {group.title}" if group.title else "")
         svg = inline(figure, name, title, DESCRIPTION)
-    return Plot(svg, title, score_grid(panel.results))
+    return Plot(svg, title, score_grid(group.results))
 
 
 def draw_rows(axes: Axes, kind: str, results: Sequence[Result], offset: float) -> None:

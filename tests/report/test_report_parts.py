@@ -54,12 +54,12 @@ def test_a_number_that_goes_with_a_choice_is_no_axis(name: str) -> None:
 
 
 def test_rows_are_drawn_beside_those_on_the_same_scale_and_none_is_lost() -> None:
-    found = plots.panels(published("huang2015_table2"))
-    for panel, word in zip(found, ("POS", "chunks", "NER"), strict=True):
-        assert all(word in result.row.label for result in panel.results)
-    assert sum(len(panel.results) for panel in found) == len(spec.load("huang2015_table2").rows)
-    heads = plots.panels(published("li2020_table5"))
-    assert [(panel.title, len(panel.results)) for panel in heads] == [(f"tag {tag}", 9) for tag in "OSBIE"]
+    found = plots.row_groups(published("huang2015_table2"))
+    for group, word in zip(found, ("POS", "chunks", "NER"), strict=True):
+        assert all(word in result.row.label for result in group.results)
+    assert sum(len(group.results) for group in found) == len(spec.load("huang2015_table2").rows)
+    heads = plots.row_groups(published("li2020_table5"))
+    assert [(group.title, len(group.results)) for group in heads] == [(f"tag {tag}", 9) for tag in "OSBIE"]
 
 
 def test_a_picture_takes_the_pages_colours_and_leaves_the_page_alone() -> None:
@@ -111,8 +111,8 @@ def test_what_one_would_not_see_is_written_out() -> None:
 def test_rows_without_a_published_number_are_drawn_by_ours_alone() -> None:
     """Table 14 publishes sentences; warnings, of a legend without entries say, are errors here."""
     rows = spec.load("yang2020_table14").rows
-    panel = plots.Panel("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
-    plot = plots.row_plot(panel, "rows", "test F1")
+    group = plots.RowGroup("toy", tuple(Result(row, {1: 50.0, 2: 60.0}, comparable=False) for row in rows))
+    plot = plots.row_plot(group, "rows", "test F1")
     labels = [node.text for node in Tree.fromstring(plot.svg).iter() if node.text]
     assert "ours" in labels
     assert "published" not in labels

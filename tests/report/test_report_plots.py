@@ -122,18 +122,18 @@ def test_a_picture_is_named_after_the_corpus_that_was_scored() -> None:
     table = spec.load("yang2020_table13")
     ran, *others = table.rows
     results = (Result(ran, {1: 50.0}, trained("weibo", 0.5), comparable=False), *map(Result, others))
-    assert [panel.title for panel in plots.panels(Page(table, results, ("data=weibo",)))] == ["weibo"]
-    assert [it.title for it in plots.panels(Page(table, tuple(map(Result, table.rows))))] == ["msra"]
+    assert [group.title for group in plots.row_groups(Page(table, results, ("data=weibo",)))] == ["weibo"]
+    assert [it.title for it in plots.row_groups(Page(table, tuple(map(Result, table.rows))))] == ["msra"]
     own = (replace(results[0], runs=trained("my files", 0.5)), *results[1:])
-    (panel,) = plots.panels(Page(table, own, ("data=conll",)))
-    assert (panel.title, len(panel.results)) == ("my files", len(table.rows))
-    assert plots.row_plot(panel, "rows", "test F1").title == "test F1, row by row: my files"
+    (group,) = plots.row_groups(Page(table, own, ("data=conll",)))
+    assert (group.title, len(group.results)) == ("my files", len(table.rows))
+    assert plots.row_plot(group, "rows", "test F1").title == "test F1, row by row: my files"
 
 
 def test_rows_of_the_report_are_drawn_at_their_scores_and_those_of_papers_beside_them() -> None:
     table = spec.load("yang2020_table13")
     results = tuple(Result(row, {1: 90.0, 2: 91.0}) for row in table.rows[:2])
-    (rows,) = plots.panels(Page(table, results))
+    (rows,) = plots.row_groups(Page(table, results))
     plot = score_plots.row_plot(rows, "rows", "test F1")
     places = [tuple(map(float, it)) for it in re.findall(r"translate\(([\d.]+) ([\d.]+)\)", str(plot.svg))]
     inside = [it for it in places if it[1] > 30]
