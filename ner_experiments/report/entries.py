@@ -21,7 +21,7 @@ from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import experiments, render, results_folder, spec
 from ner_experiments.tables.experiments import as_override
-from ner_experiments.tables.pairs import Pair, answer
+from ner_experiments.tables.pairs import Pair, verdict_text
 from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import json_digest
@@ -77,7 +77,7 @@ class Entry:
     @cached_property
     def verdict(self) -> str:
         """Verdict sentence on the pairs of a sweep's rows; empty for other tables."""
-        return answer(self.pairs) if self.page.table.is_sweep else ""
+        return verdict_text(self.pairs) if self.page.table.is_sweep else ""
 
     @cached_property
     def pairs(self) -> Sequence[Pair]:

@@ -16,7 +16,7 @@ from ner_experiments.experiment_data import source
 from ner_experiments.loggers.final import ATTENTION_MAPS, attention_map_name
 from ner_experiments.models.attention import AttBiLSTM
 from ner_experiments.tables.experiments import Experiment
-from ner_experiments.tables.pairs import answer
+from ner_experiments.tables.pairs import verdict_text
 from ner_experiments.tables.render import PAIRS, as_markdown, legend_of, pair_grid, pairs
 from ner_experiments.tables.scores import Page
 from ner_experiments.tables.spec import Table
@@ -93,7 +93,7 @@ def answer_sections(page: Page) -> list[workspaces.Section]:
     ]
     tested = pairs(page)
     grid = pair_grid(tested)
-    text = "\n\n".join([answer(tested), as_markdown(grid), legend_of(grid, PAIRS)]) if tested else ""
+    text = "\n\n".join([verdict_text(tested), as_markdown(grid), legend_of(grid, PAIRS)]) if tested else ""
     verdict = [panels.MarkdownPanel(markdown=text)] if text else []
     found = [("What the scores say", verdict), ("F1 by type", types)]
     return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in found if each]

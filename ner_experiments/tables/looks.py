@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.tables.pairs import Pair, compare_all, listed, mean
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.tables.significance import ALPHA, Verdict
+from ner_experiments.tables.significance import ALPHA, PairVerdict
 
 Labels = tuple[str, str]
 
@@ -24,7 +24,7 @@ class TestedPair(Protocol):
     """A tested pair of rows."""
 
     @property
-    def verdict(self) -> Verdict: ...
+    def verdict(self) -> PairVerdict: ...
 
 
 P = TypeVar("P", bound=TestedPair)

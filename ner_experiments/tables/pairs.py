@@ -12,8 +12,8 @@ from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import (
     ALPHA,
+    PairVerdict,
     Tested,
-    Verdict,
     difference_record,
     over_sentences,
     seeds_to_detect,
@@ -42,7 +42,7 @@ class Pair:
     seeds_needed: int | None
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PairVerdict:
         return self.test.verdict
 
     @property
@@ -163,7 +163,7 @@ def against_leaders(pairs: Sequence[Pair]) -> list[list[Pair]]:
     return found
 
 
-def answer(pairs: Sequence[Pair]) -> str:
+def verdict_text(pairs: Sequence[Pair]) -> str:
     """Verdicts on the row with the highest mean against all others: a sentence for each test set with two or more."""
     return " ".join(map(sentence, against_leaders(pairs)))
 

@@ -12,8 +12,7 @@ from typing import Any
 from ner_experiments.analysis.randomization import Randomization
 from ner_experiments.tables.dominant_sentence import remarks
 from ner_experiments.tables.looks import decide
-from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text
-from ner_experiments.tables.pairs import answer as verdict
+from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import Comparison, Tested, compare_rows, difference_record
@@ -147,7 +146,7 @@ def answer(page: Page) -> str:
     Empty for a single score, which was printed with its run.
     """
     tested = pairs(page)
-    parts = [verdict(tested)] if tested else []
+    parts = [verdict_text(tested)] if tested else []
     drawn = [group for group in groups(page.results) if sum(len(row.scores) for row in group) > 1]
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
@@ -182,7 +181,11 @@ def latex(page: Page) -> str:
     if page.table.is_sweep:
         if tested := pairs(page):
             grid = pair_grid(tested)
-            parts += [escaped(verdict(tested)), as_latex(grid), escaped(" ".join([PAIRS, *explained(grid)]))]
+            parts += [
+                escaped(verdict_text(tested)),
+                as_latex(grid),
+                escaped(" ".join([PAIRS, *explained(grid)])),
+            ]
     elif compared := compare_rows(page):
         grid = comparisons(compared)
         parts += [as_latex(grid), escaped(" ".join([COMPARED, *explained(grid)]))]
@@ -214,7 +217,7 @@ def as_json(page: Page) -> str:
         "stand_ins": page.stand_ins,
         "rows": records(page),
         **(
-            {"verdict": verdict(tested)}
+            {"verdict": verdict_text(tested)}
             if page.table.is_sweep
             else {"comparisons": [comparison_record(comparison) for comparison in compare_rows(page)]}
         ),

@@ -16,7 +16,7 @@ from ner_experiments.tables.spec import Row
 ALPHA = 0.05
 """Accepted probability of at least one false claim over all differences of a table that are tested together."""
 
-Verdict = Literal["ahead", "behind", "equal", "open"]
+PairVerdict = Literal["ahead", "behind", "equal", "open"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Tested:
     number: int
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PairVerdict:
         """Row a is ahead of row b, behind it, equal to within the smallest effect, or the order is open.
 
         Open if a row has one seed: a test over sentences says nothing about other seeds.
@@ -114,7 +114,7 @@ class Comparison:
         return self.test.over_seeds
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> PairVerdict:
         return self.test.verdict
 
 

@@ -26,12 +26,12 @@ from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA, Tested, seeds_to_detect, tested_together
 
-Verdict = Literal["holds", "equal", "opposite", "open"]
+ClaimVerdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
 Reader = Callable[[Source], Page | None]
 """The archived runs of a source; None if there are none."""
 
-BY_DIRECTION: Mapping[str, Mapping[str, Verdict]] = {
+BY_DIRECTION: Mapping[str, Mapping[str, ClaimVerdict]] = {
     "higher": {"ahead": "holds", "behind": "opposite", "equal": "equal", "open": "open"},
     "lower": {"ahead": "opposite", "behind": "holds", "equal": "equal", "open": "open"},
     "equal": {"ahead": "opposite", "behind": "opposite", "equal": "holds", "open": "open"},
@@ -63,7 +63,7 @@ class Decided:
     claim: Claim
     a: Scores
     b: Scores
-    verdict: Verdict
+    verdict: ClaimVerdict
     over_seeds: Difference | None = None
     look: Look | None = None
     runs_made_for_it: int = 0
@@ -157,7 +157,7 @@ class ClaimTests:
         return self.tests[0].claim.id
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> ClaimVerdict:
         """The verdict of all tests that decide the claim; open if none does or they disagree."""
         found = {it.verdict for it in self.tests} - {"open"}
         return found.pop() if len(found) == 1 else "open"
@@ -266,7 +266,7 @@ def only(scores: Scores, seeds: Collection[int]) -> Scores:
     return {seed: score for seed, score in scores.items() if seed in seeds}
 
 
-def verdict(claim: Claim, a: Scores, look: Look | None) -> Verdict:
+def verdict(claim: Claim, a: Scores, look: Look | None) -> ClaimVerdict:
     if claim.bound is not None:
         return "open" if not a else "holds" if max(a.values()) <= claim.bound else "opposite"
     return BY_DIRECTION[claim.direction][look.test.verdict] if look else "open"

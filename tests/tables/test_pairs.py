@@ -17,7 +17,7 @@ from ner_experiments.analysis.statistics import (
 )
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import pairs, render
-from ner_experiments.tables.pairs import Pair, answer, compare_seeds
+from ner_experiments.tables.pairs import Pair, compare_seeds, verdict_text
 from ner_experiments.tables.render import strip_plot
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.spec import Row, Table
@@ -139,7 +139,7 @@ def of_scores(**rows: dict[int, float]) -> list[Pair]:
 
 def test_the_answer_names_what_is_ahead_and_what_is_open() -> None:
     found = of_scores(low=LOW, middle=MIDDLE, high=HIGH)
-    text = answer(found)
+    text = verdict_text(found)
     assert text.startswith("high is ahead of low (+4.17, ")
     needed = found[2].seeds_needed
     assert needed is not None
@@ -154,8 +154,10 @@ def test_no_verdict_rests_on_a_single_seed() -> None:
         assert (pair.verdict, pair.test.p_adjusted, pair.test.p_equal) == ("open", None, None)
         assert pair.record()["p_over_seeds_and_sentences"] is None
         assert pair.record()["p_over_sentences"] == 0.001
-        assert "No verdict rests on a single seed" in answer([pair])
-    assert answer(of_scores(a={1: 80.0}, b={1: 80.4})).startswith("The order of b and a is open with 1 seed.")
+        assert "No verdict rests on a single seed" in verdict_text([pair])
+    assert verdict_text(of_scores(a={1: 80.0}, b={1: 80.4})).startswith(
+        "The order of b and a is open with 1 seed."
+    )
 
 
 def test_pairs_that_cannot_be_tested_do_not_count_for_the_correction() -> None:
@@ -168,7 +170,7 @@ def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:
     """As after looks: high was ahead of low with three seeds, and of middle with five."""
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 84.4, 5: 84.2})
-    text = answer([first, later])
+    text = verdict_text([first, later])
     assert text.startswith("high is ahead of low (+4.17, ")
     assert " and middle (+" in text
 
@@ -178,7 +180,7 @@ def test_the_leader_has_the_highest_mean_of_all_its_seeds_in_whatever_order_its_
     (first,) = of_scores(low=LOW, high=HIGH)
     (later,) = of_scores(middle={1: 83.0, 2: 83.2, 3: 83.1, 4: 83.1, 5: 83.0}, high=HIGH | {4: 76.0, 5: 76.2})
     for both in ([first, later], [later, first]):
-        assert answer(both).startswith("The order of middle and high is open")
+        assert verdict_text(both).startswith("The order of middle and high is open")
 
 
 def test_each_test_set_has_its_leader() -> None:
@@ -187,7 +189,7 @@ def test_each_test_set_has_its_leader() -> None:
         of_scores(low=LOW, high=HIGH),
         of_scores(small={1: 10.0, 2: 10.2}, large={1: 40.0, 2: 40.1}),
     )
-    text = answer([*english, *chinese])
+    text = verdict_text([*english, *chinese])
     assert text.startswith("high is ahead of low (+4.17, ")
     assert " large is ahead of small (+29.95, " in text
     leaders = pairs.against_leaders([*chinese, *english])
@@ -195,7 +197,7 @@ def test_each_test_set_has_its_leader() -> None:
 
 
 def test_there_is_no_answer_without_pairs() -> None:
-    assert answer([]) == ""
+    assert verdict_text([]) == ""
 
 
 def test_the_seeds_needed_have_the_power_at_the_corrected_level() -> None:
@@ -216,9 +218,9 @@ def test_an_impractical_number_of_seeds_is_not_stated() -> None:
     assert pair.seeds_needed is None
     assert pair.record()["seeds_needed"] is None
     assert pair.seeds_text == "> 1,000"
-    assert "with 2 seeds: telling them apart would take more than 1,000 per row" in answer([pair])
+    assert "with 2 seeds: telling them apart would take more than 1,000 per row" in verdict_text([pair])
     mixed = of_scores(a={1: 80.0, 2: 81.0}, b={1: 80.001, 2: 81.0}, c={1: 79.0, 2: 81.5})
-    assert " to more than 1,000 per row" in answer(mixed)
+    assert " to more than 1,000 per row" in verdict_text(mixed)
     (equal,) = of_scores(a={1: 80.0, 2: 81.0}, b={1: 81.0, 2: 80.0})
     assert equal.seeds_text == ""
 
