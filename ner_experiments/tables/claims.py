@@ -25,7 +25,7 @@ DIRECTIONS = ("higher", "lower", "equal", "at most")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ClaimSource:
     """An archived table, and what was planned before the runs of its claims are made.
 
     table, overrides: the folder of results/ that has the runs.
@@ -49,7 +49,7 @@ class Source:
 class Reference:
     """A row of a source."""
 
-    source: Source
+    source: ClaimSource
     label: str
 
     @property
@@ -90,7 +90,7 @@ class Claim:
     hash: str
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ClaimSource:
         """The source of the first row, whose plan and family of tests are the claim's."""
         return self.a[0].source
 
@@ -142,17 +142,19 @@ def said_by(claim: Claim) -> tuple[str, str, str, float | None]:
     return claim.paper, claim.claim, claim.direction, claim.bound
 
 
-def parsed_source(name: str, content: Any, place: str) -> Source:
+def parsed_source(name: str, content: Any, place: str) -> ClaimSource:
     settings = spec.checked(content, SOURCE, place, REQUIRED_OF_SOURCE)
     spec.check_name(settings["table"], f"{place}: table: ")
     if unplanned := [look for look in settings["looks"] if look > len(settings["seeds"])]:
         raise ValueError(
             f"{place}: looks must be at most the number of seeds, {len(settings['seeds'])}, got {unplanned[0]}"
         )
-    return Source(name=name, **spec.tuples(settings))
+    return ClaimSource(name=name, **spec.tuples(settings))
 
 
-def parsed_claim(content: Any, texts: Mapping[str, Any], sources: Mapping[str, Source], place: str) -> Claim:
+def parsed_claim(
+    content: Any, texts: Mapping[str, Any], sources: Mapping[str, ClaimSource], place: str
+) -> Claim:
     """The claim of an entry. texts: the sources as they are written, which are part of the claim's hash."""
     if isinstance(content, dict) and isinstance(content.get("id"), str):
         place = f"{place} ({truncated_repr(content['id'])})"
@@ -168,14 +170,14 @@ def parsed_claim(content: Any, texts: Mapping[str, Any], sources: Mapping[str, S
     return Claim(**(optional | settings | {"a": a, "b": b, "hash": digest[:HASH_LENGTH]}))
 
 
-def parsed_side(content: Any, sources: Mapping[str, Source], place: str) -> Side:
+def parsed_side(content: Any, sources: Mapping[str, ClaimSource], place: str) -> Side:
     entries = content if isinstance(content, list) else [content]
     if len(entries) > 2:
         raise ValueError(f"{place} must be one row, or the difference of two, got {len(entries)} rows")
     return tuple(parsed_reference(entry, sources, place) for entry in entries)
 
 
-def parsed_reference(content: Any, sources: Mapping[str, Source], place: str) -> Reference:
+def parsed_reference(content: Any, sources: Mapping[str, ClaimSource], place: str) -> Reference:
     if not isinstance(content, dict) or len(content) != 1:
         raise ValueError(f"{place} must be a source and a label, got {truncated_repr(content)}")
     ((name, label),) = content.items()

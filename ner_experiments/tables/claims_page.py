@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ner_experiments.tables import claims, results_folder, spec
-from ner_experiments.tables.claims import Source
+from ner_experiments.tables.claims import ClaimSource
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
 from ner_experiments.tables.results_folder import Read
@@ -84,7 +84,7 @@ def markdown(decided: Sequence[Decided]) -> str:
     return "\n".join(lines)
 
 
-def about(source: Source) -> str:
+def about(source: ClaimSource) -> str:
     """The line above the list of a source's claims: its table, and how its runs deviate."""
     table = spec.load(source.table)
     deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""

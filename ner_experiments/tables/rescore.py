@@ -28,7 +28,7 @@ from ner_experiments.runs import predictions
 from ner_experiments.runs.predictions import Predicted, as_field
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec, verdicts
-from ner_experiments.tables.claims import Claim, Source
+from ner_experiments.tables.claims import Claim, ClaimSource
 from ner_experiments.tables.experiments import experiments, joined
 from ner_experiments.tables.reproducibility import FEWEST_RANKED
 from ner_experiments.tables.scores import Page, Result, groups
@@ -273,16 +273,16 @@ def decide_again(
     archived = verdicts.reader(results)
 
     @cache
-    def rescored_table(source: Source) -> Rescored | None:
+    def rescored_table(source: ClaimSource) -> Rescored | None:
         if is_of(source, rescored.page):
             return rescored
         page = archived(source)
         return rescore(page, gold, overrides) if page else None
 
-    def old(source: Source) -> Page | None:
+    def old(source: ClaimSource) -> Page | None:
         return found.page if (found := rescored_table(source)) else None
 
-    def new(source: Source) -> Page | None:
+    def new(source: ClaimSource) -> Page | None:
         return found.mixed if (found := rescored_table(source)) else None
 
     about = [claim for claim in ledger if any(is_of(it.source, rescored.page) for it in claim.references)]
@@ -300,7 +300,7 @@ def decide_again(
     return changes, [claim for claim in concerned if claim.id not in complete]
 
 
-def is_of(source: Source, page: Page) -> bool:
+def is_of(source: ClaimSource, page: Page) -> bool:
     """Whether a source of the ledger has the runs of this page."""
     return spec.load(source.table).runs_of == page.table.name and results_folder.same_overrides(
         source.overrides, page.deviations

@@ -20,7 +20,7 @@ from ner_experiments.analysis.sequential import levels
 from ner_experiments.analysis.statistics import Difference
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import results_folder, spec
-from ner_experiments.tables.claims import Claim, Reference, Side, Source
+from ner_experiments.tables.claims import Claim, ClaimSource, Reference, Side
 from ner_experiments.tables.pairs import MAX_SEEDS
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
@@ -28,7 +28,7 @@ from ner_experiments.tables.significance import ALPHA, Tested, seeds_to_detect, 
 
 ClaimVerdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
-Reader = Callable[[Source], Page | None]
+Reader = Callable[[ClaimSource], Page | None]
 """The archived runs of a source; None if there are none."""
 
 BY_DIRECTION: Mapping[str, Mapping[str, ClaimVerdict]] = {
