@@ -111,7 +111,7 @@ class Row:
     @classmethod
     def of(cls, counts: Int[np.ndarray, "runs sentences counts"]) -> Row:
         parts = numerator_and_denominator(counts)
-        scores, own = ratio(parts.sum(axis=1)), influence(parts)
+        scores, own = score_of_parts(parts.sum(axis=1)), influence(parts)
         between, explained = (float(squared_deviations(it).sum()) for it in (scores, own))
         return cls(scores, parts.mean(axis=0), own.mean(axis=0), between, explained)
 
@@ -163,7 +163,7 @@ def check_same_test_set(
 
 def score(counts: Int[np.ndarray, "sentences counts"]) -> float:
     """F1 or accuracy of one run, in [0, 1], from its counts by sentence."""
-    return float(ratio(numerator_and_denominator(counts[None]).sum(axis=1))[0])
+    return float(score_of_parts(numerator_and_denominator(counts[None]).sum(axis=1))[0])
 
 
 def numerator_and_denominator(
@@ -175,8 +175,8 @@ def numerator_and_denominator(
     return np.stack([2 * counts[..., 0], counts[..., 1] + counts[..., 2]], axis=-1)
 
 
-def ratio(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*shape"]:
-    """Quotient, 0 where undefined, as in conlleval."""
+def score_of_parts(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*shape"]:
+    """F1 or accuracy from its numerator and denominator, 0 where undefined, as in conlleval."""
     top, bottom = parts[..., 0], parts[..., 1]
     return np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
 
@@ -214,7 +214,7 @@ def influence(parts: Int[np.ndarray, "runs sentences 2"]) -> Float[np.ndarray, "
     """Contribution of each sentence to the score of its run, to first order."""
     total = parts.sum(axis=1)
     top, bottom = parts[..., 0], parts[..., 1]
-    return (top - ratio(total)[:, None] * bottom) / np.maximum(1, total[:, 1:])
+    return (top - score_of_parts(total)[:, None] * bottom) / np.maximum(1, total[:, 1:])
 
 
 def swap_sentences(
@@ -235,7 +235,9 @@ def swap_sentences(
         coins = toss((min(step, draws - start), sentences), rng)
         moved = np.moveaxis(np.tensordot(coins[:, differing].astype(np.float64), gaps, (1, -2)), 0, -2)
         totals = a.sum(axis=-2)[..., None, :], b.sum(axis=-2)[..., None, :]
-        null[..., start : start + step] = ratio(totals[0] + moved) - ratio(totals[1] - moved)
+        null[..., start : start + step] = score_of_parts(totals[0] + moved) - score_of_parts(
+            totals[1] - moved
+        )
     return null
 
 

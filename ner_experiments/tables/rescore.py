@@ -16,8 +16,7 @@ from jaxtyping import Float
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
-from ner_experiments.analysis.randomization import numerator_and_denominator
-from ner_experiments.analysis.randomization import ratio as f1_of
+from ner_experiments.analysis.randomization import numerator_and_denominator, score_of_parts
 from ner_experiments.data.columns import Columns
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.projection import OtherTextError, Projection, project
@@ -235,7 +234,7 @@ def ranking(own: Sequence[Result], other: Sequence[Result]) -> Ranking:
 def resampled_means(result: Result) -> Float[np.ndarray, " draws"]:
     """Mean F1 of a row's runs, for each draw of test sentences."""
     parts = numerator_and_denominator(result.counts)
-    return f1_of(resampled(parts.transpose(1, 0, 2))).mean(axis=1)
+    return score_of_parts(resampled(parts.transpose(1, 0, 2))).mean(axis=1)
 
 
 def kendall(

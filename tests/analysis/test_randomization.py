@@ -13,8 +13,8 @@ from ner_experiments.analysis import randomization
 from ner_experiments.analysis.randomization import (
     numerator_and_denominator,
     randomization_test,
-    ratio,
     score,
+    score_of_parts,
     swap_sentences,
     toss,
 )
@@ -228,7 +228,7 @@ def test_sentences_with_equal_counts_are_left_out_of_the_product_alone() -> None
     b = np.where(rng.random((50, 1)) < 0.8, a, rng.integers(0, 4, (50, 2)))
     coins = np.random.default_rng(1).integers(2, size=(1000, 50), dtype=np.uint8)
     moved = coins @ (b - a)
-    expected = ratio(a.sum(axis=0) + moved) - ratio(b.sum(axis=0) - moved)
+    expected = score_of_parts(a.sum(axis=0) + moved) - score_of_parts(b.sum(axis=0) - moved)
     np.testing.assert_allclose(
         swap_sentences(a, b, 1000, np.random.default_rng(1)), expected, rtol=0, atol=1e-14
     )
