@@ -29,7 +29,7 @@ from ner_experiments.runs.artifacts import CONFIG, ENCODER, WEIGHTS, read_config
 from ner_experiments.runs.predictions import units
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Architecture, Tagger
-from ner_experiments.utils.text import read_json_object, visible
+from ner_experiments.utils.text import printable, read_json_object
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +162,7 @@ def as_value_error(expected: str) -> Iterator[None]:
         yield
     except Exception as error:
         cause = error.__cause__ if isinstance(error, InstantiationException) and error.__cause__ else error
-        raise ValueError(f"{expected}: {visible(f'{type(cause).__name__}: {cause}', 4_000)}") from error
+        raise ValueError(f"{expected}: {printable(f'{type(cause).__name__}: {cause}', 4_000)}") from error
 
 
 def read_weights(folder: Path) -> dict[str, Tensor]:

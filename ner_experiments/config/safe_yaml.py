@@ -24,7 +24,7 @@ from yaml import YAMLError
 from ner_experiments.config import renamed
 from ner_experiments.config.conf import CONF, PACKAGE
 from ner_experiments.data.text_files import read_lines
-from ner_experiments.utils.text import truncated_repr, visible
+from ner_experiments.utils.text import printable, truncated_repr
 
 MAX_DEPTH = 10
 MAX_BYTES = 2**20
@@ -130,13 +130,13 @@ def describe(error: Exception, text: str = "") -> str:
         mark = error.problem_mark or error.context_mark
         rule = " ".join(part for part in (error.context, error.problem) if part)
         if not mark:
-            return f": {visible(rule)}"
+            return f": {printable(rule)}"
         line = min(mark.line, text.count("\n")) + 1  # libyaml puts the end of a file one line below its last
-        return f":{line}: {visible(rule)}"
+        return f":{line}: {printable(rule)}"
     if isinstance(error, yaml.reader.ReaderError):
         line = text.encode()[: error.position].count(b"\n") + 1
         return f":{line}: U+{error.character:04X}: {error.reason}"
-    return f": {visible(str(error).partition(chr(10))[0])}"
+    return f": {printable(str(error).partition(chr(10))[0])}"
 
 
 PARTS = (

@@ -136,13 +136,13 @@ def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequen
         line = Text()
         for text, _, kind, probability in segments(sentence):
             color = COLORS[types.index(kind) % len(COLORS)] if kind else ""
-            line.append(visible(text), style=f"bold {color}" if kind else "")
+            line.append(for_terminal(text), style=f"bold {color}" if kind else "")
             if kind:
                 line.append(f" [{kind} {probability:.2f}]", style=color)
         console.print(line)
 
 
-def visible(text: str) -> str:
+def for_terminal(text: str) -> str:
     """The text on one line, with characters that could move the cursor or change its direction escaped."""
     flat = re.sub(r"[ \t\r]*\n[ \t\r\n]*", " ", text)
     return "".join(c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in flat)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ner_experiments.config import safe_yaml
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.utils.files import json_digest, sha256
-from ner_experiments.utils.text import read_json_object, truncated_repr, visible
+from ner_experiments.utils.text import printable, read_json_object, truncated_repr
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -78,7 +78,7 @@ def read_metrics(path: Path, *, whole: bool = True) -> dict[str, Any]:
     for name, value in numbers(metrics):
         if not is_of_types(value, (int, float)):
             raise DamagedError(
-                f"{path} is damaged: {visible(name)}: expected a number, got {truncated_repr(value)}"
+                f"{path} is damaged: {printable(name)}: expected a number, got {truncated_repr(value)}"
             )
     if metrics.get("epochs") == 0:
         raise DamagedError(f"{path} is damaged: epochs: expected at least 1, got 0")

@@ -21,7 +21,7 @@ from torch.distributed import DistStoreError
 
 from ner_experiments.config.processes import num_processes
 from ner_experiments.training.checkpoints import AtomicCheckpointIO
-from ner_experiments.utils.text import visible
+from ner_experiments.utils.text import printable
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -94,7 +94,7 @@ def killing_stragglers(trainer: Trainer) -> Iterator[None]:
         ):
             raise ConnectionError(
                 f"another of the {trainer.world_size} processes of this run has ended, or does not answer "
-                f"({visible(str(error), 200)}); if it printed no error, it was killed, possibly out of memory; rerun "
+                f"({printable(str(error), 200)}); if it printed no error, it was killed, possibly out of memory; rerun "
                 "the command to resume"
             ) from error
         raise

@@ -24,7 +24,7 @@ def truncated_repr(value: object) -> str:
     return text
 
 
-def visible(text: str, length: int = MAX_LENGTH) -> str:
+def printable(text: str, length: int = MAX_LENGTH) -> str:
     """A text on one line, with unprintable characters escaped, shortened to `length` characters."""
     return shortened("".join(c if c.isprintable() else repr(c)[1:-1] for c in text), length)
 
@@ -42,7 +42,7 @@ def message_of(error: Exception) -> str:
 
 def on_one_line(error: Exception) -> str:
     """Type and message of a library's error, shortened, to be part of a message of one line."""
-    return f"{type(error).__name__}: {visible(' '.join(str(error).split()), 2 * MAX_LENGTH)}"
+    return f"{type(error).__name__}: {printable(' '.join(str(error).split()), 2 * MAX_LENGTH)}"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

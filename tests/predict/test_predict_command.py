@@ -13,7 +13,7 @@ from tiny_runs import columns_of_test
 
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
-from ner_experiments.predict.output import visible
+from ner_experiments.predict.output import for_terminal
 from ner_experiments.runs.predictions import read
 
 LONG = 100_000
@@ -173,8 +173,10 @@ def test_columns_have_no_character_that_acts_and_the_offsets_of_the_text(
 
 
 def test_on_a_terminal_a_line_end_is_a_space_and_nothing_else_ends_a_line() -> None:
-    assert visible("He lives in\n") + "Paris" + visible(" \r\n\n\tsince") == "He lives in Paris since"
-    assert visible("a\u2028b\x85c\rd\n") == r"a\u2028b\x85c\rd "
+    assert (
+        for_terminal("He lives in\n") + "Paris" + for_terminal(" \r\n\n\tsince") == "He lives in Paris since"
+    )
+    assert for_terminal("a\u2028b\x85c\rd\n") == r"a\u2028b\x85c\rd "
 
 
 def test_standard_input_is_read_where_no_file_is_named(
