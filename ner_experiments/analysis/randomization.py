@@ -86,7 +86,7 @@ def randomization_tests(
     """
     for a, b in pairs:
         check_same_test_set(rows[a], rows[b])
-    used = {index: Row.of(rows[index]) for pair in pairs for index in pair}
+    used = {index: RowStatistics.of(rows[index]) for pair in pairs for index in pair}
     tests: list[Randomization] = []
     for start in range(0, len(pairs), PAIRS_AT_ONCE):
         block = [(used[a], used[b]) for a, b in pairs[start : start + PAIRS_AT_ONCE]]
@@ -95,7 +95,7 @@ def randomization_tests(
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RowStatistics:
     """The score of each run, means over runs by sentence, and sums of squares over the runs.
 
     means: of the counts. contributions: of the sentences to the score of a run.
@@ -109,7 +109,7 @@ class Row:
     explained: float
 
     @classmethod
-    def of(cls, counts: Int[np.ndarray, "runs sentences counts"]) -> Row:
+    def of(cls, counts: Int[np.ndarray, "runs sentences counts"]) -> RowStatistics:
         parts = numerator_and_denominator(counts)
         scores, own = score_of_parts(parts.sum(axis=1)), influence(parts)
         between, explained = (float(squared_deviations(it).sum()) for it in (scores, own))
@@ -117,7 +117,7 @@ class Row:
 
 
 def compare_block(
-    pairs: Sequence[tuple[Row, Row]], draws: int, rng: np.random.Generator
+    pairs: Sequence[tuple[RowStatistics, RowStatistics]], draws: int, rng: np.random.Generator
 ) -> list[Randomization]:
     """The tests of pairs of rows; memory grows with their number."""
     first, second = (np.stack([pair[side].means for pair in pairs]) for side in (0, 1))
@@ -181,7 +181,7 @@ def score_of_parts(parts: Real[np.ndarray, "*shape 2"]) -> Float[np.ndarray, "*s
     return np.divide(top, bottom, out=np.zeros(top.shape), where=bottom > 0)
 
 
-def run_share(a: Row, b: Row) -> float | None:
+def run_share(a: RowStatistics, b: RowStatistics) -> float | None:
     """1 - sum_i Var_r(z_ri) / Var_r(score_r), at least 0, with variances pooled within rows; None if a row has one run.
 
     z_ri is the contribution of sentence i to the score of run r, to first order (the influence function of a ratio).
@@ -193,7 +193,7 @@ def run_share(a: Row, b: Row) -> float | None:
     return max(0.0, 1 - explained / between) if between else 0.0
 
 
-def sentence_variance(a: Row, b: Row) -> float:
+def sentence_variance(a: RowStatistics, b: RowStatistics) -> float:
     """Variance of the difference of two rows' mean scores over the choice of sentences alone; at least 0.
 
     That of the sentences' mean contributions, less the part that differs from run to run, which the variance over
