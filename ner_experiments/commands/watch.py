@@ -15,7 +15,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.live import Live
 from rich.markup import escape
-from rich.table import Table as Grid
+from rich.table import Table as RichTable
 
 from ner_experiments.config import compose
 from ner_experiments.config.identity import experiment
@@ -151,10 +151,10 @@ def show_live(poll: Callable[[], list[Status]], seconds: float) -> list[Status]:
     return runs
 
 
-def fitting_table(runs: Sequence[Status], console: Console) -> Grid:
+def fitting_table(runs: Sequence[Status], console: Console) -> RichTable:
     """Table of as many lines as fit on the screen, by `DISPLAY_PRIORITY`; the others are counted."""
 
-    def fits(table: Grid) -> bool:
+    def fits(table: RichTable) -> bool:
         return len(console.render_lines(table)) <= console.height
 
     if fits(whole := status_table(runs)):
@@ -174,7 +174,7 @@ def exit_status(runs: Sequence[Status]) -> int:
     return UNFINISHED if states & {"running", "waiting"} else ALL_DONE
 
 
-def status_table(runs: Sequence[Status]) -> Grid:
+def status_table(runs: Sequence[Status]) -> RichTable:
     """One line per run, or for all finished ones of a row with many. Scores in percent."""
     return lines_table(table_lines(runs), ())
 
@@ -195,7 +195,7 @@ def table_lines(runs: Sequence[Status]) -> list[list[Status]]:
     return lines
 
 
-def lines_table(lines: Sequence[Sequence[Status]], others: Sequence[Status]) -> Grid:
+def lines_table(lines: Sequence[Sequence[Status]], others: Sequence[Status]) -> RichTable:
     """Table of these lines, with `others` counted below."""
     title = state_counts([*chain.from_iterable(lines), *others]) or "no runs"
     caption = f"and {state_counts(others)}" if others else None
