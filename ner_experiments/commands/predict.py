@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ner_experiments.data.columns import parse_columns
+from ner_experiments.data.formats import brat
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.text_files import UTF_8, codec_of, read_text
 from ner_experiments.data.tokenize import TokenizedSentence
@@ -104,6 +105,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = {"tokens": arguments.tokens, "lines": arguments.lines, "device": arguments.device}
     tagger = load(arguments.run, **settings)
+    if output == "brat":  # refused before anything is tagged
+        for type_ in tagger.types:
+            brat.check_type(type_, str(arguments.run))
     reader = replace(tagger.reader, columns=arguments.columns, encoding=arguments.encoding)
     named = len(files) > 1 or output == "brat"
 

@@ -17,7 +17,7 @@ from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.data.toy import sentences
 from ner_experiments.main import cli
 from ner_experiments.predict.output import write_brat
-from ner_experiments.predict.tagger import Mention, TaggedSentence
+from ner_experiments.predict.tagger import Mention, TaggedSentence, TextTagger
 
 LINES = [" ".join(it.words) for it in sentences("en", "test", 12)]
 TEXT = "\n".join(LINES) + "\n"
@@ -130,6 +130,20 @@ def test_a_type_with_white_space_is_refused_for_brat(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^a.txt:1: BRAT types cannot contain white space, got 'my type'$"):
         write_brat([tagged], {"a.txt": "Ada"}, tmp_path / "out")
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_run_with_a_type_that_brat_cannot_hold_is_refused_before_it_tags(
+    toy_run: Path, text: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tagged: list[TokenizedSentence] = []
+    monkeypatch.setattr(TextTagger, "types", ["PER", "my type"])
+    monkeypatch.setattr(TextTagger, "stream", lambda _, sentences: tagged.extend(sentences) or iter(()))
+    target = text.parent / "out"
+    assert cli(["predict", str(toy_run), str(text), "--output", "brat", "--to", str(target)]) == 1
+    expected = f"{toy_run}: BRAT types cannot contain white space, got 'my type'\n"
+    assert capsys.readouterr().err == expected
+    assert not tagged
+    assert not target.exists()
 
 
 def test_an_interrupted_brat_folder_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

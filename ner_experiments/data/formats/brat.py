@@ -90,17 +90,21 @@ class Document(NamedTuple):
 def write_documents(documents: Mapping[str, Document], path: Path) -> None:
     """Write each document as a text, and a file of its mentions, into the folder `path`. Documents are keyed by name.
 
-    Raises ValueError for a type with white space, which the format cannot hold, before anything is written.
+    Raises ValueError as `check_type`, before anything is written.
     """
     for document in documents.values():
         for place, mention in document.mentions:
-            if mention.type.split() != [mention.type]:
-                wrong = truncated_repr(mention.type)
-                raise ValueError(f"{place}: BRAT types cannot contain white space, got {wrong}")
+            check_type(mention.type, place)
     with atomic_folder(path) as folder:
         for name, document in documents.items():
             for suffix, content in ((".txt", document.text), (".ann", _lines(document))):
                 (folder / f"{name}{suffix}").write_text(content, encoding="utf-8", newline="\n")
+
+
+def check_type(type_: str, place: str) -> None:
+    """Raise ValueError, with the place, for a type of mentions with white space, which the format cannot hold."""
+    if type_.split() != [type_]:
+        raise ValueError(f"{place}: BRAT types cannot contain white space, got {truncated_repr(type_)}")
 
 
 def _lines(document: Document) -> str:
