@@ -10,7 +10,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
@@ -333,7 +333,8 @@ def _quoted(value: Any) -> str:
 def convert(arguments: argparse.Namespace) -> int:
     """Write FROM as TO, read it back, and print what differs; return exit status 1 if mentions differ.
 
-    Raises ValueError, before anything is written, if a file to write exists or the corpus cannot be read.
+    Raises ValueError, before anything is written, if a file to write exists or the corpus cannot be read. After an
+    error in a later file, those before it are removed.
     """
     target, remarks = Path(arguments.target), Remarks()
     source, to, targets = _source_and_targets(arguments)
@@ -345,9 +346,15 @@ def convert(arguments: argparse.Namespace) -> int:
     if not FORMATS[to].nested:
         nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
         splits = {split: [flat(it, nested, remarks) for it in splits[split]] for split in targets}
-    if target not in targets.values():
-        target.mkdir(parents=True, exist_ok=True)
-    differ = sum(_write(splits[split], path, to, source) for split, path in targets.items())
+    with ExitStack() as undo:
+        if target not in targets.values() and not target.exists():
+            target.mkdir(parents=True)
+            undo.callback(target.rmdir)
+        for split, path in targets.items():
+            FORMATS[to].write(splits[split], path)
+            undo.callback(shutil.rmtree if path.is_dir() else Path.unlink, path)
+        differ = sum(_read_back(splits[split], path, to, source) for split, path in targets.items())
+        undo.pop_all()
     for remark in remarks.with_places():
         print(remark)
     if settings := _settings_to_read(to, source):
@@ -371,21 +378,6 @@ def _source_and_targets(arguments: argparse.Namespace) -> tuple[Source, str, dic
     return source, to, {split: target / f"{split}{suffix}" for split in source.present()}
 
 
-def _write(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
-    """Write one file, and return the number of mentions that differ when it is read back.
-
-    Raises ValueError for a file that cannot be read back, which is removed.
-    """
-    FORMATS[to].write(sentences, path)
-    try:
-        return _read_back(sentences, path, to, source)
-    except ValueError as error:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-        raise ValueError(
-            f"the format {to} cannot hold these sentences; reading them back failed: {error}"
-        ) from None
-
-
 def _settings_to_read(to: str, source: Source) -> list[str]:
     """The settings, where not the defaults, with which a converted file is read as it was written."""
     lines = [] if FORMATS[to].has_tokens else ["data.lines=true"]
@@ -393,9 +385,17 @@ def _settings_to_read(to: str, source: Source) -> list[str]:
 
 
 def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:
-    """Compare the sentences with what is read from their file; return the number of mentions that differ."""
-    again = open_source(FORMATS[to].config, _settings_to_read(to, source), {"files": {"file": str(path)}})
-    read = annotated_splits(again, Remarks())["file"]
+    """Compare the sentences with what is read from their file; return the number of mentions that differ.
+
+    Raises ValueError for a file that cannot be read.
+    """
+    try:
+        again = open_source(FORMATS[to].config, _settings_to_read(to, source), {"files": {"file": str(path)}})
+        read = annotated_splits(again, Remarks())["file"]
+    except ValueError as error:
+        raise ValueError(
+            f"the format {to} cannot hold these sentences; reading them back failed: {error}"
+        ) from None
     before, after = ([text for it in part for text in it.texts()] for part in (sentences, read))
     sizes = [[_size(part, unit) for part in (sentences, read)] for unit in ("sentences", "tokens")]
     changed = [one if one == other else f"{one}, read as {other}" for one, other in sizes]

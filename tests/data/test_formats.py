@@ -436,6 +436,36 @@ def test_convert_makes_no_folder_for_a_corpus_that_cannot_be_written(
     assert not target.exists()
 
 
+@pytest.mark.parametrize(
+    ("record", "rule"),
+    [
+        (
+            {"text": "Ada", "entities": [[0, 3, "my type"]]},
+            "test.jsonl:1: BRAT types cannot contain white space, got 'my type'\n",
+        ),
+        (
+            {"tokens": ["Ada", " "], "ner_tags": ["O", "B-PER"]},
+            "the format brat cannot hold these sentences; reading them back failed: ",
+        ),
+    ],
+)
+@pytest.mark.parametrize("folder", ["converted", "mine"])
+def test_convert_writes_no_split_if_a_later_one_cannot_be_written(
+    record: Any, rule: str, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither into a new folder nor into one that is there."""
+    other = tmp_path / "mine" / "other.txt"
+    other.parent.mkdir()
+    other.write_text("mine")
+    train = lines_of(tmp_path / "train.jsonl", {"text": "Bonn", "entities": [[0, 4, "LOC"]]})
+    test = lines_of(tmp_path / "test.jsonl", record)
+    before = sorted(tmp_path.rglob("*"))
+    settings = ["data.name=mine", f"data.files.train={train}", f"data.files.test={test}"]
+    assert data_command(["convert", "jsonl", str(tmp_path / folder), *settings, "--to", "brat"]) == 1
+    assert rule in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def in_format(name: str, folder: Path, sentences: list[str]) -> Path:
     """A file of sentences w0 w1 ... with these tags, in a format of tags."""
     rows = [[(f"w{n}", tag) for n, tag in enumerate(tags.split())] for tags in sentences]
