@@ -83,6 +83,20 @@ def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
+def record_with_repeated_key(array: str) -> int:
+    """Number, from 1, of the record of a JSON array for which `parse_json` raises RepeatedKeyError."""
+    decoder = json.JSONDecoder(object_pairs_hook=_without_repeated_keys)
+    number, place = 1, array.index("[") + 1
+    while True:
+        while array[place] in " \t\r\n,":
+            place += 1
+        try:
+            _, place = decoder.raw_decode(array, place)
+        except RepeatedKeyError:
+            return number
+        number += 1
+
+
 def json_object(text: str) -> dict[str, Any]:
     """Parse a text as a JSON object. ValueError for anything else."""
     content = parse_json(text)

@@ -121,8 +121,24 @@ def test_a_key_that_stands_twice_in_a_record_is_refused(tmp_path: Path) -> None:
     assert message(path, "jsonl").startswith(
         "a.jsonl:1: the key 'ner_tags' appears more than once in a JSON object: "
     )
-    path.write_text(f"[{record}]\n")
-    assert message(path, "jsonl") == "a.jsonl: the key 'ner_tags' appears more than once in a JSON object"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"tokens": ["Ada"], "key": ["B-PER"], "key": ["O"]}',
+        '{"text": "Ada", "entities": [{"start": 0, "end": 3, "key": "PER", "key": "LOC"}]}',
+        '["Ada", {"entities": [[0, 3, "PER"]], "key": 1, "key": 2}]',
+    ],
+)
+@pytest.mark.parametrize(("before", "number"), [("", 1), ('{"text": "},{"} ,\n{"text": "["},\t\n', 3)])
+def test_a_key_that_stands_twice_in_a_record_of_an_array_is_refused_with_the_record(
+    record: str, before: str, number: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(f"\n [\n{before}{record}, {record}]\n")
+    expected = f"a.json: record {number}: the key 'key' appears more than once in a JSON object"
+    assert message(path, "jsonl") == expected
 
 
 @pytest.mark.parametrize(

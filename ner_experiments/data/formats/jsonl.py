@@ -26,7 +26,15 @@ from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tag_styles import check_label
 from ner_experiments.data.text_files import name_of, read_lines
 from ner_experiments.utils.files import atomic_write
-from ner_experiments.utils.text import check_string, check_strings, json_object, parse_json, truncated_repr
+from ner_experiments.utils.text import (
+    RepeatedKeyError,
+    check_string,
+    check_strings,
+    json_object,
+    parse_json,
+    record_with_repeated_key,
+    truncated_repr,
+)
 
 WORDS, TAGS = ("tokens", "words"), ("ner_tags", "tags")
 MENTIONS = ("entities", "spans", "label", "labels", "mentions")
@@ -101,8 +109,12 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
     """
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
     if lines and lines[0][1].lstrip().startswith("["):
+        array = "\n".join(text for _, text in lines)
         try:
-            items = parse_json("\n".join(text for _, text in lines))
+            items = parse_json(array)
+        except RepeatedKeyError as error:
+            number = record_with_repeated_key(array)
+            raise ValueError(f"{name_of(path)}: record {number}: {error}") from None
         except ValueError as error:
             raise ValueError(f"{name_of(path)}: {error}") from None
         for number, item in enumerate(items, 1):
