@@ -84,17 +84,31 @@ def build_encoder(cfg: DictConfig, input_size: int) -> Architecture:
     return encoder
 
 
-def encoder_size(cfg: DictConfig) -> int:
-    """Number of weights of the config's encoder for inputs of size 100; 0 if it cannot be built.
+def check_penalty(cfg: DictConfig) -> None:
+    """Raise ValueError if the config's penalty cannot be computed for its encoder."""
+    if cfg.penalty and (encoder := encoder_without_weights(cfg)) is not None:
+        try:
+            instantiate(cfg.penalty).check(encoder)
+        except ValueError as error:
+            raise ValueError(f"penalty: {error}") from None
 
-    None of the weights is stored. What is wrong with an encoder is for the job that trains it to say.
+
+def encoder_size(cfg: DictConfig) -> int:
+    """Number of weights of the config's encoder for inputs of size 100; 0 if it cannot be built."""
+    encoder: Any = encoder_without_weights(cfg)
+    return 0 if encoder is None else sum(weight.numel() for weight in encoder.parameters())
+
+
+def encoder_without_weights(cfg: DictConfig) -> Architecture | None:
+    """The config's encoder for inputs of size 100, with weights that are not stored; None if it cannot be built.
+
+    What is wrong with an encoder is for the job that trains it to say.
     """
     try:
         with torch.device("meta"):
-            encoder: Any = build_encoder(cfg, 100)
-            return sum(weight.numel() for weight in encoder.parameters())
+            return build_encoder(cfg, 100)
     except Exception:
-        return 0
+        return None
 
 
 def encoder_class(cfg: DictConfig) -> Callable[..., Architecture]:

@@ -29,6 +29,17 @@ class Architecture(Protocol):
     ) -> Float[Tensor, "batch time out"]: ...
 
 
+@runtime_checkable
+class Penalty(Protocol):
+    """Interface of the terms in modules/penalty.py, which are added to the loss."""
+
+    def check(self, model: Architecture) -> None:
+        """Raise ValueError for a model whose penalty cannot be computed."""
+        ...
+
+    def __call__(self, model: Architecture) -> Float[Tensor, ""]: ...
+
+
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -46,7 +57,7 @@ class Tagger(nn.Module):
         direct: dict[str, nn.Module],
         model: Architecture,
         decoder: Decoder,
-        penalty: Callable[[Architecture], Tensor] | None,
+        penalty: Penalty | None,
         optimizer: MakeOptimizer,
     ) -> None:
         super().__init__()

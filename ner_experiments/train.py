@@ -20,7 +20,7 @@ from lightning.pytorch import Callback, Trainer, seed_everything
 from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
-from ner_experiments.build import assemble, encoder_class, read_weights
+from ner_experiments.build import assemble, check_penalty, encoder_class, read_weights
 from ner_experiments.config.identity import identity, run_folder, tags
 from ner_experiments.config.processes import check_program, is_first_process, processes_note
 from ner_experiments.config.values import check_experiment
@@ -87,7 +87,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     If another process works on the same run, wait for its result; without `wait`, return only its folder, as `busy`.
     The threads of one process train one after another, also without `wait`. On SIGTERM the process exits with status
     143 once a checkpoint is written. ValueError as `values.check_experiment`, `processes.check_program`,
-    `build.build_encoder` and `read_experiment`.
+    `build.build_encoder`, `build.check_penalty` and `read_experiment`.
     """
     check_experiment(cfg)
     is_first = is_first_process(cfg)
@@ -95,7 +95,9 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         logging.getLogger("ner_experiments").setLevel(logging.WARNING)
     elif note := processes_note(cfg):
         log.info("%s", note)
-    encoder_class(cfg)  # refused before anything is read or written
+    # both refuse before anything is read or written
+    encoder_class(cfg)
+    check_penalty(cfg)
     start = train(init_config(cfg)) if cfg.init_from else None
     corpus, encoder, about = read_experiment(cfg, start)
     folder = run_folder(cfg, about["identity"])

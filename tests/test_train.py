@@ -294,6 +294,16 @@ def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: 
         train.train(configure(f"output_dir={tmp_path}", "model=bilstm"))
 
 
+@pytest.mark.parametrize(("model", "name"), [("bilstm", "BiLSTM"), ("residual", "ResidualBiLSTM")])
+def test_a_penalty_on_parallel_units_is_refused_for_a_model_without_them(
+    model: str, name: str, tmp_path: Path
+) -> None:
+    message = f"penalty: OrthogonalityPenalty needs parallel units, {name} has none"
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        train.train(configure(f"output_dir={tmp_path}", f"model={model}", "penalty=orthogonality"))
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_decoder_without_num_tags_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "ner_experiments.modules.crf.CRF.__init__", lambda self, **_: nn.Module.__init__(self)

@@ -1,6 +1,6 @@
 """Regularization terms: functions of the model's weights that are added to the loss."""
 
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ner_experiments.utils.ranges import AT_LEAST_0
 
 
+@runtime_checkable
 class HasParallelUnits(Protocol):
     """Interface that the penalty requires of a model, such as `ParallelBiLSTM`."""
 
@@ -30,14 +31,15 @@ class OrthogonalityPenalty:
         AT_LEAST_0.check("weight", weight)
         self.weight = weight
 
+    def check(self, model: nn.Module) -> None:
+        """Raise ValueError if the model has no parallel units."""
+        if not isinstance(model, HasParallelUnits):
+            raise ValueError(f"OrthogonalityPenalty needs parallel units, {type(model).__name__} has none")
+
     def __call__(self, model: nn.Module) -> Float[Tensor, ""]:
-        """Penalty of the current weights, differentiable; raises ValueError if the model has no parallel units."""
-        try:
-            candidates = cast(HasParallelUnits, model).recurrent_candidates
-        except AttributeError:
-            name = type(model).__name__
-            raise ValueError(f"OrthogonalityPenalty needs parallel units, {name} has none") from None
-        phi = candidates()
+        """Penalty of the current weights, differentiable; ValueError as `check`."""
+        self.check(model)
+        phi = cast(HasParallelUnits, model).recurrent_candidates()
         with torch.autocast(phi.device.type, enabled=False):  # bfloat16 cannot resolve products near 1
             gram = phi @ phi.mT
         return self.weight * (gram - torch.eye(len(gram[0])).to(gram)).square().sum()
