@@ -62,8 +62,16 @@ class PlannedRun:
 
 
 def all_statuses(output: Path) -> list[Status]:
-    """Status of every run under a folder."""
-    statuses = [status_of_folder(folder, folder.parent.name) for folder in run_folders(output)]
+    """Status of every run under a folder.
+
+    A run that once failed to read its data is left out if it has since read them, in a folder of their checksum.
+    """
+    folders = run_folders(output)
+    unread = {folder for folder in folders if not (folder / CONFIG).exists()}
+    if unread:
+        read = {experiment_and_seed(folder) for folder in folders if folder not in unread}
+        folders = [it for it in folders if it not in unread or experiment_and_seed(it) not in read]
+    statuses = [status_of_folder(folder, folder.parent.name) for folder in folders]
     return [status for status in statuses if status is not None]
 
 

@@ -115,6 +115,21 @@ def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
         assert run["reason"].startswith("ValueError: conll2003: not found in")
 
 
+def test_a_run_whose_data_were_found_elsewhere_has_not_failed(tmp_path: Path, capsys: Any) -> None:
+    files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
+    run = [*SMALL[1:], "data=conll", "data.name=mine", *files, "trainer.max_epochs=1"]
+    for split in ("train", "dev", "test"):
+        (tmp_path / split).write_text("Ann B-PER\nsat O\n")
+    output = tmp_path / "outputs"
+    for seed in (1, 2):
+        with pytest.raises(ValueError, match="not found"):
+            train(compose([*run, f"data.folder={tmp_path}/none", f"seed={seed}", f"output_dir={output}"]))
+    train(compose([*run, f"data.folder={tmp_path}", f"output_dir={output}"]))
+    status, counts, runs = look(output, capsys=capsys)
+    assert (status, counts) == (SOME_FAILED, {"done": 1, "failed": 1})
+    assert sorted((run["seed"], run["state"]) for run in runs) == [(1, "done"), (2, "failed")]
+
+
 def test_a_run_that_ends_while_it_is_looked_at_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
