@@ -9,35 +9,23 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
-from hydra.errors import HydraException
-from hydra.utils import instantiate
-from omegaconf import MISSING, OmegaConf
-from rich.box import SIMPLE
+from omegaconf import OmegaConf
 from rich.console import Console
-from rich.table import Table
 
 from ner_experiments.config import safe_yaml
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONF, file_of
 from ner_experiments.config.config_dirs import config_dirs
+from ner_experiments.config.corpora import instantiated, open_source
 from ner_experiments.config.row_settings import as_value
-from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data.columns import parse_columns
-from ner_experiments.data.corpus import (
-    Schemes,
-    Source,
-    Splits,
-    count_shared,
-    hold_out,
-    printed,
-    schemes_of,
-)
+from ner_experiments.data.corpus import Source
+from ner_experiments.data.corpus_report import corpus_report, print_report, refusal
 from ner_experiments.data.download import download
 from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
@@ -45,46 +33,14 @@ from ner_experiments.data.formats.annotated import Annotated, flat
 from ner_experiments.data.formats.registry import FORMATS, READABLE, config_of, format_of, require
 from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, found_config, settings_of
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions, count_windows
+from ner_experiments.data.tags import Scheme
 from ner_experiments.data.text_files import UTF_8
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 
-Report = dict[str, Any]
-
 _OPTIONS = ("columns", "tag", "scheme", "empty_tag", "empty_word", "comments", "encoding")
 _SETTING = re.compile(r"\+{0,2}data(_dir|\.[a-z_.]+)?=")
 _NAME = re.compile(r"[\w-]+")
-_MAX_COLUMNS = 4
-_ROWS = {
-    "sentences": "sentences",
-    "sentences_with_docstart": "with DOCSTART lines",
-    "tokens": "tokens",
-    "longest_sentence": "longest sentence",
-}
-_ROWS_OF_MENTIONS = {"mentions": "mentions", "illegal_tags": "illegal tags"}
-
-
-def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] = {}) -> Source:
-    """The corpus of conf/data/NAME.yaml with these overrides, then settings. ValueError for unknown ones.
-
-    A corpus without a name of its own is called as its format.
-    """
-    data = OmegaConf.to_container(compose([f"data={name}", *overrides]).data, resolve=True)
-    assert isinstance(data, dict)
-    if data["name"] == MISSING:
-        data["name"] = name
-    columns = {"columns": {**data["columns"], **settings["columns"]}} if "columns" in settings else {}
-    return _instantiated({**data, **settings, **columns})
-
-
-def _instantiated(data: Mapping[Any, Any]) -> Source:
-    try:
-        source: Source = instantiate(without_stand_ins(data))
-    except HydraException as error:  # around a ValueError of ours
-        raise ValueError(str(error.__cause__ or error)) from error
-    return source
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -293,7 +249,7 @@ def new(arguments: argparse.Namespace) -> int:
     composed = OmegaConf.to_container(compose([f"data={config}", *values, *overrides]).data, resolve=True)
     assert isinstance(composed, dict)
     data = {str(key): value for key, value in composed.items()}
-    source = _instantiated(data)
+    source = instantiated(data)
     report = corpus_report(source)
     splits = source.read()
     if character_tokens(word for it in next(iter(splits.values())) for word in it.words):
@@ -311,16 +267,6 @@ def new(arguments: argparse.Namespace) -> int:
     first = "give it a dev set, then " if refusal(source, splits) else ""
     print(f"next: {first}ner-experiments train data={name}{option}")
     return 0
-
-
-def refusal(source: Source, splits: Splits) -> list[str]:
-    """Why training refuses a corpus whose files can be read, as at most one remark: no dev set, and none held out."""
-    if "train" in splits and "dev" not in splits:
-        try:
-            hold_out(source, splits)
-        except ValueError as error:
-            return [f"train will refuse this corpus: {error}"]
-    return []
 
 
 def _quoted(value: Any) -> str:
@@ -433,103 +379,3 @@ def get(arguments: argparse.Namespace) -> int:
         source.place,
     )
     return 0
-
-
-def corpus_report(source: Source) -> Report:
-    """Statistics of a corpus as JSON, before `load` holds out a part or limits the number of sentences.
-
-    splits: by split, sentences, tokens, longest_sentence; mentions and mentions_by_type, as conlleval counts
-        them; illegal_tags, which violate the scheme; for the task "tags", `tags` with the count of each tag. With
-        DOCSTART lines also sentences_with_docstart, the number in papers that count those lines.
-    duplicates: "train/test" -> number of test sentences whose words are those of a train sentence.
-    checksum: SHA-256 over all files. official: whether they are the published ones; null if unknown.
-    unofficial: splits whose files differ from the published ones.
-    remarks: what was skipped, filled in or guessed, and why training refuses the corpus.
-    scheme: that of all splits, or split -> scheme where they differ; null for the task "tags".
-    """
-    remarks = Remarks()
-    splits = source.read(remarks)
-    windows: dict[str, Counter[Window]] = {}
-    schemes: Schemes = {}
-    if source.task == "mentions":
-        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
-        schemes = schemes_of(source, windows)
-    counts = {
-        split: _count(sentences)
-        | (_count_mentions(windows[split], schemes[split]) if schemes else _count_tags(sentences))
-        for split, sentences in splits.items()
-    }
-    for split, number in source.sentences_with_docstart().items():
-        counts[split]["sentences_with_docstart"] = number
-    differ = len(set(schemes.values())) > 1
-    unofficial = source.unofficial()
-    return {
-        "name": source.name,
-        "task": source.task,
-        "scheme": schemes if differ else next(iter(schemes.values()), None),
-        "splits": counts,
-        "duplicates": {"/".join(pair): count for pair, count in count_shared(splits).items()},
-        "checksum": source.checksum(),
-        "official": None if unofficial is None else not unofficial,
-        "unofficial": unofficial or [],
-        "remarks": [*remarks.with_places(), *refusal(source, splits)],
-    }
-
-
-def _count(sentences: Sequence[Sentence]) -> Report:
-    lengths = [len(sentence) for sentence in sentences]
-    return {"sentences": len(sentences), "tokens": sum(lengths), "longest_sentence": max(lengths)}
-
-
-def _count_mentions(windows: Counter[Window], scheme: Scheme) -> Report:
-    by_type = count_mentions(windows)
-    return {
-        "mentions": by_type.total(),
-        "mentions_by_type": dict(sorted(by_type.items())),
-        "illegal_tags": count_illegal(windows, scheme),
-    }
-
-
-def _count_tags(sentences: Sequence[Sentence]) -> Report:
-    tags = Counter(tag for sentence in sentences for tag in sentence.tags)
-    return {"mentions": 0, "mentions_by_type": {}, "illegal_tags": 0, "tags": dict(sorted(tags.items()))}
-
-
-def print_report(report: Report, console: Console) -> None:
-    """Print the report as tables of counts, with at most four files side by side."""
-    splits = list(report["splits"])
-    scheme = report["scheme"]
-    if isinstance(scheme, dict):
-        scheme = printed(scheme)
-    what = "part-of-speech tags" if report["task"] == "tags" else f"mentions, {scheme}"
-    console.print(f"{report['name']} ({what})")
-    for remark in report["remarks"]:
-        console.print(remark)
-    for start in range(0, len(splits), _MAX_COLUMNS):
-        console.print(_table(report, splits[start : start + _MAX_COLUMNS]))
-    for (one, other), count in zip(combinations(splits, 2), report["duplicates"].values(), strict=True):
-        if count:
-            console.print(f"{count:,} sentences of {other} also occur in {one}")
-    if report["unofficial"]:
-        console.print(f"SHA-256 differs from the published files: {', '.join(report['unofficial'])}")
-    elif report["official"]:
-        console.print("SHA-256 equals the published files")
-    console.print(f"checksum {report['checksum']}")
-
-
-def _table(report: Report, splits: Sequence[str]) -> Table:
-    table = Table("", *splits, box=SIMPLE, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify, column.overflow = "right", "fold"
-    counts = [report["splits"][split] for split in splits]
-    of_tags = report["task"] == "tags"
-    for key, label in (_ROWS if of_tags else _ROWS | _ROWS_OF_MENTIONS).items():
-        if any(key in count for count in counts):
-            table.add_row(label, *(f"{count[key]:,}" if key in count else "" for count in counts))
-    by_label = [count["tags" if of_tags else "mentions_by_type"] for count in counts]
-    if of_tags:
-        table.add_row("different tags", *(str(len(labels)) for labels in by_label))
-    table.add_section()
-    for label in sorted(set().union(*by_label)):
-        table.add_row(label, *(f"{labels.get(label, 0):,}" for labels in by_label))
-    return table

@@ -20,7 +20,7 @@ from pathlib import Path
 from corpus_files import data_command
 from fuzz.oracle import mentions
 
-from ner_experiments.commands.data import open_source
+from ner_experiments.config.corpora import open_source
 from ner_experiments.data.formats.registry import FORMATS
 
 CORPORA = ("toy_en", "toy_zh", "conll2003", "weibo", "wnut17")

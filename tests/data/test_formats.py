@@ -26,7 +26,7 @@ from annotated_files import (
 )
 from corpus_files import data_command
 
-from ner_experiments.commands.data import open_source
+from ner_experiments.config.corpora import open_source
 from ner_experiments.data.corpus import load
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats import registry

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ner_experiments.commands.data import open_source
+from ner_experiments.config.corpora import open_source
 from ner_experiments.data.files import Files
 from ner_experiments.data.format_files import annotated_splits
 from ner_experiments.data.formats.registry import FORMATS

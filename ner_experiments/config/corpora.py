@@ -1,0 +1,36 @@
+"""Corpora of conf/data, opened by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hydra.errors import HydraException
+from hydra.utils import instantiate
+from omegaconf import MISSING, OmegaConf
+
+from ner_experiments.config.compose import compose
+from ner_experiments.config.stand_ins import without_stand_ins
+from ner_experiments.data.corpus import Source
+
+
+def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str, Any] = {}) -> Source:
+    """The corpus of conf/data/NAME.yaml with these overrides, then settings. ValueError for unknown ones.
+
+    A corpus without a name of its own is called as its format.
+    """
+    data = OmegaConf.to_container(compose([f"data={name}", *overrides]).data, resolve=True)
+    assert isinstance(data, dict)
+    if data["name"] == MISSING:
+        data["name"] = name
+    columns = {"columns": {**data["columns"], **settings["columns"]}} if "columns" in settings else {}
+    return instantiated({**data, **settings, **columns})
+
+
+def instantiated(data: Mapping[Any, Any]) -> Source:
+    """The corpus with these settings of conf/data. Raises ValueError for values that it does not take."""
+    try:
+        source: Source = instantiate(without_stand_ins(data))
+    except HydraException as error:  # around a ValueError of ours
+        raise ValueError(str(error.__cause__ or error)) from error
+    return source
