@@ -2,7 +2,7 @@
 
 from statistics import mean
 
-from cells import TASKS, Result, figure, ms, ratio, table
+from figures import TASKS, Result, figure, ms, ratio, table
 from result_tables import units
 
 GPU_LOAD = {"utilization.gpu": "utilization, %", "clocks.sm": "clock, MHz", "power.draw": "power, W"}

@@ -2,7 +2,7 @@
 
 from statistics import mean
 
-from cells import TASKS, Result, figure, ms, ratio, spread, table
+from figures import TASKS, Result, figure, ms, ratio, spread, table
 
 
 def end_to_end(result: Result) -> list[str]:

@@ -25,7 +25,7 @@ from typing import Any
 
 import tables
 import timing
-from cells import table
+from figures import table
 from scipy.stats import ttest_1samp
 
 from ner_experiments.config.compose import compose

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import gpu_tables
 import result_tables
-from cells import Result, table
+from figures import Result, table
 from targets import targets
 
 FOLDER = Path(__file__).parent

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from cells import TASKS, Result
+from figures import TASKS, Result
 
 
 def targets(results: dict[str, Result]) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 from places import BENCHMARKS
 
-SHARED = {"cells", "gpu_tables", "result_tables", "tables", "taggers", "targets", "timing"}
+SHARED = {"figures", "gpu_tables", "result_tables", "tables", "taggers", "targets", "timing"}
 SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - SHARED - {"speedrun"})
 
 
