@@ -115,6 +115,7 @@ def test_the_verdicts_are_those_of_the_ledger() -> None:
             and cells[0].removeprefix("| ") in (claim, claim.rpartition(", ")[0])
             and cells[2]
             and ours.startswith(cells[2])
+            and cells[3] in ours
         ]
         assert len(verdicts) == 1, claim
         assert verdicts[0].partition(":")[0] == verdict.partition(" (")[0]
