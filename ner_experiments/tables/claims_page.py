@@ -102,12 +102,12 @@ def summary(all_claims: Sequence[ClaimTests]) -> str:
 
 
 def agreement(all_claims: Iterable[ClaimTests]) -> str:
-    """On how many of the claims that both tests decide the two agree, as the end of a paragraph; else empty."""
+    """On how many claims both tests reach a verdict, and on how many the same; empty if on none."""
     twice = [it for it in all_claims if sum(test.verdict != "open" for test in it.tests) > 1]
     if not twice:
         return ""
-    number = "1 claim" if len(twice) == 1 else f"{len(twice)} claims"
-    return f" Both tests decide {number}, and agree on {sum(not it.disagree for it in twice)}."
+    agree = sum(not it.disagree for it in twice)
+    return f" Both tests reach a verdict on {len(twice)} of these claims, and the same one on {agree}."
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:

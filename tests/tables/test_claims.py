@@ -278,9 +278,13 @@ def test_a_claim_that_is_tested_twice_has_the_verdict_of_the_test_that_decides_i
     assert (it.verdict, it.needs) == (verdict, needs)
     assert it.shown is it.tests[of_tests.index(next(name for name in of_tests if name != "open"))]
     page = claims_page.markdown(it.tests)
-    assert ("Both tests decide" in page) == ("open" not in of_tests)
-    assert ("Both tests decide 1 claim, and agree on 1." in page) == (of_tests == ["holds", "holds"])
-    assert ("Both tests decide 1 claim, and agree on 0." in page) == (of_tests == ["opposite", "holds"])
+    assert ("Both tests reach a verdict" in page) == ("open" not in of_tests)
+    assert ("Both tests reach a verdict on 1 of these claims, and the same one on 1." in page) == (
+        of_tests == ["holds", "holds"]
+    )
+    assert ("Both tests reach a verdict on 1 of these claims, and the same one on 0." in page) == (
+        of_tests == ["opposite", "holds"]
+    )
 
 
 def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
