@@ -44,6 +44,11 @@ class ClaimSource:
     smallest_effect: float
     deviates: str = ""
 
+    @property
+    def setting(self) -> tuple[str, tuple[str, ...]]:
+        """What its runs have in common with those of a source that has other seeds or looks."""
+        return self.table, self.overrides
+
 
 @dataclass(frozen=True)
 class Reference:

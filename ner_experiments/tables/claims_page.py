@@ -35,9 +35,10 @@ LEGEND = (
     "difference is outside our interval. No verdict rests on a single seed."
 )
 REPEATED = (
-    "A claim that is tested in two settings is in two lists and counts once. It has the verdict of the test that "
-    "decides it, and is open if neither does or the two disagree. In each list, the probability that any claim wrongly "
-    "*holds* or is wrongly *opposite* is at most 5 %; over both lists it is at most 10 %."
+    "A claim with several tests, of other settings or of new seeds, is in several lists and counts once. It has the "
+    "verdict of the tests that decide it, and is open if none does or if they disagree. In each list, the probability "
+    "that any claim wrongly *holds* or is wrongly *opposite* is at most 5 %; for a claim in several lists, the "
+    "probabilities add up."
 )
 ORIGIN = (
     "All figures and verdicts are computed from the archived runs by `ner-experiments claims`; "
@@ -85,29 +86,41 @@ def markdown(decided: Sequence[Decided]) -> str:
 
 
 def about(source: ClaimSource) -> str:
-    """The line above the list of a source's claims: its table, and how its runs deviate."""
+    """The line above the list of a source's claims: its table, how its runs deviate, and what was planned."""
     table = spec.load(source.table)
     deviates = f" Our runs deviate from the paper: {source.deviates}." if source.deviates else ""
-    return f"`{source.name}`: {table.source}: {table.title}.{deviates}"
+    return f"`{source.name}`: {table.source}: {table.title}.{deviates} {plan(source)}"
+
+
+def plan(source: ClaimSource) -> str:
+    """`Seeds 1 to 12, tested at 3, 6 and 12.`"""
+    first, last = source.seeds[0], source.seeds[-1]
+    consecutive = source.seeds == tuple(range(first, last + 1))
+    seeds = f"{first} to {last}" if consecutive and first < last else ", ".join(map(str, source.seeds))
+    *earlier, final = map(str, source.looks)
+    looks = f"{', '.join(earlier)} and {final}" if earlier else final
+    return f"Seeds {seeds}, tested at {looks}."
 
 
 def summary(all_claims: Sequence[ClaimTests]) -> str:
-    """How many claims have each verdict, and how many owe it to a test that is not their first."""
+    """How many claims have each verdict, and how many owe it to another setting than that of their first test."""
     text = f"Of {len(all_claims)} claims, {counted(all_claims)}."
-    later = sum(it.verdict != "open" and it.shown is not it.tests[0] for it in all_claims)
-    if not later:
+    decisive = [it for it in all_claims if it.verdict != "open"]
+    elsewhere = sum(it.shown.claim.source.setting != it.tests[0].claim.source.setting for it in decisive)
+    if not elsewhere:
         return text
-    rest = "rests on a second test" if later == 1 else "rest on second tests"
-    return f"{text} {later} of these verdicts {rest} alone, with runs less like the paper's."
+    rest = "rests" if elsewhere == 1 else "rest"
+    return f"{text} {elsewhere} of these verdicts {rest} on runs less like the paper's, as the first test is open."
 
 
 def agreement(all_claims: Iterable[ClaimTests]) -> str:
-    """On how many claims both tests reach a verdict, and on how many the same; empty if on none."""
-    twice = [it for it in all_claims if sum(test.verdict != "open" for test in it.tests) > 1]
-    if not twice:
+    """On how many claims several tests reach a verdict, and on how many the same; empty if on none."""
+    several = [it for it in all_claims if sum(test.verdict != "open" for test in it.tests) > 1]
+    if not several:
         return ""
-    agree = sum(not it.disagree for it in twice)
-    return f" Both tests reach a verdict on {len(twice)} of these claims, and the same one on {agree}."
+    agree = sum(not it.disagree for it in several)
+    claims = "claim" if len(several) == 1 else "claims"
+    return f" On {len(several)} {claims}, more than one test reaches a verdict, and on {agree} they agree."
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:
