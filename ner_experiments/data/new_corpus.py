@@ -23,9 +23,9 @@ from ner_experiments.data.tag_styles import detect_style, labels, to_standard
 from ner_experiments.data.text_files import is_blank, open_binary, read_lines
 
 _SPLITS = {
-    "dev": re.compile(r"(?<![a-z])(dev|devel|develop|development|valid|validation|val|testa)(?![a-z])"),
-    "test": re.compile(r"(?<![a-z])(test|tst|testb)(?![a-z])"),
-    "train": re.compile(r"(?<![a-z])(train|training|trn)(?![a-z])"),
+    "dev": re.compile(r"(?<![a-z])(dev(set)?|devel|develop|development|valid|validation|val|testa)(?![a-z])"),
+    "test": re.compile(r"(?<![a-z])(test(set)?|tst|testb)(?![a-z])"),
+    "train": re.compile(r"(?<![a-z])(train(set)?|training|trn)(?![a-z])"),
 }
 _IN_ORDER = {1: ("train",), 2: ("train", "test"), 3: ("train", "dev", "test")}
 _LINES = 20_000
@@ -37,22 +37,27 @@ _SETTING = re.compile(r"^(\w+):[^#\n]*?( *#.*)?$", re.MULTILINE)
 
 
 def by_split(paths: Sequence[Path]) -> dict[str, Path]:
-    """Split -> file, by the names of the files, else by their order: train, dev, test, or train and test.
+    """Split -> file, by the names of the files. Files whose name tells none get the splits left, in their order.
 
-    Raises ValueError if neither says which split a file is.
+    The order of one, two and three files is train; train, test; train, dev, test. Raises ValueError for two files of a
+    split, for more than three files, and without a file for train.
     """
     found: dict[str, Path] = {}
+    others = []
     for path in paths:
-        split = next((name for name, it in _SPLITS.items() if it.search(path.name.lower())), None)
-        if split is None or split in found:
-            break
-        found[split] = path
-    if len(found) < len(paths):
-        if len(paths) not in _IN_ORDER:
-            raise ValueError(
-                f"expected a file for each of train, dev and test, got {len(paths)} files: {', '.join(map(str, paths))}"
-            )
-        found = dict(zip(_IN_ORDER[len(paths)], paths, strict=True))
+        splits = [split for split, it in _SPLITS.items() if it.search(path.name.lower())]
+        if len(splits) != 1:
+            others.append(path)
+        elif first := found.get(splits[0]):
+            raise ValueError(f"{first} and {path}: both names say {splits[0]}")
+        else:
+            found[splits[0]] = path
+    if len(paths) not in _IN_ORDER:
+        raise ValueError(
+            f"expected a file for each of train, dev and test, got {len(paths)} files: {', '.join(map(str, paths))}"
+        )
+    left = [split for split in _IN_ORDER[len(paths)] if split not in found]
+    found |= dict(zip(left, others, strict=False))
     if "train" not in found:
         raise ValueError(f"no file for train among {', '.join(map(str, paths))}")
     return {split: found[split] for split in ("train", "dev", "test") if split in found}

@@ -184,11 +184,39 @@ def test_a_name_that_is_taken_or_none_is_refused(capsys: pytest.CaptureFixture[s
         assert message in capsys.readouterr().err
 
 
-def test_splits_by_name_and_by_order() -> None:
-    files = [Path(name) for name in ("eng.testb", "eng.train", "eng.testa")]
-    assert by_split(files) == {"train": files[1], "dev": files[2], "test": files[0]}
-    assert by_split([Path("x"), Path("y")]) == {"train": Path("x"), "test": Path("y")}
-    assert by_split([Path("contest"), Path("train")]) == {"train": Path("contest"), "test": Path("train")}
+@pytest.mark.parametrize(
+    ("names", "train", "dev", "test"),
+    [
+        ("eng.testb eng.train eng.testa", "eng.train", "eng.testa", "eng.testb"),
+        ("testset.txt trainset.txt", "trainset.txt", None, "testset.txt"),
+        ("x", "x", None, None),
+        ("x y", "x", None, "y"),
+        ("x y z", "x", "y", "z"),
+        ("contest train", "train", None, "contest"),
+        ("dev x", "x", "dev", None),
+        ("my-dev my-test my", "my", "my-dev", "my-test"),
+        ("dev eval train", "train", "dev", "eval"),
+        ("z train a", "train", "z", "a"),
+        ("test_corpus_test test_corpus_train", "test_corpus_train", None, "test_corpus_test"),
+    ],
+)
+def test_splits_by_name_and_by_order(names: str, train: str, dev: str | None, test: str | None) -> None:
+    expected = {"train": train, "dev": dev, "test": test}
+    found = by_split([*map(Path, names.split())])
+    assert found == {split: Path(name) for split, name in expected.items() if name}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("a.test b.test", "a.test and b.test: both names say test"),
+        ("dev test", "no file for train among dev, test"),
+        ("a b c d", "expected a file for each of train, dev and test, got 4 files: a, b, c, d"),
+    ],
+)
+def test_files_without_a_split_each_are_refused(names: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        by_split([*map(Path, names.split())])
 
 
 def test_single_letters_of_latin_are_no_characters() -> None:
