@@ -77,8 +77,8 @@ def markdown(decided: Sequence[Decided]) -> str:
         registered(decided),
         "",
     ]
-    for paper, group in groupby(decided, key=lambda it: it.claim.paper):
-        members = [*group]
+    for paper in dict.fromkeys(it.claim.paper for it in decided):
+        members = [it for it in decided if it.claim.paper == paper]
         lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(by_claim(members))}.", ""]
         for source, of_source in groupby(members, key=lambda it: it.claim.source):
             lines += [about(source), "", grid([*of_source], all_claims), ""]

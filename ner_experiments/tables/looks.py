@@ -51,7 +51,7 @@ def decide(page: Page, looks: Sequence[int], first_seed: int = 1) -> Decision[Pa
     def compare(seeds: Mapping[str, Collection[int]], level: float) -> tuple[dict[Labels, Pair], set[str]]:
         by_corpus = groups([only(result, seeds[label]) for label, result in results.items()])
         effect = page.table.smallest_effect
-        pairs = [pair for group in by_corpus for pair in compare_all(group, level, effect)]
+        pairs = compare_all(by_corpus, level, effect)
         return {pair.labels: pair for pair in pairs}, {max(group, key=mean).row.label for group in by_corpus}
 
     finished = {label: result.runs.keys() for label, result in results.items()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ner_experiments.analysis import statistics
 from ner_experiments.analysis.randomization import Randomization
@@ -88,16 +88,19 @@ def seeds_text(seeds: int | None) -> str:
 
 def pairs_of(page: Page) -> list[Pair]:
     """All pairs of rows that were scored on the same data, in the order of the table."""
-    effect = page.table.smallest_effect
-    return [pair for group in groups(page.results) for pair in compare_all(group, smallest_effect=effect)]
+    return compare_all(groups(page.results), smallest_effect=page.table.smallest_effect)
 
 
 def compare_all(
-    group: Sequence[Result], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
+    groups: Iterable[Sequence[Result]], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
 ) -> list[Pair]:
-    """All pairs of rows with runs on one test set."""
-    pairs = list(combinations(group, 2))
-    tests = compare_seeds([result.scores for result in group], alpha, smallest_effect)
+    """All pairs of rows with runs, test set by test set, corrected for the pairs on all of them together.
+
+    groups: the rows of each test set.
+    """
+    pairs = [pair for group in groups for pair in combinations(group, 2)]
+    differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
+    tests = tested_together(differences, smallest_effect, alpha, planned=0)
     level = alpha / max(1, len(pairs))
     return [
         Pair(
@@ -171,10 +174,13 @@ def verdict_text(pairs: Sequence[Pair]) -> str:
 def sentence(against: Sequence[Pair]) -> str:
     """Verdicts on the first row of these pairs, which all have it in common."""
     label = against[0].labels[0]
-    by_verdict = {name: [it for it in against if it.verdict == name] for name in ("ahead", "equal", "open")}
+    by_verdict = {name: [it for it in against if it.verdict == name] for name in get_args(PairVerdict)}
     parts = []
     if ahead := by_verdict["ahead"]:
         parts.append(f"{label} is ahead of {listed([f'{other(it)} ({gap(it)})' for it in ahead])}")
+    if behind := by_verdict["behind"]:
+        rows = listed([f"{other(it)} ({gap(it)})" for it in behind])
+        parts.append(f"{label} is behind {rows}, as an earlier look decided")
     if equal := by_verdict["equal"]:
         effect = equal[0].test.smallest_effect
         parts.append(f"{label} and {listed(list(map(other, equal)))} differ by less than {effect:g} points")

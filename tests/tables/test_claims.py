@@ -155,6 +155,14 @@ def test_a_claim_is_not_tested_before_the_first_look(results: Path, missing: str
     assert it.needs == "3 seeds per row, as planned"
 
 
+def test_only_planned_seeds_count(results: Path) -> None:
+    content = small_ledger()
+    content["sources"][SOURCE] |= {"seeds": [3, 4, 5], "looks": [3]}
+    write(results, content)
+    it = decided(results)
+    assert ([*it.a], [*it.b], it.needs) == ([3], [3], "3 seeds per row, as planned")
+
+
 def of_two_looks(results: Path, smallest_effect: float = 0.01) -> Decided:
     content = small_ledger()
     content["sources"][SOURCE] |= {"looks": [2, 3], "smallest_effect": smallest_effect}
@@ -174,6 +182,30 @@ def test_each_look_has_its_level(results: Path) -> None:
     assert it.p_adjusted == pytest.approx(expected)
     assert left < expected < 0.05
     assert it.verdict == "open"
+
+
+@pytest.mark.parametrize(
+    ("difference", "of_first", "counted"),
+    [(0.0, "equal", 2), (20.0, "holds", 1)],
+    ids=["found equal", "found to differ"],
+)
+def test_a_claim_found_equal_still_counts_at_later_looks(
+    results: Path, monkeypatch: pytest.MonkeyPatch, difference: float, of_first: str, counted: int
+) -> None:
+    content = small_ledger()
+    content["sources"][SOURCE]["smallest_effect"] = 1.0
+    content["claims"].append(copy.deepcopy(content["claims"][0]) | {"id": "other"})
+    write(results, content)
+    spread = [0.0, 0.1, -0.1, 0.05, -0.05, 0.02]
+    near = {seed: 80 + each for seed, each in enumerate(spread, 1)}
+    far = {seed: 80 + 30 * each for seed, each in enumerate(spread, 1)}
+    first = ({seed: score + difference for seed, score in near.items()}, near)
+    both = iter([first, (far, near)])
+    monkeypatch.setattr(verdicts, "sides", lambda claim, archived: next(both))
+    one, other = verdicts.decide(claims.read(results / claims.FILE), results)
+    assert (one.verdict, one.runs) == (of_first, (3, 3))
+    assert other.look is not None
+    assert (len(other.look.seeds), other.look.test.number) == (6, counted)
 
 
 def test_a_claim_decided_at_a_look_keeps_its_figures(results: Path) -> None:
@@ -319,6 +351,18 @@ def test_verdicts_from_another_setting_are_counted(results: Path, overrides: lis
     ) == bool(overrides)
     assert "Seeds 1 to 6, tested at 6.\n" in page
     assert "Seeds 1 to 6, tested at 3 and 6.\n" in page
+
+
+def test_a_paper_has_one_section_with_all_its_lists(results: Path) -> None:
+    """However the tests of papers follow each other in the ledger: each claim counts once, with all its tests."""
+    repeated(results, look=6)
+    content = yaml.safe_load((results / claims.FILE).read_text(encoding="utf-8"))
+    content["claims"].insert(1, copy.deepcopy(content["claims"][0]) | {"id": "another", "paper": "another"})
+    write(results, content)
+    page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results))
+    sections = [line for line in page.splitlines() if line.startswith("## ")]
+    assert sections == ["## Huang, Xu & Yu (2015)", "## another"]
+    assert "(2015)\n\n1 holds, 0 are equal, 0 are opposite and 0 are open.\n" in page
 
 
 def test_tests_that_disagree_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:

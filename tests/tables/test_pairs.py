@@ -166,6 +166,28 @@ def test_pairs_that_cannot_be_tested_do_not_count_for_the_correction() -> None:
     assert [test.p_adjusted for test in tests[1:]] == [None, None]
 
 
+def test_the_pairs_on_all_test_sets_are_corrected_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pairs, "over_sentences", lambda found: [None] * len(found))
+    english = [Result(Row(label=label), scores) for label, scores in {"low": LOW, "high": HIGH}.items()]
+    chinese = [
+        Result(Row(label=label), scores) for label, scores in {"a": LOW, "b": MIDDLE, "c": HIGH}.items()
+    ]
+    found = pairs.compare_all([english, chinese])
+    assert [pair.labels for pair in found] == [("low", "high"), ("a", "b"), ("a", "c"), ("b", "c")]
+    p_values = [pair.test.over_seeds.p for pair in found]
+    assert [pair.test.p_adjusted for pair in found] == holm([p for p in p_values if p is not None])
+    assert {pair.test.number for pair in found} == {4}
+
+
+def test_a_row_that_an_earlier_look_found_ahead_of_the_leader_is_named() -> None:
+    """With three seeds high is ahead of low, whose later seeds it does not have."""
+    (first,) = of_scores(high=HIGH, low=LOW)
+    (later,) = of_scores(low=LOW | {4: 99.0, 5: 99.2, 6: 99.1}, middle=MIDDLE)
+    text = verdict_text([first, later])
+    assert text.startswith("low is behind high (-4.17, ")
+    assert ", as an earlier look decided; the order of low and middle is open" in text
+
+
 def test_a_row_may_have_more_seeds_in_one_pair_than_in_another() -> None:
     """As after looks: high was ahead of low with three seeds, and of middle with five."""
     (first,) = of_scores(low=LOW, high=HIGH)
