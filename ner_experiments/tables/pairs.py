@@ -14,10 +14,10 @@ from ner_experiments.tables.significance import (
     ALPHA,
     PairVerdict,
     Tested,
+    correct_together,
     difference_record,
     over_sentences,
     seeds_to_detect,
-    tested_together,
 )
 from ner_experiments.tables.spec import SMALLEST_EFFECT
 
@@ -100,7 +100,7 @@ def compare_all(
     """
     pairs = [pair for group in groups for pair in combinations(group, 2)]
     differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
-    tests = tested_together(differences, smallest_effect, alpha, planned=0)
+    tests = correct_together(differences, smallest_effect, alpha)
     level = alpha / max(1, len(pairs))
     return [
         Pair(
@@ -119,7 +119,7 @@ def compare_seeds(
 ) -> list[Tested]:
     """Welch's tests of all pairs of rows, given as scores by seed, in the order of `itertools.combinations`."""
     differences = [statistics.difference(a, b) for a, b in combinations(rows, 2)]
-    return tested_together(differences, smallest_effect, alpha, planned=0)
+    return correct_together(differences, smallest_effect, alpha)
 
 
 def published_best_holds(page: Page) -> Literal["holds", "does not hold", "open", ""]:

@@ -264,10 +264,11 @@ class Change:
 def decide_again(
     ledger: Sequence[Claim], rescored: Rescored, gold: Gold, results: Path, overrides: Sequence[str] = ()
 ) -> tuple[list[Change], list[Claim]]:
-    """The claims about rescored rows whose runs could all be rescored, and those of which some could not.
+    """The tests of claims about rescored rows whose runs could all be rescored, and those of which some could not.
 
-    Rows of other tables that a claim needs are read from `results`. In the correction for the number of claims, rows
-    with runs that could not be rescored count with their scores by their own gold.
+    Tests that lack the runs of a row are left out. Rows of other tables that a claim needs are read from `results`. In
+    the correction for the number of claims, rows with runs that could not be rescored count with their scores by their
+    own gold.
     """
     archived = verdicts.reader(results)
 
@@ -295,7 +296,7 @@ def decide_again(
     families = {verdicts.family_of(claim) for claim in concerned}
     tested = [claim for claim in ledger if verdicts.family_of(claim) in families]
     pairs = zip(verdicts.decide_by(tested, old), verdicts.decide_by(tested, new), strict=True)
-    changes = [Change(own, other) for own, other in pairs if own.claim.id in complete]
+    changes = [Change(own, other) for own, other in pairs if own.claim.id in complete and not own.lacks_rows]
     return changes, [claim for claim in concerned if claim.id not in complete]
 
 

@@ -152,9 +152,9 @@ def numbers(values: Sequence[int]) -> str:
 
 def claims_in_short(changes: Sequence[Change]) -> str:
     changed = [it.own.claim.id for it in changes if it.changed]
-    claims = "1 claim" if len(changes) == 1 else f"{len(changes)} claims"
+    tests = "1 test of a claim" if len(changes) == 1 else f"{len(changes)} tests of claims"
     verb = "changes its" if len(changed) == 1 else "change their"
-    text = f"Of {claims} about these rows, {len(changed) or 'none'} {verb} verdict"
+    text = f"Of {tests} about these rows, {len(changed) or 'none'} {verb} verdict"
     return f"{text}: {', '.join(changed)}." if changed else f"{text}."
 
 

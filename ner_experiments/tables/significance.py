@@ -62,31 +62,36 @@ class Tested:
         return statistics.minimum_detectable_effect(ours.error, ours.freedom, alpha=self.alpha / self.number)
 
 
-def tested_together(
-    differences: Sequence[Difference], smallest_effect: float, alpha: float, *, planned: int
+def correct_together(
+    differences: Sequence[Difference],
+    smallest_effect: float,
+    alpha: float,
+    *,
+    planned: int = 0,
+    planned_equal: int = 0,
 ) -> list[Tested]:
     """Correct differences for their number; those that have no p, as a row has one seed, do not count.
 
-    planned: how many tests were planned; 0 for those that there are. Tests that are still to be made count as finding
-    nothing, so that no verdict is weakened when they are made.
+    planned, planned_equal: how many tests of a difference, and of equivalence, are corrected together, if they are more
+        than those that have a p. Those that are not among `differences` count as finding nothing, so that no verdict is
+        weakened when they are made.
     """
     p_values = [it.p for it in differences]
     equal = [statistics.p_of_equivalence(it, smallest_effect) for it in differences]
     tested = sum(p is not None for p in p_values)
-    to_come = [1.0] * (planned - tested)
 
-    def corrected(correction: Correction, values: Sequence[float | None]) -> list[float | None]:
-        return statistics.of_tested(correction, [*values, *to_come])[: len(values)]
+    def corrected(correction: Correction, values: Sequence[float | None], number: int) -> list[float | None]:
+        return statistics.of_tested(correction, [*values, *[1.0] * (number - tested)])[: len(values)]
 
     columns = zip(
         differences,
-        corrected(statistics.holm, p_values),
-        corrected(statistics.holm, equal),
-        corrected(statistics.benjamini_hochberg, p_values),
+        corrected(statistics.holm, p_values, planned),
+        corrected(statistics.holm, equal, planned_equal),
+        corrected(statistics.benjamini_hochberg, p_values, planned),
         strict=True,
     )
     return [
-        Tested(it, p, p_equal, q, smallest_effect, alpha, tested + len(to_come))
+        Tested(it, p, p_equal, q, smallest_effect, alpha, max(tested, planned))
         for it, p, p_equal, q in columns
     ]
 
@@ -126,11 +131,10 @@ def compare_rows(page: Page) -> list[Comparison]:
         others = [result for result in group if result is not best]
         pairs += [(result, best, group) for result in others]
         sentences += over_sentences([(result, best) for result in others])
-    tests = tested_together(
+    tests = correct_together(
         [statistics.difference(result.scores, best.scores) for result, best, _ in pairs],
         page.table.smallest_effect,
         ALPHA,
-        planned=0,
     )
     return [
         Comparison(

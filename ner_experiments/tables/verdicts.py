@@ -24,7 +24,7 @@ from ner_experiments.tables.claims import Claim, ClaimSource, Reference, Side
 from ner_experiments.tables.pairs import MAX_SEEDS
 from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
-from ner_experiments.tables.significance import ALPHA, Tested, seeds_to_detect, tested_together
+from ner_experiments.tables.significance import ALPHA, Tested, correct_together, seeds_to_detect
 
 ClaimVerdict = Literal["holds", "equal", "opposite", "open"]
 Scores = Mapping[int, float]
@@ -237,10 +237,17 @@ def decide_family(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
             for number, (a, b) in undecided.items()
             if {*seeds} <= a.keys() & b.keys()
         }
-        # What is found to differ leaves Holm's procedure; what is found equal still counts, or the others, which look
-        # most like differences, would be corrected too little.
-        planned = len(undecided) + sum(look.test.verdict == "equal" for look in looks.values())
-        tests = tested_together([*compared.values()], source.smallest_effect, level, planned=planned)
+        # Holm's procedure drops what it has found: differences in the tests of a difference, equal rows in those of
+        # equivalence. A claim that the other kind of test has decided still counts.
+        found = [look.test.verdict for look in looks.values() if look.test.verdict != "open"]
+        equal = found.count("equal")
+        tests = correct_together(
+            [*compared.values()],
+            source.smallest_effect,
+            level,
+            planned=len(undecided) + equal,
+            planned_equal=len(undecided) + len(found) - equal,
+        )
         looks |= {number: Look(seeds, test) for number, test in zip(compared, tests, strict=True)}
     return [
         decided(claim, a, b, looks.get(number), archived)

@@ -276,7 +276,7 @@ def test_runs_that_tag_single_tokens_are_refused(
 
 
 def write_ledger() -> None:
-    """Three claims: one that the other gold turns, one that it leaves, one on another corpus."""
+    """Claims that the other gold turns and leaves, one on another corpus, and a test whose seeds were not run."""
     plan = {"table": TABLE, "seeds": [1, 2, 3], "looks": [3], "hours": 1, "smallest_effect": 0.3}
     about = {
         "paper": "yang2020",
@@ -286,11 +286,16 @@ def write_ledger() -> None:
         "direction": "higher",
     }
     content = {
-        "sources": {"toy": {**plan, "overrides": TOY}, "paper": plan},
+        "sources": {
+            "toy": {**plan, "overrides": TOY},
+            "paper": plan,
+            "new": {**plan, "overrides": TOY, "seeds": [4, 5, 6]},
+        },
         "claims": [
             {**about, "id": "deep", "a": {"toy": DEEP}, "b": {"toy": RESIDUAL}},
             {**about, "id": "residual", "a": {"toy": RESIDUAL}, "b": {"toy": STACKED}},
             {**about, "id": "msra", "a": {"paper": DEEP}, "b": {"paper": STACKED}, "corpus": "msra"},
+            {**about, "id": "new", "a": {"new": DEEP}, "b": {"new": RESIDUAL}, "repeats": "deep"},
         ],
     }
     (Path("results") / claims.FILE).write_text(json.dumps(content), encoding="utf-8")
@@ -315,7 +320,7 @@ def test_the_claims_whose_verdict_changes_are_named(
     changed = {it["id"] for it in found["claims"] if it["changed"]}
     assert changed == {name for name, (before, after) in verdicts.items() if before != after} == {"deep"}
     assert cli(["rescore", TABLE, *TOY, "--gold", str(gold)]) == 0
-    assert "Of 2 claims about these rows, 1 changes its verdict: deep.\n" in capsys.readouterr().out
+    assert "Of 2 tests of claims about these rows, 1 changes its verdict: deep.\n" in capsys.readouterr().out
 
 
 def verdict(a: list[float], b: list[float], scores: dict[str, list[float]]) -> str:

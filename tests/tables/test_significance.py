@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t
 
 from ner_experiments.analysis.randomization import randomization_test
-from ner_experiments.analysis.statistics import Difference
+from ner_experiments.analysis.statistics import Difference, difference, p_of_equivalence
 from ner_experiments.tables import significance
 from ner_experiments.tables.pairs import compare_seeds
 from ner_experiments.tables.significance import over_seeds_and_sentences
@@ -104,3 +104,18 @@ def test_there_is_none_for_a_single_seed() -> None:
         over_seeds_and_sentences(over_seeds(counts[:1], counts), randomization_test(counts[:1], counts))
         is None
     )
+
+
+def test_tests_that_are_planned_but_not_made_count_in_their_own_correction() -> None:
+    a, b = (
+        difference([80.0, 80.1, 80.2], [79.0, 79.2, 79.1]),
+        difference([80.0, 80.1, 80.2], [80.1, 80.0, 80.2]),
+    )
+    alone = significance.correct_together([a, b], 1.0, 0.05, planned=0, planned_equal=0)
+    more = significance.correct_together([a, b], 1.0, 0.05, planned=3, planned_equal=4)
+    assert alone[0].p_adjusted == pytest.approx(2 * a.p)
+    assert more[0].p_adjusted == pytest.approx(3 * a.p)
+    equal = p_of_equivalence(b, 1.0)
+    assert equal is not None
+    assert [it[1].p_equal for it in (alone, more)] == pytest.approx([2 * equal, 4 * equal])
+    assert [it[0].number for it in (alone, more)] == [2, 3]
