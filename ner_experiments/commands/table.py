@@ -107,11 +107,15 @@ def state_of_published(
 def state_of_sweep(table: Table, output: Path) -> str:
     """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 open`.
 
-    On each test set with two rows or more, the row with the highest mean leads.
+    On each test set with two rows or more, the row with the highest mean leads. A sweep that can no longer be composed,
+    such as without its --config-dir, does not hide the other tables.
     """
     from ner_experiments.tables.scores import collect  # slow to import: SciPy
 
-    page = collect(table, [f"output_dir={as_value(str(output))}"])
+    try:
+        page = collect(table, [f"output_dir={as_value(str(output))}"])
+    except ValueError as error:
+        return f"cannot be composed: {error}"
     measured = [result for result in page.results if result.runs]
     text = f"{len(measured)} of {len(table.rows)} rows"
     if not measured:

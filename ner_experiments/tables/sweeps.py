@@ -17,12 +17,12 @@ from typing import Any
 from ner_experiments.analysis import search_trials
 from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.compose import compose, jobs, override_value, resolved
-from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT
+from ner_experiments.config.identity import KNOBS, NOT_THE_EXPERIMENT, as_numbers
 from ner_experiments.config.row_settings import labels, settings, varying
 from ner_experiments.config.safe_yaml import to_yaml
 from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
-from ner_experiments.tables.experiments import as_override, identity_of, joined, key, output_dir, root
+from ner_experiments.tables.experiments import as_override, joined, key, output_dir, root
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
@@ -202,8 +202,9 @@ def check_different(jobs: Iterable[Sequence[str]]) -> None:
 
 @cache
 def effective(overrides: tuple[str, ...]) -> str:
-    """The settings that change the run or the place of its folder, as one string to compare."""
-    return repr({name: value for name, value in resolved(overrides).items() if name not in WITHOUT_EFFECT})
+    """The settings that change the run, its files or the place of its folder, as one string to compare."""
+    settings = {name: value for name, value in resolved(overrides).items() if name not in WITHOUT_EFFECT}
+    return repr(as_numbers(settings))
 
 
 def without_seed(job: Sequence[str]) -> tuple[str, ...]:
@@ -349,11 +350,16 @@ def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, 
 
 
 def same_rows(one: Table, other: Table) -> bool:
-    """Whether two tables have the same experiments, in any order and under any label."""
+    """Whether two tables have the same experiments on the same files, in any order and under any label."""
     rows, others = (
         {joined(it.base, row.run) for row in it.rows if row.run is not None} for it in (one, other)
     )
-    return rows == others or {*map(identity_of, rows)} == {*map(identity_of, others)}  # identities are slow
+    if rows == others:  # composing is slow
+        return True
+    try:
+        return {*map(effective, rows)} == {*map(effective, others)}
+    except ValueError:  # a recorded sweep can no longer be composed, such as without its --config-dir
+        return False
 
 
 def as_yaml(table: Table) -> str:

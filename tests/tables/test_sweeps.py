@@ -4,6 +4,7 @@ import errno
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import forked
@@ -98,6 +99,41 @@ def test_other_rows_are_another_sweep() -> None:
     assert recorded(*FIXED, "seed=1,2").name == "seeds"
     with pytest.raises(ValueError, match=r"sweep\.name=deeper: .*deeper.yaml is a sweep of other rows"):
         recorded(*FIXED, "layers=2,5", name="deeper")
+
+
+def test_rows_that_differ_only_in_the_files_that_they_read_are_other_rows() -> None:
+    files = [*FIXED, "words=glove", "optimizer.lr=1"]
+    recorded(*files, "words.input.path=a.txt,b.txt")
+    before = Path("outputs/sweeps/path.yaml").read_bytes()
+    assert recorded(*files, "words.input.path=c.txt,d.txt", "seed=7").name == "path_2"
+    with pytest.raises(ValueError, match=r"sweep\.name=path: .*path.yaml is a sweep of other rows"):
+        recorded(*files, "words.input.path=c.txt,d.txt", name="path")
+    assert Path("outputs/sweeps/path.yaml").read_bytes() == before
+    assert recorded(*files, "words.input.path=b.txt,a.txt", "++optimizer.lr=1.0").name == "path"
+
+
+def test_a_sweep_that_can_no_longer_be_composed_does_not_hide_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    finish_all()
+    table = recorded(*SWEEP)
+    path = Path("outputs/sweeps/mine.yaml")
+    path.write_text(sweeps.as_yaml(replace(table, base=("data=mine",))), encoding="utf-8")
+    before = path.read_bytes()
+    assert cli(["table"]) == 0
+    *_, first, second = sorted(capsys.readouterr().out.splitlines()[-2:])
+    assert first.startswith("layers ")
+    assert second.startswith("mine ")
+    assert "; cannot be composed: mine, row 'layers=2': data=mine: " in second
+    for command in ("table", "watch"):
+        assert cli([command, *SWEEP, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)
+    assert recorded(*SWEEP).name == "layers"
+    with pytest.raises(ValueError, match=r"mine\.yaml is a sweep of other rows"):
+        recorded(*SWEEP, name="mine")
+    assert path.read_bytes() == before
+    assert cli(["table", "mine"]) == 1
+    assert "data=mine: " in capsys.readouterr().err
 
 
 def test_a_name_of_a_published_table_is_refused_before_anything_is_written() -> None:
