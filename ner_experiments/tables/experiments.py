@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,9 @@ from ner_experiments.tables.spec import Row, Table
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
+
+OTHER_FILES = re.compile(r"^data\.(files|path)\b|input\.path$|\.stand_in$")
+"""Settings that change what is read and are no part of the identity."""
 
 
 @dataclass(frozen=True)
@@ -106,15 +110,16 @@ def output_dir(extra_overrides: Sequence[str]) -> Path:
 def deviations(table: Table, extra_overrides: Sequence[str]) -> list[str]:
     """The overrides that change the rows' experiments, and not only the place or machine they run on.
 
-    A path that words are read from counts even if no identity changes: it may be the name of a model on a hub. So does
-    a stand-in declared for it.
+    Some count even if no identity changes, since this is compared without the content of files: other files of the
+    corpus, a path that words are read from, which may be the name of a model on a hub, and a stand-in declared for it.
+    A data.folder does not, so that a corpus may lie elsewhere.
     """
     others = [item for item in extra_overrides if root(item) not in NOT_THE_EXPERIMENT]
     if not others:
         return []
     pairs = zip(experiments(table), experiments(table, extra_overrides), strict=True)
     if all(identity_of(own.overrides) == identity_of(other.overrides) for own, other in pairs):
-        return [item for item in others if key(item).endswith(("input.path", ".stand_in"))]
+        return [item for item in others if OTHER_FILES.search(key(item))]
     return others
 
 

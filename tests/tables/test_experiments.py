@@ -147,6 +147,13 @@ def test_the_overrides_that_make_other_experiments_are_shown() -> None:
     assert deviations(table, ["++output_dir=x", "++layers=2"]) == ["++layers=2"]
 
 
+@pytest.mark.parametrize("override", ["data.files.test=/x/my_test.txt", "data.files={train: a, test: b}"])
+def test_other_files_of_the_corpus_make_other_experiments(override: str, tmp_path: Path) -> None:
+    page = collect(spec.load("huang2015_table2"), [override, f"output_dir={tmp_path}"])
+    assert page.deviations == (override,)
+    assert not any(result.comparable for result in page.results)
+
+
 def test_an_override_that_is_forced_is_of_the_same_setting(tmp_path: Path) -> None:
     page = collect(spec.load(TABLE), [f"output_dir={tmp_path}", "++data.max_sentences=80"])
     assert not any(result.comparable for result in page.results)
