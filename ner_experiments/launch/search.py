@@ -113,7 +113,7 @@ class OptunaSweeper(TableSweeper):
                 print(f"{name}: {study.progress(self.n_trials)}; stored in {folder}", flush=True)
                 failed = self.search(study)
                 content = study.write(self.n_trials, self.sampler_name, at_end=True)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             exit_refused(error)
         search_summary.show(content, exhausted=study.exhausted)
         if failed:

@@ -306,6 +306,10 @@ def number_range(key: str, text: str, value: RangeSweep, log: bool) -> Numbers:
         raise ValueError(f"{key}={text}: a logarithmic range has no step")
     if all(isinstance(each, int) for each in values):
         return Numbers(key, text, min(values), max(values), abs(value.step), log)
+    if log:
+        raise ValueError(
+            f"{key}={text}: a logarithmic range must be of integers; for other numbers use an interval"
+        )
     return Numbers(key, text, float(min(values)), float(max(values)), abs(float(value.step)), log)
 
 

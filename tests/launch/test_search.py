@@ -289,6 +289,12 @@ def test_a_database_that_cannot_be_opened_is_named(
     refused(MadeUp(storage=storage), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
 
 
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "searches").touch()
+    message = rf"^\[Errno 20\] Not a directory: '{tmp_path}/searches/mine'$"
+    refused(MadeUp(study_name="mine"), [*WIDE, f"output_dir={tmp_path}"], message, capsys)
+
+
 def test_a_damaged_database_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(MadeUp(n_trials=1, study_name="mine"), tmp_path, WIDE)
     path = tmp_path / "searches/mine/study.db"

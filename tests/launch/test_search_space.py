@@ -126,6 +126,10 @@ def test_the_name_says_what_varies_and_changes_with_what_can_change_a_score() ->
         (["layers=range(4,1)"], "the range has no values"),
         (["layers=range(1,4,0)"], "the range has no values"),
         (["layers=tag(log,range(1,9,2))"], "a logarithmic range has no step"),
+        (
+            ["optimizer.lr=tag(log,range(1.0,4.0))"],
+            "tag(log,range(1.0,4.0)): a logarithmic range must be of integers; for other numbers use an interval",
+        ),
         (["layers=tag(log,choice(1,2))"], "a choice has no logarithmic scale"),
         (["model=glob(nothing*)"], "nothing to choose from"),
         (["seed=interval(1,4)", "layers=1,2"], "expected seeds, such as seed=1 or seed=1,2,3"),
