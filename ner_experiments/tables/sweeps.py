@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 FOLDER = "sweeps"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 """Names of sweeps, which are names of files."""
+INDEX = "index"
+"""No name of a sweep: a report has its index page there."""
 NOT_OF_A_JOB = ("hydra", "sweep")
 """Settings of the command line that no job has."""
 WITHOUT_EFFECT = ("runtime", "audit", "logger", "cache_dir", "sweep", *KNOBS)
@@ -223,7 +225,7 @@ def record(table: Table, output: Path) -> Table:
     """Write a sweep to OUTPUT/sweeps/NAME.yaml; if it is recorded there already, add its seeds.
 
     Without a name, it is named after what varies. Returns the table as recorded. ValueError for a name that a
-    published table or a sweep of other rows has, and for looks that are not those recorded.
+    published table, a sweep of other rows or the index page of a report has, and for looks that are not those recorded.
     """
     named(table, output)  # refused before anything is written
     try:
@@ -292,6 +294,8 @@ def named(table: Table, output: Path) -> Table:
             )
         if table.name in spec.names():
             raise ValueError(f"sweep.name={table.name}: a published table has this name")
+        if table.name == INDEX:
+            raise ValueError(f"sweep.name={table.name}: the index page of a report has this name")
         path = folder(output) / f"{table.name}.yaml"
         before = spec.read(path) if path.exists() else table
         if not same_rows(before, table):
@@ -308,7 +312,7 @@ def named(table: Table, output: Path) -> Table:
         name = stem if number == 1 else f"{stem}_{number}"
         path = folder(output) / f"{name}.yaml"
         before = spec.read(path) if path.exists() else table
-        if name not in spec.names() and same_rows(before, table):
+        if name not in (INDEX, *spec.names()) and same_rows(before, table):
             refuse_changed_looks(table, before)
             return replace(table, name=name)
         number += 1

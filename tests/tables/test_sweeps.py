@@ -151,6 +151,7 @@ def test_a_name_of_a_published_table_is_refused_before_anything_is_written() -> 
         (["output_dir=a,b"], "output_dir=a,b: no part of an experiment"),
         (["runtime.threads=1,2"], "runtime.threads=1,2: no part of an experiment"),
         (["sweep.name=a/b", "seed=1,2"], "sweep.name must be made of letters"),
+        (["sweep.name=index", "seed=1,2"], "sweep.name=index: the index page of a report has this name"),
         (
             ["sweep.looks=3", "layers=2,3", "model=residual"],
             "expected numbers of seeds, such as sweep.looks=3,5,8",
