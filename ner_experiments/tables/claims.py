@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from ner_experiments.analysis.sequential import levels
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.tables import spec
 from ner_experiments.tables.spec import TEXT, TEXTS, Row, Table, is_count, is_number, list_of
@@ -150,6 +151,10 @@ def said_by(claim: Claim) -> tuple[str, str, str, float | None]:
 def parsed_source(name: str, content: Any, place: str) -> ClaimSource:
     settings = spec.checked(content, SOURCE, place, REQUIRED_OF_SOURCE)
     spec.check_name(settings["table"], f"{place}: table: ")
+    try:
+        levels(settings["looks"], alpha=0.05)
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
     if unplanned := [look for look in settings["looks"] if look > len(settings["seeds"])]:
         raise ValueError(
             f"{place}: looks must be at most the number of seeds, {len(settings['seeds'])}, got {unplanned[0]}"
@@ -187,7 +192,8 @@ def parsed_reference(content: Any, sources: Mapping[str, ClaimSource], place: st
         raise ValueError(f"{place} must be a source and a label, got {truncated_repr(content)}")
     ((name, label),) = content.items()
     if name not in sources:
-        raise ValueError(f"{place}: there is no source {truncated_repr(name)}{did_you_mean(name, sources)}")
+        hint = did_you_mean(str(name), sources)
+        raise ValueError(f"{place}: there is no source {truncated_repr(name)}{hint}")
     labels = [row.label for row in spec.load(sources[name].table).rows if not row.cited]
     if label not in labels:
         hint = did_you_mean(str(label), labels)
@@ -218,8 +224,15 @@ def is_text_without_spaces(value: Any) -> bool:
     return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))
 
 
-COUNTS = (list_of(is_count), "a list of whole numbers from 0")
-ROWS = (lambda value: isinstance(value, dict | list), "a source and a label, or two of them")
+def are_seeds(value: Any) -> bool:
+    return list_of(is_count)(value) and 0 < len(value) == len(set(value))
+
+
+def is_side(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
+ROWS = "a source and a label, or two of them"
 LEDGER = {
     "sources": (lambda value: isinstance(value, dict), "sources by name"),
     "claims": (lambda value: isinstance(value, list), "a list"),
@@ -227,8 +240,8 @@ LEDGER = {
 SOURCE = {
     "table": TEXT,
     "overrides": TEXTS,
-    "seeds": COUNTS,
-    "looks": COUNTS,
+    "seeds": (are_seeds, "different whole numbers from 0, at least one"),
+    "looks": (list_of(is_count), "a list of whole numbers from 0"),
     "hours": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "deviates": TEXT,
@@ -240,8 +253,8 @@ CLAIM = {
     "place": TEXT,
     "claim": TEXT,
     "corpus": TEXT,
-    "a": ROWS,
-    "b": ROWS,
+    "a": (lambda value: is_side(value) and bool(value), ROWS),
+    "b": (is_side, ROWS),
     "direction": (lambda value: value in DIRECTIONS, f"one of {', '.join(DIRECTIONS)}"),
     "published": (is_number, "a number"),
     "bound": (is_number, "a number"),

@@ -24,9 +24,9 @@ from ner_experiments.tables.experiments import Experiment, as_override
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import FindRuns, Page, collect
-from ner_experiments.tables.spec import Table
+from ner_experiments.tables.spec import TEXT, TEXTS, Table, is_count, list_of
 from ner_experiments.utils.files import write_json
-from ner_experiments.utils.text import markdown_table
+from ner_experiments.utils.text import json_object, markdown_table, read_json_object
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, XorResults, table_lines
 
 TABLE, RUNS, PAGE = "table.json", "runs", "README.md"
@@ -36,6 +36,24 @@ INDEX_LEGEND = (
     "Last column: whether the row with the best published number is ahead of all others in our runs (holds), behind "
     "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
 )
+STORED = {"table": TEXT, "overrides": TEXTS}
+"""What table.json has, as `spec.checked` takes it."""
+STRING = (lambda value: isinstance(value, str), "a text or empty")
+COUNT = (is_count, "a whole number from 0")
+SUMMARY = {
+    "table": TEXT,
+    "settings": STRING,
+    "stand_ins": TEXTS,
+    "place": TEXT,
+    "rows": COUNT,
+    "measured": COUNT,
+    "seeds": (lambda value: list_of(is_count)(value) and len(value) == 2, "the fewest and the most of a row"),
+    "runs": COUNT,
+    "hours": (spec.is_number, "a number"),
+    "best_row": STRING,
+}
+"""What a line of tables.jsonl has, see `summary`."""
+REQUIRED_OF_SUMMARY = ("table", "settings", "rows", "measured", "seeds", "runs", "best_row")
 MAX_NAME = 60
 """Maximum length of a folder's name."""
 Read = Callable[[Path], Page]
@@ -136,9 +154,13 @@ def source_of(runs: Sequence[ArchivedRun]) -> FindRuns:
 
 
 def stored(folder: Path) -> dict[str, Any]:
-    """The content of table.json: `table` and `overrides`."""
-    content: dict[str, Any] = json.loads((folder / TABLE).read_text(encoding="utf-8"))
-    return content
+    """The content of table.json: `table` and `overrides`. ValueError, with the path, for anything else."""
+    path = folder / TABLE
+    try:
+        content = read_json_object(path)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return spec.checked(content, STORED, f"{path}", [*STORED])
 
 
 def write_all(results: Path, read_page: Read = read) -> list[Path]:
@@ -153,11 +175,20 @@ def write_all(results: Path, read_page: Read = read) -> list[Path]:
 
 
 def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
-    """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs."""
+    """The summaries of the archived runs as `write_all` left them, by table; empty without archived runs.
+
+    ValueError, with the line, for anything else.
+    """
     path = results / SUMMARIES
     by_table: dict[str, list[dict[str, Any]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
-        content = json.loads(line)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    for number, line in enumerate(lines, start=1):
+        try:
+            content = spec.checked(json_object(line), SUMMARY, "a summary", REQUIRED_OF_SUMMARY)
+        except ValueError as error:
+            raise ValueError(
+                f"{path}:{number}: {error}; `ner-experiments tables` writes this file"
+            ) from error
         by_table.setdefault(content["table"], []).append(content)
     return by_table
 

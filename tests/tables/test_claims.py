@@ -437,6 +437,8 @@ def test_runs_of_another_corpus_are_refused(results: Path) -> None:
         ),
         ({"a": {SOURCE: "random, LSTM-CRF"}}, "a: huang2015_table2 has no row 'random, LSTM-CRF' of ours"),
         ({"a": ROWS[0]}, "a must be a source and a label, or two of them, got 'random, LSTM-CRF, NER'"),
+        ({"a": []}, "a must be a source and a label, or two of them, got []"),
+        ({"a": {1: "x"}}, "a: there is no source 1"),
         ({"b": [{SOURCE: row} for row in "abc"]}, "b must be one row, or the difference of two, got 3 rows"),
         ({"b": []}, "a claim of huang2015_table2 with direction 'higher' needs b"),
         ({"bound": 3}, "bound belongs to the direction 'at most', and only there"),
@@ -469,6 +471,27 @@ def test_a_broken_source_and_a_missing_key_are_refused(tmp_path: Path) -> None:
     content["sources"][SOURCE]["looks"] = [7]
     with pytest.raises(ValueError, match="looks must be at most the number of seeds, 6, got 7"):
         claims.read(write(tmp_path, content))
+    for key, value, message in (
+        (
+            "looks",
+            [6, 3],
+            "looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got 6,3",
+        ),
+        ("looks", [1], "looks must be ascending numbers of seeds, at least 2 each, such as 3,5,8; got 1"),
+        ("looks", [], "looks must be ascending numbers of seeds"),
+        ("seeds", [], "seeds must be different whole numbers from 0, at least one, got []"),
+        (
+            "seeds",
+            [1, 1, 2, 2, 3, 3],
+            "seeds must be different whole numbers from 0, at least one, got [1, 1",
+        ),
+    ):
+        content = small_ledger()
+        content["sources"][SOURCE][key] = value
+        with pytest.raises(
+            ValueError, match=re.escape(f"{tmp_path / claims.FILE}: source {SOURCE}: {message}")
+        ):
+            claims.read(write(tmp_path, content))
     content = small_ledger()
     content["claims"].append({**content["claims"][0], "a": {SOURCE: ROWS[0]}, "b": {SOURCE: ROWS[1]}})
     with pytest.raises(ValueError, match=f"two claims have the id '{ID}'"):

@@ -96,6 +96,26 @@ def test_what_a_command_measured_has_its_trainings_cost_and_making_on_its_page(
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "not JSON (Expecting value at character 1)"),
+        ("[]", "expected a JSON object"),
+        ("{}", "table is missing"),
+        ('{"table": 3, "overrides": []}', "table must be a text, got 3"),
+        ('{"table": "xor", "overrides": [1]}', "overrides must be a list of texts, got [1]"),
+    ],
+)
+def test_a_damaged_table_json_is_named(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "xor" / results_folder.TABLE
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    assert cli(["tables", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"{path}: {message}\n"
+
+
+@pytest.mark.parametrize(
     ("overrides", "name"),
     [
         (["words.input.path=data/glove/glove.6B.50d.txt", "data=weibo"], "glove.6B.50d-weibo"),

@@ -72,6 +72,33 @@ def test_the_list_says_whose_runs_a_table_is_computed_from(
     assert found.endswith("; computed from the runs of li2020_table1")
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("x", "not JSON (Expecting value at character 1)"),
+        ("[]", "expected a JSON object"),
+        ("{}", "a summary: table is missing"),
+        (
+            '{"table": "xor", "seeds": [1]}',
+            "a summary: seeds must be the fewest and the most of a row, got [1]",
+        ),
+    ],
+)
+def test_a_damaged_summary_is_named(
+    line: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / SUMMARIES).write_text(f"{line}\n", encoding="utf-8")
+    assert cli(["table"]) == 1
+    error = f"results/{SUMMARIES}:1: {message}; `ner-experiments tables` writes this file\n"
+    assert capsys.readouterr().err == error
+
+
 def test_the_list_says_what_the_archive_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
