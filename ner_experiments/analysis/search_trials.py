@@ -6,13 +6,14 @@ There are no test scores here: a search neither computes nor reads one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from ner_experiments.utils.files import write_json
+from ner_experiments.utils.text import truncated_repr
 
 FOLDER = "searches"
 """Folder of the searches under `output_dir`, each in a folder of its own."""
@@ -98,9 +99,42 @@ def read(path: Path) -> Search:
             Trial(**{name: as_tuple(value) for name, value in each.items()}) for each in content["trials"]
         )
         plain = {name: as_tuple(value) for name, value in content.items()}
-        return Search(**{**plain, "trials": trials})
+        search = Search(**{**plain, "trials": trials})
+        parts: list[Search | Trial] = [search, *trials]
+        for part in parts:
+            check_types(part)
+        return search
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path} is not a valid search.json: {error!r}") from error
+
+
+def check_types(part: Search | Trial) -> None:
+    """Raise TypeError for a field that is not of its type."""
+    for each in fields(part):
+        if not IS_OF[str(each.type)](value := getattr(part, each.name)):
+            raise TypeError(f"{each.name} must be {each.type}, got {truncated_repr(value)}")
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float)
+
+
+def tuple_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, tuple) and all(map(fits, value))
+
+
+IS_OF: Mapping[str, Callable[[Any], bool]] = {
+    "int": lambda value: type(value) is int,
+    "str": lambda value: isinstance(value, str),
+    "float": is_number,
+    "float | None": lambda value: value is None or is_number(value),
+    "tuple[str, ...]": tuple_of(lambda value: isinstance(value, str)),
+    "tuple[int, ...]": tuple_of(lambda value: type(value) is int),
+    "tuple[float, ...]": tuple_of(is_number),
+    "tuple[Trial, ...]": tuple_of(lambda value: isinstance(value, Trial)),
+    "Mapping[str, float]": lambda value: isinstance(value, dict) and all(map(is_number, value.values())),
+}
+"""Whether a value from JSON is of the type of a field."""
 
 
 def as_tuple(value: Any) -> Any:

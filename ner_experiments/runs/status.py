@@ -19,6 +19,8 @@ from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
 from ner_experiments.utils.locks import is_held
 
 RUNNING, DONE, INTERRUPTED, FAILED, WAITING = STATES = ("running", "done", "interrupted", "failed", "waiting")
+NUMBERS = ("epoch", "part", "max_epochs", "dev", "best", "best_epoch")
+"""Values of progress.json that are numbers."""
 HEARTBEAT_TIMEOUT = 6 * progress.HEARTBEAT_SECONDS
 """Seconds without a heartbeat after which a run on another machine counts as interrupted: its lock may be invisible."""
 
@@ -181,13 +183,28 @@ def finished_status(folder: Path, label: str, seed: int) -> Status:
 
 
 def last_heartbeat(folder: Path) -> tuple[dict[str, Any], float | None]:
-    """Content of a run's progress.json, and its age in seconds; {} and None if there is none."""
+    """Content of a run's progress.json, and its age in seconds; {} and None if there is none.
+
+    Values that `Progress` does not write are left out.
+    """
     path = folder / progress.PROGRESS_FILE
     try:
         heartbeat = json.loads(path.read_text(encoding="utf-8"))
-        return dict(heartbeat), max(0.0, time.time() - path.stat().st_mtime)
+        known = {name: value for name, value in dict(heartbeat).items() if is_of_progress(name, value)}
+        return known, max(0.0, time.time() - path.stat().st_mtime)
     except (OSError, ValueError, TypeError, RecursionError):  # not written yet, or the run has just finished
         return {}, None
+
+
+def is_of_progress(name: str, value: Any) -> bool:
+    """Whether progress.json can have this value under this name."""
+    if name == "seconds_left":
+        return value is None or (isinstance(value, list) and len(value) == 2 and all(map(is_number, value)))
+    return is_number(value) if name in NUMBERS else isinstance(value, str)
+
+
+def is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e15  # neither infinite nor NaN
 
 
 def modified_at(path: Path) -> float:

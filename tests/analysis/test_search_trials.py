@@ -85,6 +85,27 @@ def test_a_search_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"score": 0.5', '"score": "x"', "score must be float | None, got 'x'"),
+        ('"seconds": 3.0', '"seconds": null', "seconds must be float, got None"),
+        ('"layers=2"', "2", "overrides must be tuple[str, ...], got (2, 'model.dropout=0.9')"),
+        ('"n_trials": 5', '"n_trials": [5]', "n_trials must be int, got (5,)"),
+        ('"layers": 0.6', '"layers": "x"', "importance must be Mapping[str, float], got {'layers': 'x'"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "search.json"
+    search_trials.write(made_up(), path)
+    text = " ".join(path.read_text().split())
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(ValueError, match=f"{path} is not a valid search.json: ") as error:
+        search_trials.read(path)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"trials": 3}', '{"trials": [{"number": 1, "unknown": 2}]}']
 )
 def test_a_file_that_is_no_search_is_refused(text: str, tmp_path: Path) -> None:

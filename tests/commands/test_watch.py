@@ -149,6 +149,30 @@ def test_a_run_that_ends_while_it_is_looked_at_is_done(
     assert (found.state, found.epoch, found.test) == ("done", 3, 0.4)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"part": "x"},
+        {"dev": [1]},
+        {"seconds_left": "soon"},
+        {"seconds_left": [1]},
+        {"best": 1e999},
+        {"host": 3},
+    ],
+    ids=str,
+)
+def test_a_damaged_value_of_a_heartbeat_is_left_out(
+    wrong: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "x" / "seed-1"
+    with hold_lock(folder, wait=False):
+        heartbeat = {"epoch": 3, "max_epochs": 9, "best_epoch": 2, "host": os.uname().nodename}
+        (folder / "progress.json").write_text(json.dumps(heartbeat | wrong))
+        assert run_command("watch", ["--once", "--output", str(tmp_path)]) == UNFINISHED
+    assert "1 running" in (printed := capsys.readouterr().out)
+    assert "3/9" in printed
+
+
 def test_a_file_that_goes_while_it_is_looked_at_stops_no_watch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
