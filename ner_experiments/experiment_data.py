@@ -9,13 +9,14 @@ import hashlib
 import json
 import logging
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import safe_yaml
-from ner_experiments.config.identity import identity
+from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.config.init_from import first_run
 from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source
@@ -111,6 +112,14 @@ def data_settings(cfg: DictConfig) -> str:
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def unread_error(cfg: DictConfig) -> Path:
+    """Where the error of an experiment is saved that fails before its data are read. Reading them removes it.
+
+    The identity of such a run is unknown; its folder is named by its settings alone.
+    """
+    return run_folder(cfg, identity(cfg, checksum="")) / f"error-{digest(data_settings(cfg))}.txt"
 
 
 # A finished run's corpus

@@ -30,11 +30,10 @@ from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment_data import (
     checksums_by_source,
-    data_settings,
-    digest,
     fingerprint,
     init_config,
     read_data,
+    unread_error,
     with_start,
 )
 from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
@@ -122,7 +121,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
             refuse_changed_data(cfg, about["read"])
             return write_metrics(folder, about | result)
 
-        with sigterm_handler() as sigterm, saved_traceback(folder):
+        with sigterm_handler() as sigterm, saved_traceback(folder / "error.txt"):
             if finished is None:
                 prepare_folder(folder, cfg)
                 result = run(cfg, corpus, encoder, folder, start, sigterm, finish)
@@ -136,8 +135,7 @@ def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corp
 
     Raises ValueError for malformed files, and if a finished run read other data from the same place.
     """
-    unread_folder = run_folder(cfg, identity(cfg, checksum=""))
-    with saved_traceback(unread_folder, f"error-{digest(data_settings(cfg))}.txt"):
+    with saved_traceback(unread_error(cfg)):
         corpus, encoder = read_data(cfg)
         refuse_train_without_mentions(corpus)
         checksum = fingerprint(corpus, encoder)
@@ -542,14 +540,13 @@ def sources_of(path: Path, changed: int) -> Mapping[str, str]:
 
 
 @contextmanager
-def saved_traceback(folder: Path, name: str = "error.txt") -> Iterator[None]:
-    """Write the traceback of an exception in the block to a file in the folder; after a success remove the file."""
-    path = folder / name
+def saved_traceback(path: Path) -> Iterator[None]:
+    """Write the traceback of an exception in the block to a file; after a success remove the file."""
     try:
         yield
     except Exception as error:
         with suppress(OSError):  # such as a full disk, which the exception then reports
-            folder.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             with atomic_write(path) as part:
                 part.write_text(traceback.format_exc(), encoding="utf-8")
             error.add_note(f"(traceback: {path})")

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Show the status of the runs of a sweep: done, running, failed, interrupted or waiting. Takes the arguments of "
         "`run.py -m` (table=NAME seeds=1,2, or model=residual layers=2,3) or the name of a sweep; without arguments, "
         "shows all runs that have a folder. Exit status 0: all are done; 1: some failed or were interrupted; 2: wrong "
-        "arguments; 3: some are running or waiting."
+        "arguments; 3: some are running or waiting, or there is none."
     )
     parser.description = text
     parser.add_argument("overrides", nargs="*", metavar="NAME|OVERRIDE")
@@ -168,6 +168,8 @@ def fitting_table(runs: Sequence[Status], console: Console) -> RichTable:
 
 
 def exit_status(runs: Sequence[Status]) -> int:
+    if not runs:  # the sweep may not have started
+        return UNFINISHED
     states = {run.state for run in runs}
     if states & {"failed", "interrupted"}:
         return SOME_FAILED

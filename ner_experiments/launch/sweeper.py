@@ -6,6 +6,7 @@ Hydra imports this file at every start, so what is slow to import is imported wh
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, RangeSweep
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import CompactHydraException, InstantiationException
 from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
@@ -22,14 +23,18 @@ from omegaconf import DictConfig
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import parse_with
+from ner_experiments.config.identity import experiment
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch import summary
-from ner_experiments.launch.worker import busy_folder
+from ner_experiments.launch.worker import busy_folder, reason
+from ner_experiments.runs.status import WAITING, PlannedRun, sweep_statuses
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
+from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
     from ner_experiments.tables.scores import Page
@@ -167,6 +172,7 @@ class TableSweeper(Sweeper):
                 results[number] = job
         for result, overrides in zip(results, jobs, strict=True):
             result.overrides = overrides
+        save_reasons(results)
         return results
 
     def show_table(self, page: "Page") -> None:
@@ -184,6 +190,25 @@ class TableSweeper(Sweeper):
                 f"Recorded as {table.name}: `ner-experiments table {name}` shows this and where the runs are, "
                 f"`ner-experiments report {name}` builds a report"
             )
+
+
+def save_reasons(jobs: Sequence[JobReturn]) -> None:
+    """Write why jobs failed that left no files, so that `watch` does not show them as waiting.
+
+    Such a job was refused before anything was read, or its process was killed while it read the data.
+    """
+    for job in jobs:
+        if job.status is JobStatus.COMPLETED:
+            continue
+        with suppress(ValueError, OSError):  # such as a full disk; the summary has the reason as well
+            cfg = compose.compose([*(job.overrides or ())])
+            run = PlannedRun("", cfg.seed, experiment(cfg))
+            (status,) = sweep_statuses([run], Path(cfg.output_dir), {})
+            if status.state == WAITING:
+                path = unread_error(cfg)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with atomic_write(path) as part:
+                    part.write_text(f"{reason(job._return_value)}\n", encoding="utf-8")
 
 
 def exit_refused(error: BaseException) -> NoReturn:

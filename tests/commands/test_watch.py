@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import killed
 import pytest
 from tiny_runs import METRICS
@@ -16,6 +17,8 @@ from tiny_runs import METRICS
 from ner_experiments.commands.watch import ALL_DONE, SOME_FAILED, UNFINISHED, WRONG
 from ner_experiments.config.compose import compose
 from ner_experiments.launch.slurm_array import Queue, SlurmArray
+from ner_experiments.launch.sweeper import save_reasons
+from ner_experiments.launch.worker import failed
 from ner_experiments.main import run_command
 from ner_experiments.runs import status as watch
 from ner_experiments.runs.artifacts import add_checksum
@@ -115,6 +118,34 @@ def test_a_run_that_failed_says_why(tmp_path: Path, capsys: Any) -> None:
         assert run["reason"].startswith("ValueError: conll2003: not found in")
 
 
+def test_a_job_that_fails_before_it_reads_its_data_says_why(tmp_path: Path, capsys: Any) -> None:
+    refused = ["data=toy_en", "model=residual", "penalty=orthogonality", "seed=1,2"]
+    sweep = forked.run("-m", *refused, "hydra/launcher=basic", f"output_dir={tmp_path}")
+    assert "2 of 2 jobs failed" in sweep.stdout
+    for overrides in ([], ["seeds"], refused):
+        status, counts, runs = look(tmp_path, *overrides, capsys=capsys)
+        assert (status, counts) == (SOME_FAILED, {"failed": 2})
+        reason = "penalty: OrthogonalityPenalty needs parallel units, ResidualBiLSTM has none"
+        assert [run["reason"] for run in runs] == [reason] * 2
+
+
+def test_a_job_that_was_killed_before_it_read_its_data_has_failed_until_it_has(
+    tmp_path: Path, capsys: Any
+) -> None:
+    overrides = [*SMALL, "trainer.max_epochs=1", f"output_dir={tmp_path}"]
+    save_reasons([failed([*overrides, f"seed={seed}"], "its process was killed") for seed in (1, 2)])
+    train(compose([*overrides, "seed=1"]))
+    save_reasons([failed([*overrides, "seed=1"], "a later error")])  # the run's files already say how it is
+    for arguments in ([], [*overrides, "seed=1,2"]):
+        status, counts, runs = look(tmp_path, *arguments, capsys=capsys)
+        assert (status, counts) == (SOME_FAILED, {"done": 1, "failed": 1})
+        assert sorted((run["seed"], run["reason"]) for run in runs) == [
+            (1, ""),
+            (2, "its process was killed"),
+        ]
+    assert [path.parent.name for path in tmp_path.rglob("error*.txt")] == ["seed-2"]
+
+
 def test_a_run_whose_data_were_found_elsewhere_has_not_failed(tmp_path: Path, capsys: Any) -> None:
     files = [f"data.files.{split}={split}" for split in ("train", "dev", "test")]
     run = [*SMALL[1:], "data=conll", "data.name=mine", *files, "trainer.max_epochs=1"]
@@ -190,7 +221,7 @@ def test_folders_of_others_are_passed_over(tmp_path: Path, capsys: Any) -> None:
     for name in ("seed-1-old", "seed-", "seed-²"):
         (tmp_path / "x" / name).mkdir(parents=True)
         (tmp_path / "x" / name / "config.yaml").touch()
-    assert look(tmp_path, capsys=capsys) == (ALL_DONE, {}, [])
+    assert look(tmp_path, capsys=capsys) == (UNFINISHED, {}, [])
 
 
 SQUEUE = """#!/bin/sh
