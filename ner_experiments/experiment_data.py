@@ -16,7 +16,7 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import safe_yaml
-from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.config.identity import files_digest, identity, run_folder
 from ner_experiments.config.init_from import first_run
 from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source
@@ -119,7 +119,7 @@ def unread_error(cfg: DictConfig) -> Path:
 
     The identity of such a run is unknown; its folder is named by its settings alone.
     """
-    return run_folder(cfg, identity(cfg, checksum="")) / f"error-{digest(data_settings(cfg))}.txt"
+    return run_folder(cfg, identity(cfg, checksum="")) / f"error-{files_digest(cfg)}.txt"
 
 
 # A finished run's corpus

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -18,12 +19,11 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from ner_experiments.config import compose
-from ner_experiments.config.identity import experiment
 from ner_experiments.config.row_settings import as_value, labels
 from ner_experiments.launch.slurm_array import Queue
 from ner_experiments.launch.sweeper import sweep_settings, table_request
 from ner_experiments.runs.progress import format_range
-from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, sweep_statuses
+from ner_experiments.runs.status import PlannedRun, Status, all_statuses, counts, planned_run, sweep_statuses
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.terminal import make_console, new_table
@@ -99,8 +99,8 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
         extra_overrides = [*request.extra_overrides, *request.hydra_overrides]
         rows = experiments.experiments(request.table, extra_overrides)
         seeds = request.seeds or experiments.seeds_of_table(request.table)
-        named = [(row.row.label, experiment(row.cfg)) for row in rows]
-        runs = [PlannedRun(label, seed, name) for label, name in named for seed in seeds]
+        firsts = [planned_run(row.row.label, row.cfg) for row in rows]
+        runs = [replace(first, seed=seed) for first in firsts for seed in seeds]
         return experiments.output_dir(extra_overrides), runs
 
     _, settings = sweep_settings(overrides)
@@ -108,9 +108,9 @@ def sweep(overrides: Sequence[str]) -> tuple[Path, list[PlannedRun]]:
         return sweep([f"table={table.name}", *filter(sweeps.is_place, settings)])
     jobs = compose.jobs(settings)
     # jobs of a row differ only in the seed
-    name = cache(lambda row: experiment(compose.compose(row, "watch")))
+    first = cache(lambda row: planned_run("", compose.compose(row, "watch")))
     runs = [
-        PlannedRun(label, sweeps.seed_of(job), name(sweeps.without_seed(job)))
+        replace(first(sweeps.without_seed(job)), label=label, seed=sweeps.seed_of(job))
         for label, job in zip(labels(jobs), jobs, strict=True)
     ]
     return Path(compose.compose(jobs[0]).output_dir), runs

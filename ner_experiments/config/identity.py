@@ -97,6 +97,11 @@ def file_settings(cfg: DictConfig) -> list[Any]:
     return [settings["data"], *inputs(settings)]
 
 
+def files_digest(cfg: DictConfig) -> str:
+    """16 hexadecimal digits for `file_settings`."""
+    return hashlib.sha256(json.dumps(file_settings(cfg)).encode()).hexdigest()[:16]
+
+
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
     """The settings of every input, wherever they are: words.input, direct.spelling.input, init_from.words.input."""
     for name, value in part.items():

@@ -23,13 +23,12 @@ from omegaconf import DictConfig
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config import compose, launch_settings
 from ner_experiments.config.choices import parse_with
-from ner_experiments.config.identity import experiment
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import busy_folder, reason
-from ner_experiments.runs.status import WAITING, PlannedRun, sweep_statuses
+from ner_experiments.runs.status import WAITING, planned_run, sweep_statuses
 from ner_experiments.tables import spec, sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
@@ -197,14 +196,14 @@ def save_reasons(jobs: Sequence[JobReturn]) -> None:
 
     Such a job was refused before anything was read, or its process was killed while it read the data.
     """
-    for job in jobs:
-        if job.status is JobStatus.COMPLETED:
-            continue
-        with suppress(ValueError, OSError):  # such as a full disk; the summary has the reason as well
-            cfg = compose.compose([*(job.overrides or ())])
-            run = PlannedRun("", cfg.seed, experiment(cfg))
-            (status,) = sweep_statuses([run], Path(cfg.output_dir), {})
-            if status.state == WAITING:
+    if all(job.status is JobStatus.COMPLETED for job in jobs):
+        return
+    with suppress(ValueError, OSError):  # such as a full disk; the summary has the reasons as well
+        configs = [compose.compose([*(job.overrides or ())]) for job in jobs]
+        planned = [planned_run("", cfg) for cfg in configs]
+        statuses = sweep_statuses(planned, Path(configs[0].output_dir), {})
+        for job, cfg, status in zip(jobs, configs, statuses, strict=True):
+            if job.status is not JobStatus.COMPLETED and status.state == WAITING:
                 path = unread_error(cfg)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_write(path) as part:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import platform
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ner_experiments.config.identity import experiment
+from ner_experiments.config.identity import experiment, files_digest
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
 from ner_experiments.utils.locks import is_held
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
 
 RUNNING, DONE, INTERRUPTED, FAILED, WAITING = STATES = ("running", "done", "interrupted", "failed", "waiting")
 NUMBERS = ("epoch", "part", "max_epochs", "dev", "best", "best_epoch")
@@ -56,11 +60,16 @@ class Status:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run that belongs to a sweep, finished or not."""
+    """A run that belongs to a sweep, finished or not. files: digest of the settings that say what files it reads."""
 
     label: str
     seed: int
     experiment: str
+    files: str
+
+
+def planned_run(label: str, cfg: DictConfig) -> PlannedRun:
+    return PlannedRun(label, cfg.seed, experiment(cfg), files_digest(cfg))
 
 
 def all_statuses(output: Path) -> list[Status]:
@@ -78,14 +87,25 @@ def all_statuses(output: Path) -> list[Status]:
 
 
 def sweep_statuses(
-    planned: Iterable[PlannedRun], output: Path, queued: Mapping[PlannedRun, str]
+    planned: Sequence[PlannedRun], output: Path, queued: Mapping[PlannedRun, str]
 ) -> list[Status]:
-    """Status of each run, in the order of the sweep. A run without a folder is waiting, or in SLURM's queue."""
+    """Status of each run, in the order of the sweep. A run without a folder is waiting, or in SLURM's queue.
+
+    The files of a run may have moved since, so their settings count only between planned runs that differ in nothing
+    else.
+    """
     folders: dict[tuple[str, int], list[Path]] = {}
     for folder in run_folders(output):
         if (key := experiment_and_seed(folder)) is not None:
             folders.setdefault(key, []).append(folder)
-    return [status_of(run, folders.get((run.experiment, run.seed), []), queued) for run in planned]
+    number = Counter((run.experiment, run.seed) for run in planned)
+
+    def own_folders(run: PlannedRun) -> list[Path]:
+        key = run.experiment, run.seed
+        found = folders.get(key, [])
+        return found if number[key] == 1 else [folder for folder in found if reads(folder, run.files)]
+
+    return [status_of(run, own_folders(run), queued) for run in planned]
 
 
 def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedRun, str]) -> Status:
@@ -122,6 +142,16 @@ def experiment_and_seed(folder: Path) -> tuple[str, int] | None:
         return read_experiment(folder.parent), seed
     except (ValueError, OSError):
         return None
+
+
+def reads(folder: Path, files: str) -> bool:
+    """Whether the run in a folder reads the files of these settings, or failed to."""
+    try:
+        return files_digest(read_config(folder)) == files
+    except OSError:
+        return (folder / f"error-{files}.txt").exists()
+    except ValueError:
+        return False
 
 
 @lru_cache(maxsize=4096)

@@ -161,6 +161,29 @@ def test_a_run_whose_data_were_found_elsewhere_has_not_failed(tmp_path: Path, ca
     assert sorted((run["seed"], run["state"]) for run in runs) == [(1, "done"), (2, "failed")]
 
 
+def test_rows_that_differ_only_in_their_files_have_their_own_runs(tmp_path: Path, capsys: Any) -> None:
+    for name, word in (("a", "Ann"), ("b", "Bob")):
+        (tmp_path / name).write_text(f"{word} B-PER\nsat O\n")
+    output = tmp_path / "outputs"
+    own = [*SMALL[1:], "data=conll", "data.name=mine", "trainer.max_epochs=1", f"output_dir={output}"]
+    splits = [f"data.files.{split}={tmp_path}/a" for split in ("dev", "test")]
+    rows = [f"data.files.train={tmp_path}/{name}" for name in ("a", "b", "none")]
+    sweep = [
+        *own,
+        *splits,
+        f"data.files.train={','.join(f'{tmp_path}/{name}' for name in ('a', 'b', 'none'))}",
+    ]
+    train(compose([*own, *splits, rows[0]]))
+    assert [run["state"] for run in look(output, *sweep, capsys=capsys)[2]] == ["done", "waiting", "waiting"]
+    with pytest.raises(ValueError, match="not found"):
+        train(compose([*own, *splits, rows[2]]))
+    assert [run["state"] for run in look(output, *sweep, capsys=capsys)[2]] == ["done", "waiting", "failed"]
+    train(compose([*own, *splits, rows[1]]))
+    runs = look(output, *sweep, capsys=capsys)[2]
+    assert [run["state"] for run in runs] == ["done", "done", "failed"]
+    assert len({run["folder"] for run in runs}) == 3
+
+
 def test_a_run_that_ends_while_it_is_looked_at_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
