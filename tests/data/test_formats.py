@@ -251,6 +251,18 @@ def test_conllu_with_mentions_in_misc_and_in_a_column_of_plus(tmp_path: Path) ->
     assert len(read(path, "conllu_ner", columns={"tag": "Entity"})[0][0].mentions) == 1
 
 
+def test_a_token_of_conllu_plus_may_start_with_a_number_sign(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllup"
+    path.write_text(
+        "# global.columns = FORM NER\n# id=1\nI\tO\n#MeToo\tB-MISC\n\n#a=b\tB-PER\n#\tO\n\n"
+        "# global.columns = ID FORM NER\n# a\tcomment\there\n1\tAda\tO\n"
+    )
+    sentences, _ = read(path, "conllu_ner")
+    assert [it.words for it in sentences] == [("I", "#MeToo"), ("#a=b", "#"), ("Ada",)]
+    assert [it.texts() for it in sentences] == [[("MISC", "#MeToo")], [("PER", "#a=b")], []]
+    assert [it.keys for it in sentences] == [{"id": "1"}, {}, {}]
+
+
 # Writing
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ner_experiments.data.conllu import RANGE_OR_EMPTY_NODE
@@ -33,12 +33,12 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
     key = options.columns.get("tag", _KEY)
     tagged, first = 0, None
     for block in read_blocks(path):
-        comments = [line for _, line in block.lines if line.startswith("#")]
-        if header := next(filter(None, map(_HEADER.fullmatch, comments)), None):
+        if header := next(filter(None, (_HEADER.fullmatch(text) for _, text in block.lines)), None):
             names = header[1].split()
-        words, tags, at = [], [], []
+        comments, words, tags, at = [], [], [], []
         for line in block.lines:
-            if line[1].startswith("#"):
+            if _is_comment(line[1], names):
+                comments.append(line[1])
                 continue
             first = first or line
             row = line[1].split("\t")
@@ -63,6 +63,11 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
     if first is not None and not tagged:
         rule = f"no word has a tag: neither a column {key} nor {key}= in MISC (columns: {{tag: NAME}})"
         raise malformed(path, first, rule)
+
+
+def _is_comment(text: str, names: Sequence[str]) -> bool:
+    """Whether a line is a comment. Where the first column is not ID, a token may start with #, too."""
+    return text.startswith("#") and (names[0] == "ID" or text.count("\t") + 1 != len(names))
 
 
 def _in_misc(misc: str, key: str) -> str | None:
