@@ -156,6 +156,12 @@ def test_of_several_keys_those_with_mentions_count(keys: dict[str, Any], tmp_pat
     assert remarks == []
 
 
+@pytest.mark.parametrize("keys", [{"entities": []}, {"label": "news"}, {"labels": ["news", "people"]}])
+def test_keys_without_mentions_may_stand_beside_tags(keys: dict[str, Any], tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"tokens": WORDS, "ner_tags": TAGS, **keys})
+    assert [it.texts() for it in read(path, "jsonl")[0]] == [EXPECTED]
+
+
 def test_the_text_of_label_studio_is_the_annotated_one(tmp_path: Path) -> None:
     more = {"title": "An unrelated headline", "url": "https://example.org"}
     for data in ({**more, "text": TEXT}, {**more, "body": TEXT}):
@@ -217,6 +223,10 @@ def test_old_training_data_of_spacy(tmp_path: Path) -> None:
             "a.jsonl:1: a token cannot contain a line end, got 'b\\nc'",
         ),
         ({"tokens": ["a"]}, 'a.jsonl:1: "tokens" without "ner_tags" or "entities"'),
+        (
+            {"words": ["a", "b"], "tags": ["B-X", "O"], "label": "news", "spans": [[1, 2, "Y"]]},
+            'a.jsonl:1: "tags" and "spans" both hold annotations: remove one of them',
+        ),
         ({"id": 1}, 'a.jsonl:1: expected "tokens" or "text"'),
         (
             {"text": "Ada", "entities": [[0, 9, "PER"]]},

@@ -48,8 +48,8 @@ _REFUSED = ("reject", "ignore")
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file; the text of a document is split into sentences.
 
-    Every record has tokens, with tags or with mentions by tokens; or it has a text, with mentions by characters. Other
-    keys go to `Annotated.keys`. Raises ValueError, with file and line, for anything else.
+    Every record has tokens, with tags or with mentions by tokens, but not both; or it has a text, with mentions by
+    characters. Other keys go to `Annotated.keys`. Raises ValueError, with file and line, for anything else.
     """
     return from_records(records(path, options.encoding), options, remarks)
 
@@ -91,6 +91,10 @@ def _of_record(
         check_strings("tokens", words)
         tags = first_of(record, TAGS)
         if tags is not None:
+            if mentions_key := next(iter(_filled(record)), None):
+                tags_key = next(key for key in TAGS if key in record)
+                rule = f'"{tags_key}" and "{mentions_key}" both hold annotations: remove one of them'
+                raise ValueError(rule)
             tags = named(tags, options.names, len(words))
             if words:
                 yield Tagged(words=words, tags=tags, at=[place] * len(words), about=about)
@@ -208,15 +212,20 @@ def mentions_of(record: Mapping[str, Any]) -> list[Any] | None:
     mentions.
     """
     there = {key: record[key] for key in MENTIONS if key in record}
-    full = {
-        key: value
-        for key, value in there.items()
-        if isinstance(value, list) and any(isinstance(it, dict | list) for it in value)
-    }
+    full = _filled(record)
     first, *others = full or [""]
     if differ := next((key for key in others if full[key] != full[first]), None):
         raise ValueError(f'"{first}" and "{differ}" hold different mentions: remove one of them')
     return _listed(next(iter((full or there).values()))) if there else None
+
+
+def _filled(record: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Each key for mentions that has some, and its value."""
+    return {
+        key: value
+        for key in MENTIONS
+        if isinstance(value := record.get(key), list) and any(isinstance(it, dict | list) for it in value)
+    }
 
 
 def _by_tokens(
