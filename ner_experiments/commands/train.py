@@ -74,7 +74,7 @@ def print_completion(overrides: list[str]) -> int:
 
 
 def checked(options: Namespace) -> list[str]:
-    """The overrides as typed, or those that make Hydra start the requested search or sweep.
+    """The overrides for Hydra: those typed, or those that make it start the requested search or sweep.
 
     Raises ValueError for overrides that no experiment can have.
     """
@@ -98,4 +98,4 @@ def checked(options: Namespace) -> list[str]:
                 name = launch_settings.launcher(options.overrides)
                 raise ValueError(f"hydra/launcher={name} launches the jobs of a sweep: add -m")
             values.check_jobs([options.overrides])
-    return options.overrides if expanded is None else expanded
+    return overrides.with_new_columns(options.overrides if expanded is None else expanded)

@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config.choices import compose_quickly, parse
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.config.overrides import check, is_for_hydra
+from ner_experiments.config.overrides import check, is_for_hydra, with_new_columns
 
 
 def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
@@ -64,9 +64,13 @@ def _checked(overrides: tuple[str, ...]) -> DictConfig:
 
 
 def compose_unchecked(overrides: Sequence[str]) -> DictConfig:
-    """Result of `hydra.compose`, five times as fast for overrides that are neither a sweep nor Hydra's own."""
+    """Result of `hydra.compose`, five times as fast for overrides that are neither a sweep nor Hydra's own.
+
+    Unlike there, overrides of `data.columns` may add keys.
+    """
+    overrides = with_new_columns(overrides)
     with hydra_context():
         parsed = parse(overrides)
         if any(item.is_sweep_override() or is_for_hydra(item) for item in parsed):
-            return hydra.compose(CONFIG_NAME, overrides=list(overrides))
+            return hydra.compose(CONFIG_NAME, overrides=overrides)
         return compose_quickly(parsed)

@@ -31,6 +31,8 @@ SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
 INIT_FROM = "init_from"
+COLUMNS = "data.columns"
+"""Mapping to which any key may be added, as corpora have columns of any name."""
 
 TYPES = {
     bool: "true or false",
@@ -155,7 +157,7 @@ def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
 
 def check_key(item: Override, known: Mapping[str, None]) -> None:
     key = item.key_or_group
-    if key not in known:
+    if key not in known and not (COLUMNS in known and key.rpartition(".")[0] == COLUMNS):
         if key in SWEEP_SETTINGS:
             raise ValueError(
                 f"{item.input_line}: {key} is only for sweeps on the command line (python run.py -m)"
@@ -165,6 +167,11 @@ def check_key(item: Override, known: Mapping[str, None]) -> None:
             f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
         )
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{advice}")
+
+
+def with_new_columns(overrides: Sequence[str]) -> list[str]:
+    """The overrides in Hydra's grammar, in which `++` lets those of `data.columns` add keys."""
+    return [f"++{item}" if re.match(rf"{COLUMNS}[.=]", item) else item for item in overrides]
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:
@@ -218,12 +225,12 @@ def allowed_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
     Empty if any value is allowed.
     """
     parent, _, name = key.rpartition(".")
+    if kinds := item_types(defaults, parent):
+        return kinds
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if OmegaConf.is_missing(node, name):
         return ()
     default = node[name]
-    if kinds := item_types(defaults, parent):
-        return kinds
     if default is not None:
         plain = OmegaConf.to_container(default) if OmegaConf.is_config(default) else default
         return (str, int, float) if isinstance(plain, str) else (type(plain),)

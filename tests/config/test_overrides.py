@@ -2,12 +2,18 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
 from ner_experiments.config.compose import compose, jobs
 from ner_experiments.experiment_data import init_config
+
+DOCS = Path(__file__).parents[2] / "docs"
+COLUMNS_IN_DOCS = sorted(
+    {found for page in DOCS.glob("*.md") for found in re.findall(r"data\.columns=\{.*?\}", page.read_text())}
+)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +114,29 @@ def test_a_setting_of_sweeps_is_none_of_an_experiment(override: str) -> None:
     message = f"{override}: {key} is only for sweeps on the command line (python run.py -m)"
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         compose([override])
+
+
+@pytest.mark.parametrize("others", [["data=conll"], ["data=csv"], ["data=csv", "hydra.run.dir=a"]])
+@pytest.mark.parametrize("override", [*COLUMNS_IN_DOCS, "data.columns.pos=POS", "+data.columns.pos=POS"])
+def test_columns_of_any_name_can_be_set(override: str, others: list[str]) -> None:
+    expected = compose([*others, f"++{override.lstrip('+')}"])
+    assert compose([*others, override]) == expected
+    assert "data.columns={sentence: id, word: form, tag: ner}" in COLUMNS_IN_DOCS
+    assert [compose(job).data for job in jobs([*others, override, "seed=1,2"])] == [expected.data] * 2
+
+
+@pytest.mark.parametrize(
+    ("overrides", "rule"),
+    [
+        (["data=jsonl", "data.columns.pos=1"], "there is no setting 'data.columns.pos'"),
+        (["data=conll", "data.columns.pos.tag=1"], "there is no setting 'data.columns.pos.tag'"),
+        (["data=conll", "data.columns.pos=true"], "data.columns.pos must be an integer or a text, got true"),
+        (["data=conll", "data.files.more=a"], "there is no setting 'data.files.more'"),
+    ],
+)
+def test_what_is_no_column_is_refused(overrides: list[str], rule: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'{overrides[1]}: {rule}')}"):
+        compose(overrides)
 
 
 @pytest.mark.parametrize("override", ["model=residual,stacked", "seed=1,2", "seed=range(1,3)"])
