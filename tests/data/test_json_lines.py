@@ -70,6 +70,10 @@ def labeled(*labels: str, kind: str = "labels", **data: str) -> dict[str, Any]:
     return {"data": data or {"text": TEXT}, "annotations": [{"result": [{"type": kind, "value": value}]}]}
 
 
+def results(found: object) -> dict[str, Any]:
+    return {"id": 1, "data": {"text": "x"}, "annotations": [{"result": found}]}
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_json_lines_in_their_variants(variant: str, tmp_path: Path) -> None:
     path = lines_of(tmp_path / "a.jsonl", VARIANTS[variant])
@@ -173,9 +177,11 @@ def test_the_text_of_label_studio_is_the_annotated_one(tmp_path: Path) -> None:
 
 def test_results_of_label_studio_other_than_labels_are_remarked_on(tmp_path: Path) -> None:
     record = labeled("PER")
-    record["annotations"][0]["result"].append({"type": "choices", "value": {"choices": ["news"]}})
+    record["annotations"][0]["result"].extend(
+        [{"type": "choices", "value": {"choices": ["news"]}}, {"type": "relation", "from_id": "a"}]
+    )
     _, remarks = read(lines_of(tmp_path / "a.jsonl", record), "jsonl")
-    assert remarks == ["results other than labels, such as choices and relations: 1"]
+    assert remarks == ["results other than labels, such as choices and relations: 2"]
 
 
 def test_labels_in_a_list_and_several_of_them(tmp_path: Path) -> None:
@@ -264,6 +270,14 @@ def test_old_training_data_of_spacy(tmp_path: Path) -> None:
             "\"['PER', 'NOM']\"",
         ),
         ({"data": {"id": 1}, "annotations": []}, 'a.jsonl:1: expected a text in "data"'),
+        (results(None), "a.jsonl:1: expected a list of results, got None"),
+        (results(["a"]), "a.jsonl:1: expected a result of Label Studio, got 'a'"),
+        (
+            results([{"type": "labels"}]),
+            "a.jsonl:1: expected a result of Label Studio, got {'type': 'labels'}",
+        ),
+        (results([{"type": None, "value": {}}]), "a.jsonl:1: expected a result of Label Studio, got "),
+        ({"text": "Ada", "tokens": 1.5, "entities": []}, "a.jsonl:1: expected a list of tokens, got 1.5"),
     ],
 )
 def test_malformed_records_are_refused_with_their_line(record: Any, rule: str, tmp_path: Path) -> None:

@@ -148,8 +148,8 @@ def _of_label_studio(
 ) -> dict[str, Any] | None:
     """The record of a Label Studio task, with the keys `text` and `entities`; None if the task is not annotated.
 
-    Its text is `text` in the task's data, else the longest string. Raises ValueError for several annotations, and
-    for labels that are not on plain text.
+    Its text is `text` in the task's data, else the longest string. Raises ValueError for several annotations, for
+    labels that are not on plain text, and for a result that is malformed.
     """
     data = item.get("data")
     if not isinstance(data, dict):
@@ -166,8 +166,10 @@ def _of_label_studio(
     if not done and not options.all_texts:
         return None
     mentions = []
-    for result in done[0].get("result", []) if done else []:
-        kind = result.get("type", "labels")
+    for result in _listed(done[0].get("result", []), "results") if done else []:
+        kind = result.get("type", "labels") if isinstance(result, dict) else None
+        if not isinstance(kind, str) or (kind == "labels" and not isinstance(result.get("value"), dict)):
+            raise ValueError(f"expected a result of Label Studio, got {truncated_repr(result)}")
         if kind == "labels":
             mentions.append(result["value"])
         elif kind.endswith("labels"):
@@ -259,7 +261,7 @@ def _of_text(
             **about,
             "keys": {key: value for key, value in about["keys"].items() if key not in _OF_PREDICT},
         }
-    offsets = None if tokens is None else [_offsets(token) for token in tokens]
+    offsets = None if tokens is None else [_offsets(token) for token in _listed(tokens, "tokens")]
     if offsets is not None:
         offsets = [(start - shift, end - shift) for start, end in offsets]
         _check_tokens(offsets, text)
@@ -302,10 +304,10 @@ def _offsets(token: Any) -> tuple[int, int]:
     return pair[0], pair[1]
 
 
-def _listed(mentions: Any) -> list[Any]:
-    if not isinstance(mentions, list):
-        raise ValueError(f"expected a list of mentions, got {truncated_repr(mentions)}")
-    return mentions
+def _listed(found: Any, what: str = "mentions") -> list[Any]:
+    if not isinstance(found, list):
+        raise ValueError(f"expected a list of {what}, got {truncated_repr(found)}")
+    return found
 
 
 def _mention(item: Any, options: Options, remarks: Remarks, place: str) -> Characters:
