@@ -333,7 +333,12 @@ class GoldConllFiles(Files):
     scheme: ClassVar[SchemeOrAuto] = "iob2"  # returned by `read_gold_conll`
 
     def find(self, file: str) -> list[Path]:
-        return sorted(self.place.glob(file))
+        root = Path(file).anchor  # empty unless the pattern is absolute
+        try:
+            return sorted((self.place / root).glob(file.removeprefix(root)))
+        except (ValueError, IndexError):
+            rule = f"expected a path or a pattern such as train/**/*_gold_conll, got {file!r}"
+            raise ValueError(f"{self.name}: data.files: {rule}") from None
 
     def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
         return read_gold_conll(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,19 @@ def test_gold_conll_is_a_tree_in_a_fixed_order(tmp_path: Path) -> None:
     read = {split: [" ".join(s.words) for s in sentences] for split, sentences in source.read().items()}
     assert read == {"train": ["Ada", "Rome"], "dev": ["rain"], "test": ["Eve"]}
     assert tags(load(source)) == {"train": ["S-PERSON", "S-GPE"], "dev": ["O"], "test": ["S-PERSON"]}
+
+
+def test_patterns_of_gold_conll_may_be_absolute_and_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "a.gold_conll"
+    path.write_text("x 0 0 Ada NN (TOP*) - - - - (PERSON) -\n\n")
+    for pattern in (path, tmp_path.parent / "*" / "a.gold*"):
+        source = GoldConllFiles(name="mine", folder="elsewhere", files={"train": str(pattern)})
+        assert path in source.paths()["train"]
+    for pattern in ("", "**x", "."):
+        source = GoldConllFiles(name="mine", folder=str(tmp_path), files={"train": pattern})
+        rule = f"expected a path or a pattern such as train/**/*_gold_conll, got {pattern!r}"
+        with pytest.raises(ValueError, match=f"^{re.escape(f'mine: data.files: {rule}')}$"):
+            source.paths()
 
 
 def test_docstart_lines_are_counted_apart(tmp_path: Path) -> None:
