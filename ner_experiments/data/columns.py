@@ -12,6 +12,7 @@ from typing import TypedDict, Unpack
 
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.tag_styles import is_of_mention
 from ner_experiments.data.text_files import (
     UTF_8,
     Block,
@@ -242,8 +243,16 @@ def _without_comments(
     path: PathOrFile,
     remarks: Remarks,
 ) -> Iterator[Block]:
-    """The blocks without the lines that start with `start`. Raises ValueError if such a line has a mention's tag."""
+    """The blocks without the lines that start with `start`. Raises ValueError if such a line has a mention's tag.
+
+    A line with another number of fields than the file's tokens has one only if it is written as `B-ORG`: in other
+    styles, many words such as e-mail could be tags.
+    """
+    width = 0
     for block in blocks:
+        if not width:
+            token = next((text for _, text in block.lines if not text.startswith(start)), None)
+            width = 0 if token is None else len(split_fields(token))
         if start not in block.text:
             yield block
             continue
@@ -253,8 +262,8 @@ def _without_comments(
                 kept.append(line)
                 continue
             fields = split_fields(line[1])
-            tag = columns.get("tag", len(fields))
-            if -len(fields) <= tag < len(fields) and _MENTION.match(fields[tag]):
+            tag = _field(fields, columns.get("tag", len(fields)))
+            if _MENTION.match(tag) or (width in (0, len(fields)) and is_of_mention(tag)):
                 raise malformed(path, line, f"a line that starts with comments={start!r} has a mention")
             remarks.add("lines skipped as comments", place_of(name_of(path), line[0]), line[1])
         if kept:
@@ -266,11 +275,12 @@ def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
     if _DOCSTART not in line:
         return False
     fields = split_fields(line)
-    word, tag = (
-        fields[index] if -len(fields) <= index < len(fields) else ""
-        for index in (columns["word"], columns.get("tag", len(fields)))
-    )
-    return _DOCSTART in (fields[0], word) and not _MENTION.match(tag)
+    word, tag = (_field(fields, column) for column in (columns["word"], columns.get("tag", len(fields))))
+    return _DOCSTART in (fields[0], word) and not is_of_mention(tag)
+
+
+def _field(fields: Sequence[str], column: int) -> str:
+    return fields[column] if -len(fields) <= column < len(fields) else ""
 
 
 def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: PathOrFile, line: Line) -> int:

@@ -68,6 +68,11 @@ def _parts(tag: str, style: TagStyle) -> re.Match[str] | None:
     return re.fullmatch(_PATTERNS[style].format(letters=_LETTERS + _LETTERS.lower()), tag)
 
 
+def is_of_mention(tag: str) -> bool:
+    """Whether a tag, or one of its labels, has a letter and a type in any style."""
+    return any(_parts(label, style) for label in labels(tag) for style in _PATTERNS)
+
+
 def labels(tag: str) -> list[str]:
     """The labels of a tag such as `B-ORG,B-GPE`; only the tag itself if it is a single label."""
     parts = _SEPARATORS.split(tag)

@@ -111,8 +111,10 @@ def test_a_type_that_occurs_only_in_dev_or_test_is_not_dropped(split: str, tmp_p
     assert read(source, split) == [(["Oslo"], [(0, 1, "LOC")])]
 
 
-def test_a_mention_on_a_docstart_line_is_not_dropped(tmp_path: Path) -> None:
-    text = "Mia -DOCSTART- B-PER\nx -DOCSTART- O\n-DOCSTART- X B-ORG\n-DOCSTART- X O\ny X B-LOC\n"
+@pytest.mark.parametrize("style", ["B-{}", "B_{}", "{}-B", "{}_B"])
+def test_a_mention_on_a_docstart_line_is_not_dropped(style: str, tmp_path: Path) -> None:
+    text = "Mia -DOCSTART- {}\nx -DOCSTART- O\n-DOCSTART- X {}\n-DOCSTART- X O\ny X {}\n"
+    text = text.format(*map(style.format, ("PER", "ORG", "LOC")))
     assert read(columns(tmp_path, {"train": text})) == [
         (["Mia", "x", "-DOCSTART-"], [(0, 1, "PER"), (2, 3, "ORG")]),
         (["y"], [(0, 1, "LOC")]),

@@ -100,6 +100,14 @@ HINT = "if this is a comment line, set comments to what such lines start with, s
             {"comments": "#"},
             "corpus.txt:3: a line that starts with comments='#' has a mention: '#Mia B-PER'",
         ),
+        *(
+            (
+                f"#Mia {tag}\n\na O\n",
+                {"comments": "#"},
+                f"corpus.txt:1: a line that starts with comments='#' has a mention: '#Mia {tag}'",
+            )
+            for tag in ("B_PER", "PER-B", "PER_B", "b-per", "O|B_PER")
+        ),
     ],
 )
 def test_the_error_at_a_line_that_may_be_a_comment_says_so(
@@ -128,6 +136,16 @@ def test_comments_may_be_stated(tmp_path: Path) -> None:
     sentences, remarks = read(path, comments="%%")
     assert sentences == [[("a", "O"), ("b", "B-X")]]
     assert remarks == ["lines skipped as comments: 2 (first: corpus.txt:1: '%% id 1')"]
+
+
+def test_a_comment_of_another_width_may_end_like_a_tag(tmp_path: Path) -> None:
+    path = written(tmp_path, "a O\n\n# text = send an e-mail\n# doc_b\nb B-X\n# x\nc O\n")
+    message = "corpus.txt:4: a line that starts with comments='#' has a mention: '# doc_b'"
+    assert message_of(read_columns, path, columns=WORD_TAG, comments="#") == message
+    path.write_text(path.read_text().replace("# doc_b\n", "# newdoc doc_b\n"))
+    sentences, remarks = read(path, comments="#")
+    assert sentences == [[("a", "O")], [("b", "B-X"), ("c", "O")]]
+    assert remarks[0].startswith("lines skipped as comments: 3 ")
 
 
 def test_a_tag_that_may_be_of_a_comment_says_so(tmp_path: Path) -> None:
