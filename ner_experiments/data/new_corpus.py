@@ -18,6 +18,7 @@ import yaml
 
 from ner_experiments.data.columns import is_docstart, split_fields
 from ner_experiments.data.formats import csv_table
+from ner_experiments.data.formats.jsonl import is_line_of_spacy
 from ner_experiments.data.formats.registry import FORMATS, READABLE, format_of
 from ner_experiments.data.tag_styles import detect_style, labels, to_standard
 from ner_experiments.data.text_files import is_blank, open_binary, read_lines
@@ -131,7 +132,7 @@ def found_config(path: Path, encoding: str) -> tuple[str, str]:
         return ("conllu_ner" if any(map(_OF_MENTIONS.search, lines)) else "conllu"), "its name and lines"
     if config == "conll":
         first = next((line for _, line in read_lines(path, encoding) if not is_blank(line)), "")
-        if first.startswith(("{", "[{", "[[")):
+        if first.startswith(("{", "[{", "[[")) or is_line_of_spacy(first):
             return "jsonl", "its first line"
         if first.startswith("# global.columns"):
             return "conllu_ner", "its first line"

@@ -21,6 +21,7 @@ from annotated_files import (
     source,
 )
 
+from ner_experiments.data.new_corpus import found_config
 from ner_experiments.data.remarks import Remarks
 
 VARIANTS: dict[str, Any] = {
@@ -208,6 +209,18 @@ def test_old_training_data_of_spacy(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps([[TEXT, {"entities": ADA}]]))
     assert [it.texts() for it in read(path, "jsonl")[0]] == [EXPECTED, []]
+
+
+def test_old_training_data_of_spacy_a_pair_per_line(tmp_path: Path) -> None:
+    pair = ["Ada sleeps", {"entities": [[0, 3, "PER"]]}]
+    for records in ([pair], [pair, pair], [pair, {"text": "Bob", "entities": [[0, 3, "PER"]]}]):
+        path = lines_of(tmp_path / "a", *records)
+        sentences, _ = read(path, "jsonl")
+        assert [len(it.mentions) for it in sentences] == [1] * len(records)
+        assert sentences[-1].place == f"{path}:{len(records)}"
+        assert found_config(path, "utf-8") == ("jsonl", "its first line")
+    path = lines_of(tmp_path / "a.jsonl", pair, ["Ada"])
+    assert message(path, "jsonl") == "a.jsonl:2: expected a JSON object: ['Ada']"
 
 
 @pytest.mark.parametrize(

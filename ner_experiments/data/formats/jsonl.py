@@ -30,7 +30,6 @@ from ner_experiments.utils.text import (
     RepeatedKeyError,
     check_string,
     check_strings,
-    json_object,
     parse_json,
     record_with_repeated_key,
     truncated_repr,
@@ -109,10 +108,11 @@ def _of_record(
 def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Place, line and content of each record of a file. In a JSON array, the record's number replaces its line.
 
-    Raises ValueError for a record that is not a JSON object or, in an array, a pair of spaCy's.
+    A file whose first line is a pair of spaCy's has a record per line. Raises ValueError for a record that is neither
+    a JSON object nor such a pair.
     """
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
-    if lines and lines[0][1].lstrip().startswith("["):
+    if lines and lines[0][1].lstrip().startswith("[") and not is_line_of_spacy(lines[0][1]):
         array = "\n".join(text for _, text in lines)
         try:
             items = parse_json(array)
@@ -128,15 +128,27 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
     for number, text in lines:
         place = f"{name_of(path)}:{number}"
         try:
-            record = json_object(text)
+            record = parse_json(text)
         except ValueError as error:
             raise ValueError(f"{place}: {error}: {truncated_repr(text)}") from None
         yield place, number, _as_record(record, place)
 
 
+def is_line_of_spacy(text: str) -> bool:
+    """Whether a line is a pair of a text and its annotations, as in spaCy's old training data."""
+    try:
+        return _is_pair(parse_json(text))
+    except ValueError:
+        return False
+
+
+def _is_pair(item: Any) -> bool:
+    return isinstance(item, list) and [type(it) for it in item] == [str, dict]
+
+
 def _as_record(item: Any, place: str) -> dict[str, Any]:
     """The record; a pair of spaCy's becomes one with the keys `text` and `entities`."""
-    if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], dict):
+    if _is_pair(item):
         return {"text": item[0], **item[1]}
     if not isinstance(item, dict):
         raise ValueError(f"{place}: expected a JSON object: {truncated_repr(item)}")
