@@ -8,11 +8,11 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import StringIO
 from itertools import groupby
-from typing import Any, AnyStr, BinaryIO
+from typing import AnyStr, BinaryIO
 
 from ner_experiments.utils.text import truncated_repr
 
@@ -117,21 +117,18 @@ def read_text(path: PathOrFile, encoding: str = UTF_8) -> Iterator[Line]:
 
 def _pieces(path: PathOrFile, encoding: str) -> Iterator[Line]:
     """Pieces of whole lines of a file, as `read_text` describes them, with the number of their first line."""
+    number = 1
     with open_binary(path) as file:  # text mode would also split at a lone CR, and splitlines at U+2028
-        number = 1
-        try:
-            for piece in _decoded(file, path, encoding):
-                piece = piece.removeprefix("\ufeff") if number == 1 else piece
-                if "\0" in piece:
-                    before, line = _split_at_line(piece, piece.index("\0"), "\n")
-                    if before:
-                        yield number, before
-                    line = line.removesuffix("\n").removesuffix("\r")
-                    raise malformed(path, (number + before.count("\n"), line), "NUL byte")
-                yield number, piece
-                number += piece.count("\n")
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{name_of(path)}: not a whole gzip file ({error})") from None
+        for piece in _decoded(file, path, encoding):
+            piece = piece.removeprefix("\ufeff") if number == 1 else piece
+            if "\0" in piece:
+                before, line = _split_at_line(piece, piece.index("\0"), "\n")
+                if before:
+                    yield number, before
+                line = line.removesuffix("\n").removesuffix("\r")
+                raise malformed(path, (number + before.count("\n"), line), "NUL byte")
+            yield number, piece
+            number += piece.count("\n")
 
 
 def _decoded(file: BinaryIO, path: PathOrFile, encoding: str) -> Iterator[str]:
@@ -193,21 +190,21 @@ def codec_of(encoding: str) -> str:
     return codec.name
 
 
-def open_binary(path: PathOrFile) -> AbstractContextManager[BinaryIO]:
-    """Context manager of the file, decompressed if it is a gzip file. A file that was passed open is left open."""
-    if isinstance(path, str | os.PathLike):
-        file: BinaryIO = open(path, "rb")  # noqa: SIM115
-        if file.peek(3)[:3] == GZIP:  # type: ignore[attr-defined]
-            return _closing(gzip.GzipFile(fileobj=file), file)
-        return file
-    peek = getattr(path, "peek", None)
-    return nullcontext(gzip.GzipFile(fileobj=path) if peek and peek(3)[:3] == GZIP else path)  # type: ignore[arg-type]
-
-
 @contextmanager
-def _closing(packed: gzip.GzipFile, file: BinaryIO) -> Iterator[Any]:
-    with file, packed:
-        yield packed
+def open_binary(path: PathOrFile) -> Iterator[BinaryIO]:
+    """Context manager of the file, decompressed if it is a gzip file. A file that was passed open is left open.
+
+    Reading raises ValueError where a gzip file is damaged.
+    """
+    try:
+        with ExitStack() as stack:
+            file = stack.enter_context(open(path, "rb")) if isinstance(path, str | os.PathLike) else path
+            peek = getattr(file, "peek", None)
+            if peek and peek(3)[:3] == GZIP:
+                file = stack.enter_context(gzip.GzipFile(fileobj=file))  # type: ignore[assignment]
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{name_of(path)}: not a whole gzip file ({error})") from None
 
 
 def is_blank(line: str) -> bool:

@@ -1,5 +1,6 @@
 """`ner-experiments data new`: what it sees in files of several kinds, and the config that it writes."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -135,6 +136,13 @@ def test_lines_of_another_width_are_left_out_in_linear_time() -> None:
         columns_of(Path("tie.txt"), "utf-8", print)
     with pytest.raises(ValueError, match=r"^none: no line with columns$"):
         columns_of(Path("none"), "utf-8", print)
+
+
+@pytest.mark.parametrize("length", [15, -9])
+def test_a_damaged_gzip_file_is_refused(length: int, capsys: pytest.CaptureFixture[str]) -> None:
+    files = written(train__conll__gz=gzip.compress(PLAIN.encode())[:length])
+    assert cli(["data", "new", "mine", *files]) == 1
+    assert capsys.readouterr().err.startswith("train.conll.gz: not a whole gzip file (")
 
 
 def test_the_encoding_of_utf_8_is_found_in_little_memory() -> None:
