@@ -277,12 +277,16 @@ def _quoted(value: Any) -> str:
 
 
 def convert(arguments: argparse.Namespace) -> int:
-    """Write FROM as TO, read it back, and print what differs; return exit status 1 if mentions differ.
+    """Write FROM as TO, read it back, and print what is left out or differs; return exit status 1 if mentions differ.
 
     Raises ValueError, before anything is written, if a file to write exists or the corpus cannot be read. After an
     error in a later file, those before it are removed.
     """
     target, remarks = Path(arguments.target), Remarks()
+    if target.suffix == ".gz":
+        raise ValueError(
+            f"{target}: gzip files are not written; write {target.with_suffix('')} and compress it"
+        )
     source, to, targets = _source_and_targets(arguments)
     if existing := [path for path in targets.values() if path.exists()]:
         raise ValueError(f"{existing[0]}: already exists")
@@ -303,6 +307,8 @@ def convert(arguments: argparse.Namespace) -> int:
         undo.pop_all()
     for remark in remarks.with_places():
         print(remark)
+    if columns := sorted({name for split in targets for it in splits[split] for name in it.columns}):
+        print(f"columns left out: {', '.join(columns)}")
     if settings := _settings_to_read(to, source):
         print(f"to be read with {' '.join(settings)}")
     return 1 if differ else 0

@@ -370,6 +370,22 @@ def test_convert_says_what_cannot_be_kept(tmp_path: Path, capsys: pytest.Capture
     assert "a.conll: already exists" in capsys.readouterr().err
     assert data_command(["convert", str(path), str(tmp_path / "a.docx")]) == 1
     assert "a.docx: its format is not known by its name (known: .conll, " in capsys.readouterr().err
+    target = tmp_path / "b.conll.gz"
+    assert data_command(["convert", str(path), str(target), "data.nested=outermost"]) == 1
+    rule = f"gzip files are not written; write {tmp_path / 'b.conll'} and compress it"
+    assert capsys.readouterr().err == f"{target}: {rule}\n"
+    assert not target.exists()
+
+
+def test_convert_names_the_columns_that_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, target = tmp_path / "a.conll", tmp_path / "a.jsonl"
+    path.write_text("Ada NNP B-NP B-PER\n")
+    columns = "data.columns={word: 0, pos: 1, chunk: 2, tag: 3}"
+    assert data_command(["convert", str(path), str(target), columns]) == 0
+    counts = f"{target}: 1 sentences, 1 tokens, 1 mentions"
+    assert capsys.readouterr().out == f"{counts}\ncolumns left out: chunk, pos\n"
 
 
 @pytest.mark.parametrize(
