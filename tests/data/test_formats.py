@@ -137,6 +137,27 @@ def test_predict_reads_a_file_and_standard_input(name: str, tmp_path: Path) -> N
             assert [it.words for it in reader.untagged(stream)] == expected
 
 
+def test_predict_reads_files_without_tags(tmp_path: Path) -> None:
+    texts = {
+        "conllu_ner": "# global.columns = ID FORM\n# a = b\n1\tAda\n2\t#sang\n",
+        "csv": "sentence,word\n1,Ada\n1,#sang\n",
+        "jsonl": '{"tokens": ["Ada", "#sang"]}\n',
+    }
+    for name, text in texts.items():
+        path = tmp_path / name
+        path.write_text(text)
+        (sentence,) = source(path, name, columns={"tag": "missing"}).untagged(path)
+        assert (sentence.words, sentence.tags) == (("Ada", "#sang"), ("O", "O"))
+        assert "tag" in message(path, name)
+    path = tmp_path / "one_column"
+    path.write_text("# global.columns = FORM\n# a = b\nAda\nsang\n")
+    assert [it.words for it in source(path, "conllu_ner").untagged(path)] == [("Ada", "sang")]
+    path = tmp_path / "folder"
+    path.mkdir()
+    (path / "a.txt").write_text("Ada sang")
+    assert [it.words for it in source(path, "brat").untagged(path)] == [("Ada", "sang")]
+
+
 def test_what_predict_cannot_read_is_named(tmp_path: Path) -> None:
     path = lines_of(tmp_path / "a.jsonl", {"id": 1})
     with path.open("rb") as stream, pytest.raises(ValueError, match=r"^a\.jsonl:1: expected \"tokens\""):

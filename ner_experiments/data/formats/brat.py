@@ -19,17 +19,13 @@ _MENTION = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d{1,15} \d{1,15
 def files(path: Path) -> list[Path]:
     """The texts of a folder, in alphabetical order; none if there is no such folder.
 
-    Raises ValueError for a file, and for a text without its .ann.
+    Raises ValueError for a file.
     """
     if path.is_file():
         raise ValueError(f"{path}: expected a folder of BRAT's .txt and .ann, got a file")
     if not path.is_dir():
         return []
-    texts = sorted(path.glob("*.txt"))
-    for text in texts:
-        if not text.with_suffix(".ann").is_file():
-            raise ValueError(f"{text}: there is no {text.stem}.ann beside it")
-    return texts
+    return sorted(path.glob("*.txt"))
 
 
 def beside(path: Path) -> list[Path]:
@@ -37,11 +33,19 @@ def beside(path: Path) -> list[Path]:
 
 
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
-    """Sentences of one text. Raises ValueError, with file and line, for a mention that the text does not have."""
+    """Sentences of one text.
+
+    Raises ValueError, with file and line, for a mention that the text does not have, and, unless `options.all_texts`,
+    for a text without its .ann.
+    """
     text = "".join(line for _, line in read_text(path, options.encoding))
+    mentions = path.with_suffix(".ann")
+    annotated = mentions.is_file()
+    if not annotated and not options.all_texts:
+        raise ValueError(f"{path}: there is no {mentions.name} beside it")
     yield from of_text(
         text,
-        list(_mentions(path.with_suffix(".ann"), text, options, remarks)),
+        list(_mentions(mentions, text, options, remarks)) if annotated else [],
         options,
         remarks,
         place=str(path),

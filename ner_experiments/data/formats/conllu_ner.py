@@ -22,8 +22,8 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of syntactic words. Comments such as `sent_id` go to `Annotated.keys`.
 
     The tag is in the column NER of the header (or `options.columns["tag"]`), else the value of that key in MISC. A
-    word without a tag is O. Raises ValueError, with file and line, for rows of another width, an empty word, and a
-    file in which no word has the key.
+    word without a tag is O. Raises ValueError, with file and line, for rows of another width, an empty word, and,
+    unless `options.all_texts`, a file in which no word has the key.
     """
     return of_tags(_tagged(path, options), options, remarks)
 
@@ -60,14 +60,15 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
             keys.pop("global.columns", None)
             about = {"place": at[0], "line": int(at[0].rsplit(":", 1)[1]), "keys": keys}
             yield Tagged(words=words, tags=tags, at=at, about=about)
-    if first is not None and not tagged:
+    if first is not None and not tagged and not options.all_texts:
         rule = f"no word has a tag: neither a column {key} nor {key}= in MISC (columns: {{tag: NAME}})"
         raise malformed(path, first, rule)
 
 
 def _is_comment(text: str, names: Sequence[str]) -> bool:
-    """Whether a line is a comment. Where the first column is not ID, a token may start with #, too."""
-    return text.startswith("#") and (names[0] == "ID" or text.count("\t") + 1 != len(names))
+    """Whether a line is a comment. Where the first of several columns is not ID, a token may start with #, too."""
+    fields = text.count("\t") + 1
+    return text.startswith("#") and (names[0] == "ID" or fields == 1 or fields != len(names))
 
 
 def _in_misc(misc: str, key: str) -> str | None:

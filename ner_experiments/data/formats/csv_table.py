@@ -46,7 +46,7 @@ def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
             raise ValueError(
                 f"{place}: expected {len(header)} columns, got {len(row)}: {truncated_repr(row)}"
             )
-        sentence, word, tag = (row[column] for column in columns)
+        sentence, word, tag = ("O" if column is None else row[column] for column in columns)
         if not word or not tag:
             raise ValueError(f"{place}: empty {'tag' if word else 'word'}: {truncated_repr(row)}")
         if (sentence and sentence != now) or not line:
@@ -74,9 +74,12 @@ def _next(rows: Iterator[list[str]], path: Path) -> list[str] | None:
         raise ValueError(f"{name_of(path)}:{rows.line_num}: not CSV ({error})") from None  # type: ignore[attr-defined]
 
 
-def _column(path: Path, header: Sequence[str], name: str, options: Options) -> int:
+def _column(path: Path, header: Sequence[str], name: str, options: Options) -> int | None:
+    """The number of a column; None for that of the tags where a text without them may be read."""
     usual = [options.columns[name]] if name in options.columns else NAMES[name]
     found = next((it for it in usual if it in header), None)
+    if found is None and name == "tag" and options.all_texts:
+        return None
     if found is None:
         hint = f"set columns to its name, such as {{{name}: NAME}}"
         raise ValueError(

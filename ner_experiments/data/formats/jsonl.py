@@ -246,6 +246,8 @@ def _by_tokens(
     record: Mapping[str, Any], count: int, options: Options, remarks: Remarks, place: str
 ) -> list[tuple[int, int, str]]:
     mentions = mentions_of(record)
+    if mentions is None and options.all_texts:
+        return []
     if mentions is None:
         raise ValueError('"tokens" without "ner_tags" or "entities"')
     spans = [_mention(it, options, remarks, place) for it in mentions]
