@@ -155,7 +155,8 @@ def test_predict_reads_files_without_tags(tmp_path: Path) -> None:
     path = tmp_path / "folder"
     path.mkdir()
     (path / "a.txt").write_text("Ada sang")
-    assert [it.words for it in source(path, "brat").untagged(path)] == [("Ada", "sang")]
+    for place in (path, path / "a.txt"):
+        assert [it.words for it in source(place, "brat").untagged(place)] == [("Ada", "sang")]
 
 
 def test_what_predict_cannot_read_is_named(tmp_path: Path) -> None:
@@ -194,8 +195,10 @@ def test_malformed_brat_is_refused_with_its_line(line: str, rule: str, tmp_path:
     assert rule in message(tmp_path, "brat")
     (tmp_path / "one.ann").unlink()
     assert "there is no one.ann beside it" in message(tmp_path, "brat")
-    rule = "one.txt: expected a folder of BRAT's .txt and .ann, got a file"
-    assert message(tmp_path / "one.txt", "brat") == rule
+    assert "there is no one.ann beside it" in message(tmp_path / "one.txt", "brat")
+    (tmp_path / "one.ann").touch()
+    rule = "one.ann: expected a folder of BRAT's .txt and .ann, or one .txt, got another file"
+    assert message(tmp_path / "one.ann", "brat") == rule
 
 
 def test_an_interrupted_brat_folder_leaves_nothing(

@@ -17,12 +17,16 @@ _MENTION = re.compile(r"(T\d+)\t(\S+) (\d{1,15}) (\d{1,15})((?:;\d{1,15} \d{1,15
 
 
 def files(path: Path) -> list[Path]:
-    """The texts of a folder, in alphabetical order; none if there is no such folder.
+    """The texts of a folder, in alphabetical order, or the one text that `path` is; none if there is no such folder.
 
-    Raises ValueError for a file.
+    Raises ValueError for a file that is no .txt.
     """
     if path.is_file():
-        raise ValueError(f"{path}: expected a folder of BRAT's .txt and .ann, got a file")
+        if path.suffix != ".txt":
+            raise ValueError(
+                f"{path}: expected a folder of BRAT's .txt and .ann, or one .txt, got another file"
+            )
+        return [path]
     if not path.is_dir():
         return []
     return sorted(path.glob("*.txt"))
