@@ -264,19 +264,18 @@ class ConlluMentions(AnnotatedReader):
     name, format = "conllu_ner", "conllu_ner"
 
     def write(self, rng: Random, corpus: list[Known]) -> bytes:
-        scheme, plus = rng.choice(SCHEMES), rng.random() < 0.3
+        scheme, plus, numbered = rng.choice(SCHEMES), rng.random() < 0.4, rng.random() < 0.5
         blocks = []
         for number, known in enumerate(corpus):
             block = [f"# sent_id = {number}"] * (rng.random() < 0.5)
             if plus and not number:
-                block.insert(0, "# global.columns = ID FORM NER")
+                block.insert(0, f"# global.columns = {'ID ' * numbered}FORM NER")
             for place, (word, tag) in enumerate(zip(known.words, tags_of(known, scheme), strict=True), 1):
                 if not plus and rng.random() < 0.1:
                     block.append("\t".join((f"{place}-{place + 1}", "both", *"_" * 8)))
                 misc = rng.choice((f"NER={tag}", f"SpaceAfter=No|NER={tag}"))
-                block.append(
-                    f"{place}\t{word}\t{tag}" if plus else "\t".join((str(place), word, *"_" * 7, misc))
-                )
+                columns = [str(place)] * (numbered or not plus) + [word]
+                block.append("\t".join([*columns, tag] if plus else [*columns, *"_" * 7, misc]))
             blocks.append(block)
         return laid_out(rng, blocks, ["", ""])
 
@@ -292,8 +291,10 @@ class ConlluMentions(AnnotatedReader):
             names = headers[0][1].split() if headers else names
             words, tags = [], []
             for number in block:
-                row = dict(zip(names, lines[number].split("\t"), strict=False))
-                if lines[number].startswith("#") or RANGE.fullmatch(row.get("ID", "")):
+                fields = lines[number].split("\t")
+                row = dict(zip(names, fields, strict=False))
+                may_be_token = names[0] != "ID" and 1 < len(fields) == len(names)
+                if (lines[number].startswith("#") and not may_be_token) or RANGE.fullmatch(row.get("ID", "")):
                     continue
                 misc = [it for it in row.get("MISC", "_").split("|") if it.partition("=")[0] == "NER"]
                 tag = row["NER"] if "NER" in row else misc[0].partition("=")[2] if misc else "O"

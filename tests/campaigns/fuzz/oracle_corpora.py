@@ -76,7 +76,7 @@ def ends_a_sentence(line: str, columns: dict[str, int]) -> bool:
         return True
     row = cut(line)
     tag = field_of(row, columns["tag"])
-    is_mention = tag[:1] in tuple("BIMESLU") and tag[1:2] == "-" and tag[2:]
+    is_mention = re.fullmatch("[bimeslu][-_].+|.+[-_][bimeslu]", tag, re.IGNORECASE)
     return DOCSTART in (row[0], field_of(row, columns["word"])) and not is_mention
 
 
