@@ -110,13 +110,14 @@ class Panel:
     def x_axis_at(
         self, label: str, ticks: Sequence[tuple[float, str]], *, grid: bool = True, color: str = INK
     ) -> None:
-        """Draw the axis with ticks at the given values, each with its text."""
+        """Draw the axis with ticks at the given values, each with its text, which stays within the picture."""
         for value, text in ticks:
             x = self.px(value)
+            center = min(x, self.right + RIGHT - text_width(text) / 2)
             if grid:
                 self.clipped.append(line(x, self.bottom, x, self.top, GRID, 0.8))
             self.unclipped.append(line(x, self.bottom, x, self.bottom + TICK, AXIS, 0.8))
-            self.text(x, self.bottom + 15.4, text, SMALL, "middle")
+            self.text(center, self.bottom + 15.4, text, SMALL, "middle")
         self.unclipped.append(line(self.left, self.bottom, self.right, self.bottom, AXIS, 0.8))
         x, y = (self.left + self.right) / 2, self.bottom + 31
         self.text(x, y, label, NORMAL, "middle", fill="" if color == INK else f"; fill: {color}")

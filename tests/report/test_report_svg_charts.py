@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ner_experiments.report.run_plots import Bar, bar_plot, points
 from ner_experiments.report.svg_charts import (
+    RIGHT,
     SHAPES,
     LegendEntry,
     Panel,
@@ -17,6 +18,7 @@ from ner_experiments.report.svg_charts import (
     legend_lines,
     limits_of,
     marker,
+    text_width,
     ticks,
 )
 from ner_experiments.tables.render import Grid
@@ -44,6 +46,15 @@ def lines(of: Panel) -> list[tuple[float, ...]]:
 def test_values_are_placed_in_proportion_and_upwards() -> None:
     assert [panel().px(value) for value in (0, 5, 10)] == [20, 70, 120]
     assert [panel().py(value) for value in (-25, 0, 25)] == [105, 55, 5]
+
+
+def test_the_text_of_a_tick_stays_within_the_picture() -> None:
+    one = panel()
+    one.x_axis_at("", [(5, "0.012"), (10, "10"), (10, "0.024")])
+    places = {node.text: float(node.attrib["x"]) for node in drawn(one).iter(f"{SVG}text") if node.text}
+    end = one.right + RIGHT - text_width("0.024") / 2
+    assert places == {"0.012": 70, "10": 120, "0.024": pytest.approx(end)}
+    assert end < one.right
 
 
 def test_an_interval_has_an_end_on_each_side_that_has_a_length() -> None:
