@@ -23,6 +23,7 @@ from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus
+from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
 
 log = logging.getLogger(__name__)
@@ -119,7 +120,7 @@ def unread_error(cfg: DictConfig) -> Path:
 
     The identity of such a run is unknown; its folder is named by its settings alone.
     """
-    return run_folder(cfg, identity(cfg, checksum="")) / f"error-{files_digest(cfg)}.txt"
+    return run_folder(cfg, identity(cfg, checksum="")) / artifacts.unread_error_name(files_digest(cfg))
 
 
 # A finished run's corpus

@@ -12,6 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.utils.checks import is_number
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import truncated_repr
 
@@ -113,10 +114,6 @@ def check_types(part: Search | Trial) -> None:
     for each in fields(part):
         if not IS_OF[str(each.type)](value := getattr(part, each.name)):
             raise TypeError(f"{each.name} must be {each.type}, got {truncated_repr(value)}")
-
-
-def is_number(value: Any) -> bool:
-    return type(value) in (int, float)
 
 
 def tuple_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:

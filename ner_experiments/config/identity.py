@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import renamed
 from ner_experiments.config.stand_ins import without_stand_ins
+from ner_experiments.utils.files import json_digest
 
 NOT_THE_EXPERIMENT = ("seed", "runtime", "audit", "logger", "data_dir", "output_dir", "cache_dir", "sweep")
 DEPTH = "layers"
@@ -99,7 +100,7 @@ def file_settings(cfg: DictConfig) -> list[Any]:
 
 def files_digest(cfg: DictConfig) -> str:
     """16 hexadecimal digits for `file_settings`."""
-    return hashlib.sha256(json.dumps(file_settings(cfg)).encode()).hexdigest()[:16]
+    return json_digest(file_settings(cfg))[:16]
 
 
 def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:

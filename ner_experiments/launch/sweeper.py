@@ -29,10 +29,11 @@ from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch import summary
 from ner_experiments.launch.worker import busy_folder, reason
 from ner_experiments.runs.status import WAITING, planned_run, sweep_statuses
-from ner_experiments.tables import spec, sweeps
+from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import as_override, experiments, output_dir, unfinished
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils import locks
+from ner_experiments.utils.checks import are_seeds, is_count, list_of
 from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
@@ -367,7 +368,7 @@ def parse(overrides: Sequence[str]) -> list[Override]:
 
 def parse_seeds(override: str) -> list[int]:
     seeds = values_of(override)
-    if not (spec.list_of(spec.is_count)(seeds) and 0 < len(seeds) == len(set(seeds))):
+    if not are_seeds(seeds):
         raise ValueError(
             f"{override}: expected distinct integers from 0, such as seeds=1,2,3, or seeds=[1] for one seed"
         )
@@ -389,7 +390,7 @@ def parse_looks(override: str | None, others: Sequence[str] = ()) -> list[int]:
     if override is None:
         return []
     looks = values_of(override)
-    if not spec.list_of(spec.is_count)(looks):
+    if not list_of(is_count)(looks):
         raise ValueError(
             f"{override}: expected numbers of seeds, such as sweep.looks=3,5,8, or sweep.looks=[3] for one look"
         )

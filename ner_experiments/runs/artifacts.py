@@ -49,6 +49,11 @@ class DamagedError(ValueError):
     """A file's checksum differs from the recorded one."""
 
 
+def unread_error_name(files: str) -> str:
+    """Name of the file with the error of a run whose data were not read. files: digest of the settings of its files."""
+    return f"error-{files}.txt"
+
+
 def add_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
     """The content with its own SHA-256 added."""
     return {**content, CHECKSUM: json_digest(content)}

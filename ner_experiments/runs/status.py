@@ -17,6 +17,7 @@ from ner_experiments.config.identity import experiment, files_digest
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
+from ner_experiments.utils.checks import is_number
 from ner_experiments.utils.locks import is_held
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def reads(folder: Path, files: str) -> bool:
     try:
         return files_digest(read_config(folder)) == files
     except OSError:
-        return (folder / f"error-{files}.txt").exists()
+        return (folder / artifacts.unread_error_name(files)).exists()
     except ValueError:
         return False
 
@@ -231,10 +232,6 @@ def is_of_progress(name: str, value: Any) -> bool:
     if name == "seconds_left":
         return value is None or (isinstance(value, list) and len(value) == 2 and all(map(is_number, value)))
     return is_number(value) if name in NUMBERS else isinstance(value, str)
-
-
-def is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e15  # neither infinite nor NaN
 
 
 def modified_at(path: Path) -> float:

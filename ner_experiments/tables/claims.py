@@ -14,7 +14,8 @@ from typing import Any, Literal
 from ner_experiments.analysis.sequential import levels
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.tables import spec
-from ner_experiments.tables.spec import TEXT, TEXTS, Row, Table, is_count, is_number, list_of
+from ner_experiments.tables.spec import TEXT, TEXTS, Row, Table
+from ner_experiments.utils.checks import are_seeds, is_count, is_number, list_of
 from ner_experiments.utils.files import json_digest
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -47,7 +48,7 @@ class ClaimSource:
 
     @property
     def setting(self) -> tuple[str, tuple[str, ...]]:
-        """What its runs have in common with those of a source that has other seeds or looks."""
+        """The table and its overrides, which a source with other seeds or looks may share."""
         return self.table, self.overrides
 
 
@@ -222,10 +223,6 @@ def published(a: Side, b: Side) -> float | None:
 
 def is_text_without_spaces(value: Any) -> bool:
     return isinstance(value, str) and bool(value) and not any(map(str.isspace, value))
-
-
-def are_seeds(value: Any) -> bool:
-    return list_of(is_count)(value) and 0 < len(value) == len(set(value))
 
 
 def is_side(value: Any) -> bool:

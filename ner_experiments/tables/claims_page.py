@@ -119,8 +119,8 @@ def agreement(all_claims: Iterable[ClaimTests]) -> str:
     if not several:
         return ""
     agree = sum(not it.disagree for it in several)
-    claims = "claim" if len(several) == 1 else "claims"
-    return f" On {len(several)} {claims}, more than one test reaches a verdict, and on {agree} they agree."
+    noun = "claim" if len(several) == 1 else "claims"
+    return f" On {len(several)} {noun}, more than one test reaches a verdict, and on {agree} they agree."
 
 
 def counted(all_claims: Iterable[ClaimTests]) -> str:

@@ -92,13 +92,13 @@ def pairs_of(page: Page) -> list[Pair]:
 
 
 def compare_all(
-    groups: Iterable[Sequence[Result]], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
+    test_sets: Iterable[Sequence[Result]], alpha: float = ALPHA, smallest_effect: float = SMALLEST_EFFECT
 ) -> list[Pair]:
     """All pairs of rows with runs, test set by test set, corrected for the pairs on all of them together.
 
-    groups: the rows of each test set.
+    test_sets: the rows of each.
     """
-    pairs = [pair for group in groups for pair in combinations(group, 2)]
+    pairs = [pair for rows in test_sets for pair in combinations(rows, 2)]
     differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
     tests = correct_together(differences, smallest_effect, alpha)
     level = alpha / max(1, len(pairs))

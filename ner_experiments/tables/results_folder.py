@@ -24,7 +24,9 @@ from ner_experiments.tables.experiments import Experiment, as_override
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import Grid, as_markdown, markdown
 from ner_experiments.tables.scores import FindRuns, Page, collect
-from ner_experiments.tables.spec import TEXT, TEXTS, Table, is_count, list_of
+from ner_experiments.tables.spec import TEXT, TEXTS, Table
+from ner_experiments.utils import checks
+from ner_experiments.utils.checks import is_count, list_of
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.text import json_object, markdown_table, read_json_object
 from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, XorResults, table_lines
@@ -37,7 +39,7 @@ INDEX_LEGEND = (
     "one (does not hold), or neither (open), by tests over seeds on the paper's corpus."
 )
 STORED = {"table": TEXT, "overrides": TEXTS}
-"""What table.json has, as `spec.checked` takes it."""
+"""Keys of table.json and their rules, for `spec.checked`."""
 STRING = (lambda value: isinstance(value, str), "a text or empty")
 COUNT = (is_count, "a whole number from 0")
 SUMMARY = {
@@ -49,10 +51,10 @@ SUMMARY = {
     "measured": COUNT,
     "seeds": (lambda value: list_of(is_count)(value) and len(value) == 2, "the fewest and the most of a row"),
     "runs": COUNT,
-    "hours": (spec.is_number, "a number"),
+    "hours": (checks.is_number, "a number"),
     "best_row": STRING,
 }
-"""What a line of tables.jsonl has, see `summary`."""
+"""Keys of a line of tables.jsonl, which `summary` writes, and their rules."""
 REQUIRED_OF_SUMMARY = ("table", "settings", "rows", "measured", "seeds", "runs", "best_row")
 MAX_NAME = 60
 """Maximum length of a folder's name."""

@@ -13,6 +13,7 @@ from typing import Any
 from ner_experiments.config.conf import PACKAGE
 from ner_experiments.config.safe_yaml import read_plain
 from ner_experiments.data.tags import CHUNK_TAGS, LENGTHS
+from ner_experiments.utils.checks import is_count, is_number, is_text, list_of
 from ner_experiments.utils.files import State, state
 from ner_experiments.utils.text import did_you_mean, truncated_repr
 
@@ -317,22 +318,6 @@ def check_measures(table: Table, path: Path) -> None:
                     f"{place}: measure: {name} must be a row of {table.analysis} that is run, got "
                     f"{truncated_repr(label)}{did_you_mean(label, labels)}"
                 )
-
-
-def is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-def is_number(value: Any) -> bool:
-    return type(value) in (int, float) and abs(value) < 1e15  # not infinite, nor too long for a float
-
-
-def list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(map(fits, value))
 
 
 def is_figure(value: Any) -> bool:
