@@ -8,6 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+SENTENCES = 1000
+"""Number of sentences that an export is verified on by default."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command to its parser."""
@@ -29,16 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="hub-folder: an identifier of the hub, such as apache-2.0 (that of the corpus if open, else other)",
     )
-    parser.add_argument("--format", choices=("onnx", "torch", "both"), default="both", help="(both)")
+    parser.add_argument("--format", choices=("onnx", "torch", "both"), help="files: which of the two (both)")
     parser.add_argument(
         "--output", type=Path, metavar="DIR", help="a folder that does not exist yet (RUN/export, RUN/hub)"
     )
     parser.add_argument(
         "--sentences",
         type=int,
-        default=1000,
         metavar="N",
-        help="number of sentences of dev and test to verify it on (1000)",
+        help=f"files: number of sentences of dev and test to verify them on ({SENTENCES})",
     )
 
 
@@ -47,9 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises ValueError or OSError for user errors.
     """
-    if arguments.sentences < 1:
-        raise ValueError(f"--sentences must be at least 1, got {arguments.sentences}")
     if arguments.to == "hub-folder":
+        for name in ("format", "sentences"):
+            if getattr(arguments, name) is not None:
+                raise ValueError(f"--{name} is for --to files")
         from ner_experiments.export import hub  # slow to import: torch
 
         folder = arguments.output or arguments.run / "hub"
@@ -58,11 +61,14 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.license is not None:
         raise ValueError("--license is for --to hub-folder")
+    number = SENTENCES if arguments.sentences is None else arguments.sentences
+    if number < 1:
+        raise ValueError(f"--sentences must be at least 1, got {number}")
     from ner_experiments.export.export import export  # slow to import: torch
 
     folder = arguments.output or arguments.run / "export"
-    exported = export(arguments.run, folder, format=arguments.format, number=arguments.sentences)
-    print(f"the run's own tags on {arguments.sentences:,} sentences ({exported.checked.origin})")
+    exported = export(arguments.run, folder, format=arguments.format or "both", number=number)
+    print(f"the run's own tags on {number:,} sentences ({exported.checked.origin})")
     for name, difference in exported.differences.items():
         print(f"{folder / name}: scores differ by at most {difference:.1e}")
     for name in ("encoder.json", "README.md"):

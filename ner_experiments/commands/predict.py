@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--columns",
         type=_columns,
         metavar="word=0,...",
-        help="columns by number or by name in the first line, if not those of the run's corpus",
+        help="columns of --input conll, by number or by name in the first line, if not those of the run's corpus",
     )
     parser.add_argument("--device", default="cpu", help="such as cuda (cpu)")
 
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name in files:
             file = sys.stdin.buffer if name == "-" else Path(name)
             for it in reader.read(file, arguments.input):
-                yield replace(it, keys={FILE: name, **it.keys}) if named else it
+                yield replace(it, keys={FILE: name} | it.keys | {FILE: name}) if named else it
 
     if arguments.jobs > 1:
         tagged = tag_in_processes(arguments.run, settings, sentences(), arguments.jobs)
@@ -151,6 +151,10 @@ def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> 
         if arguments.to is None:
             raise ValueError(f"--output {output} writes a file that is no text: add --to FILE")
         require(output)
+    if arguments.columns and arguments.input != "conll":
+        raise ValueError("--columns is for --input conll")
+    if arguments.lines and arguments.input == "conll":
+        raise ValueError("--lines is for raw text, not for --input conll")
     if arguments.encoding is not None:
         codec_of(arguments.encoding)
     if arguments.to is not None and arguments.to.exists():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from html import escape
@@ -145,7 +146,12 @@ def write_terminal(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequen
 def for_terminal(text: str) -> str:
     """The text on one line, with characters that could move the cursor or change its direction escaped."""
     flat = re.sub(r"[ \t\r]*\n[ \t\r\n]*", " ", text)
-    return "".join(c if c.isprintable() or c in JOINERS else repr(c)[1:-1] for c in flat)
+    return "".join(c if c.isprintable() or c in JOINERS or is_space(c) else repr(c)[1:-1] for c in flat)
+
+
+def is_space(character: str) -> bool:
+    """Whether it is a space of some width, such as U+00A0 (no-break) or U+3000 (ideographic)."""
+    return unicodedata.category(character) == "Zs"
 
 
 def write_html(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:

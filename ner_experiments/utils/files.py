@@ -95,7 +95,11 @@ def _new_part(path: Path) -> BinaryIO:
     `remove_partial_files` of another process can win the race for the lock and remove the file: then another is made.
     """
     while True:
-        file = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}").open("xb")
+        try:
+            file = path.with_name(f"{path.name}.{secrets.token_hex(4)}{SUFFIX}").open("xb")
+        except OSError as error:  # such as a folder that is missing, or may not be written to
+            error.filename = str(path)
+            raise
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if os.fstat(file.fileno()).st_nlink > 0:

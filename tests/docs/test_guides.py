@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
@@ -72,7 +73,7 @@ def test_its_commands_run_in_turn(page: Path, checkout: Path) -> None:
         page_commands.try_line(line, checkout, finished, NER_DATA_DIR=str(checkout / "data"))
 
 
-def asked(port: int, body: bytes) -> int:
+def asked(port: int, body: bytes | Iterable[bytes]) -> int:
     """The status of the answer, as soon as there is one."""
     for _ in range(600):
         try:
@@ -108,6 +109,7 @@ def test_the_service_answers_with_mentions_and_refuses_what_it_cannot_read(
         assert tagged
         assert asked(port, b"\0") == 400
         assert asked(port, b"\xff") == 400
+        assert asked(port, iter([b"a", b"b"])) == 411  # sent in chunks, without Content-Length
     finally:
         server.kill()
         server.wait()

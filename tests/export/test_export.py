@@ -90,7 +90,7 @@ def test_the_example_of_the_docs_needs_no_torch(run: Path, exported: Exported) -
     """Its tags are those in the run's predictions/test.conll."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     sentences = read(run)
-    lines = "\n".join(" ".join(sentence.words) for sentence in sentences)
+    lines = "\n\n".join(" ".join(sentence.words) for sentence in sentences)  # blank lines are skipped
     command = [sys.executable, "-c", WITHOUT_TORCH + code, str(exported.folder)]
     result = subprocess.run(command, input=lines, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -77,6 +77,9 @@ def test_what_cannot_be_exported_is_said(
     assert f"{exported} already exists" in capsys.readouterr().err
     assert cli(["export", str(toy_run), "--license", "mit"]) == 1
     assert capsys.readouterr().err == "--license is for --to hub-folder\n"
+    for name, value in (("--format", "onnx"), ("--sentences", "10")):
+        assert cli(["export", str(toy_run), "--to", "hub-folder", name, value]) == 1
+        assert capsys.readouterr().err == f"{name} is for --to files\n"
 
 
 @pytest.fixture

@@ -177,6 +177,8 @@ def test_on_a_terminal_a_line_end_is_a_space_and_nothing_else_ends_a_line() -> N
         for_terminal("He lives in\n") + "Paris" + for_terminal(" \r\n\n\tsince") == "He lives in Paris since"
     )
     assert for_terminal("a\u2028b\x85c\rd\n") == r"a\u2028b\x85c\rd "
+    spaces = "100\u00a0km, 東京\u3000大阪"
+    assert for_terminal(spaces) == spaces
 
 
 def test_standard_input_is_read_where_no_file_is_named(

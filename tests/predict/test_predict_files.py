@@ -196,6 +196,18 @@ def test_keys_of_a_record_are_copied(
     assert "# id = 7\n" in predict(capsys, toy_run, str(path), "--input=jsonl", "--output=conllu_ner")
 
 
+def test_the_file_of_each_sentence_is_named_whatever_keys_its_record_has(
+    toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [str(tmp_path / name) for name in ("a.jsonl", "b.jsonl")]
+    for name in names:
+        Path(name).write_text(json.dumps({"id": 7, "file": "mine", "text": LINES[0]}))
+    printed = predict(capsys, toy_run, *names, "--input=jsonl")
+    records = [json.loads(line) for line in printed.splitlines()]
+    assert [(it["id"], it["file"]) for it in records] == [(7, name) for name in names]
+    assert json.loads(predict(capsys, toy_run, names[0], "--input=jsonl"))["file"] == "mine"
+
+
 def test_records_without_a_token_are_counted(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -227,6 +239,9 @@ REFUSED = {
     "a.txt --to a.txt": "a.txt: already exists",
     "a.txt same/a.txt --output brat --to x": "same/a.txt: another file is named a, too",
     "a.txt --encoding klingon": "there is no encoding 'klingon'",
+    "a.txt --columns word=0": "--columns is for --input conll",
+    "a.txt --input jsonl --columns word=0": "--columns is for --input conll",
+    "a.txt --input conll --lines": "--lines is for raw text, not for --input conll",
 }
 
 

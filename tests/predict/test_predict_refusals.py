@@ -97,6 +97,12 @@ def test_a_run_or_a_file_that_is_not_there_is_named(
     assert refusal(capsys, tmp_path) == f"{tmp_path}: {expected}"
     missing = f"{tmp_path}/missing"
     assert refusal(capsys, toy_run, missing) == f"{missing}: No such file or directory"
+    (tmp_path / "text").touch()
+    output = f"{missing}/out.jsonl"
+    assert (
+        refusal(capsys, toy_run, str(tmp_path / "text"), f"--to={output}")
+        == f"{output}: No such file or directory"
+    )
     for wrong, rule in (
         ("word", "expected word=COLUMN, then more such as tag=COLUMN"),
         ("word=", "expected word=COLUMN, then more such as tag=COLUMN"),
