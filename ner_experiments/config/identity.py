@@ -13,7 +13,6 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config import renamed
 from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.utils.files import json_digest
 
@@ -45,7 +44,9 @@ def identity(cfg: DictConfig, checksum: str) -> str:
 
     checksum: that of the content of every file that was read.
     """
-    text = json.dumps([as_numbers(renamed.hashed(counted(cfg))), checksum], sort_keys=True)
+    settings = counted(cfg)
+    settings["first"] = settings.pop("init_from")  # so named when the first archived runs were made
+    text = json.dumps([as_numbers(settings), checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -19,7 +19,7 @@ from hydra.errors import HydraException
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from ner_experiments.config import init_from, renamed
+from ner_experiments.config import init_from
 from ner_experiments.config.choices import chosen, is_of_hydra, parse
 from ner_experiments.config.conf import groups, hydra_context, options
 from ner_experiments.config.identity import DEPTH
@@ -162,10 +162,7 @@ def check_key(item: Override, known: Mapping[str, None]) -> None:
             raise ValueError(
                 f"{item.input_line}: {key} is only for sweeps on the command line (python run.py -m)"
             )
-        now = renamed.setting(key)
-        advice = (
-            f"; it is called {now} now" if now else did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
-        )
+        advice = did_you_mean(key, [*known, *groups(), *SWEEP_SETTINGS])
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{advice}")
 
 

@@ -21,7 +21,6 @@ from omegaconf._utils import get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ner_experiments.config import renamed
 from ner_experiments.config.conf import CONF, PACKAGE
 from ner_experiments.data.text_files import read_lines
 from ner_experiments.utils.text import printable, truncated_repr
@@ -140,6 +139,7 @@ def describe(error: Exception, text: str = "") -> str:
 
 
 PARTS = (
+    "init_from",
     "data",
     "words",
     "chars",
@@ -157,12 +157,11 @@ OF_TORCH = ("torch.nn", "torch.optim", INITIALIZERS)
 
 
 def read_config(path: Path) -> DictConfig:
-    """The settings of a run under their present names. ValueError, with key and value, for any that no run writes."""
-    content = load(path)
-    if not isinstance(content, dict) or (missing := [part for part in PARTS if part not in content]):
-        lacks = f"it lacks {', '.join(missing)}" if isinstance(content, dict) else "got a list"
+    """The settings of a run. ValueError, with key and value, for any that no run writes."""
+    settings = load(path)
+    if not isinstance(settings, dict) or (missing := [part for part in PARTS if part not in settings]):
+        lacks = f"it lacks {', '.join(missing)}" if isinstance(settings, dict) else "got a list"
         raise ValueError(f"{path}: expected the settings of a run, {lacks}")
-    settings = renamed.settings(content)
     for part in PARTS:
         if not isinstance(settings[part], dict):
             raise ValueError(f"{path}: {part}: expected a mapping, got {truncated_repr(settings[part])}")

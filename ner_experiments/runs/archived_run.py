@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ner_experiments.config import renamed
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
 
@@ -72,7 +71,7 @@ def open_archived_run(path: Path) -> ArchivedRun:
     content = artifacts.read(path)
     if "metrics" not in content:
         raise ValueError(f"{path}: expected an archived run as in results/, but it has no metrics")
-    return ArchivedRun(path, content["metrics"], renamed.archived(content))
+    return ArchivedRun(path, content["metrics"], content)
 
 
 def format_counts(counts: np.ndarray) -> str:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ner_experiments.config import renamed
 from ner_experiments.config.identity import counted, file_settings, identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
@@ -77,13 +76,10 @@ class Run:
 
     def test_every_epoch(self) -> list[float]:
         """Test scores after each epoch, in percent, if the run was made with audit.test_every_epoch=true."""
-        paths = [self.verified(name) for name in (artifacts.TEST_LOG, renamed.TEST_LOG)]
-        return [
-            100 * row[f"test_{self.primary_metric}"]
-            for path in paths
-            if path.exists()
-            for row in rows_of(path)
-        ]
+        path = self.verified(artifacts.TEST_LOG)
+        if not path.exists():
+            return []
+        return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)]
 
     def predicted_tags(self) -> list[tuple[str, ...]]:
         """The predicted tags of each test sentence, mentions in IOB2."""

@@ -177,7 +177,7 @@ def test_a_config_looks_nothing_up(reference: str, run: Path, monkeypatch: pytes
         ("- a", "expected the settings of a run, got a list"),
         ("3", "expected a mapping, got '3'"),
         ("true", "expected a mapping, got 'true'"),
-        ("model: {}", "expected the settings of a run, it lacks data, words, chars"),
+        ("model: {}", "expected the settings of a run, it lacks init_from, data, words"),
         ("a: \udcff", ":1: not UTF-8 (invalid start byte at byte 4 of the line)"),
     ],
 )
