@@ -54,6 +54,8 @@ def write(arguments: argparse.Namespace) -> Path:
     from ner_experiments.report.write import is_up_to_date, write_report  # slow to import: Matplotlib
 
     typed = [item for item in arguments.names if root(item) == "output_dir"]
+    if arguments.runs is not None and typed:
+        raise ValueError(f"--runs {arguments.runs}, {typed[-1]}: expected one folder of runs")
     folder = arguments.runs or output_dir(typed)
     if arguments.runs is None and typed and not folder.is_dir():
         raise ValueError(f"{typed[-1]}: there is no such folder")
@@ -78,7 +80,7 @@ def write(arguments: argparse.Namespace) -> Path:
     else:
         recorded = [*sweeps.recorded(outputs)] if outputs else []
         tables = [*recorded, *map(spec.load, spec.names())]
-    with_runs = entries.entries(arguments.results, outputs, tables, overrides)
+    with_runs = entries.entries(arguments.results, outputs, tables, overrides, only=bool(names))
     own = [entry for entry in with_runs if entry.page.table.is_sweep]
     published = [entry for entry in with_runs if entry not in own]
     everything = outputs if everything_asked else None

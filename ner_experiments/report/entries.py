@@ -126,23 +126,30 @@ def file_name(override: str) -> str:
 
 
 def entries(
-    results: Path, outputs: Path | None, tables: Sequence[Table], overrides: Sequence[str] = ()
+    results: Path,
+    outputs: Path | None,
+    tables: Sequence[Table],
+    overrides: Sequence[str] = (),
+    *,
+    only: bool = False,
 ) -> list[Entry]:
     """Entries of the tables, in their order; for each table, the paper's settings first.
 
-    `overrides` are those with which the runs under `outputs` were made. If these do not fit one of several tables, a
-    warning says so, and the others go on. ValueError or OSError as `results_folder.read`.
+    `overrides` are those with which the runs under `outputs` were made; with `only`, runs of other settings are left
+    out. If the overrides do not fit one of several tables, a warning says so, and the others go on. ValueError or
+    OSError as `results_folder.read`.
     """
     folders = results_folder.archive_folders(results) if results.is_dir() else []
     entries = []
     for table in tracked(tables, "reading table", attrgetter("name")):
         try:
             own = of_run_folders(table, outputs, overrides) if outputs else []
+            asked = experiments.deviations(table, overrides) if only and not table.command else []
         except (ValueError, OSError) as error:
             if len(tables) == 1:
                 raise
             log.warning("the runs in %s are left out of a table: %s", outputs, error)
-            own = []
+            own, asked = [], []
         if table.is_sweep:
             entries += own
             continue
@@ -150,8 +157,14 @@ def entries(
             folder for folder in folders if results_folder.read_table(folder)[0].name == table.runs_of
         ]
         candidates = [from_results(table, folder, results) for folder in archives]
-        entries += merge_by_settings(table, [*candidates, *own])
+        entries += of_settings(table, asked, merge_by_settings(table, [*candidates, *own]))
     return entries
+
+
+def of_settings(table: Table, asked: Sequence[str], entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries whose runs deviate from the paper in `asked`, among others; an empty one if there is none."""
+    found = [entry for entry in entries if {*asked} <= {*entry.page.deviations}]
+    return found or [Entry(Page(table, tuple(map(Result, table.rows)), tuple(asked)))]
 
 
 def collected(table: Table, overrides: Sequence[str], results: Path) -> Page:

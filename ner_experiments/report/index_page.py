@@ -45,12 +45,15 @@ def write(
         "index.html",
         "index.html",
         {
-            "heading": heading(entries, own),
+            "heading": heading(entries, own, searches),
             "lead": LEAD if entries and not own else "",
             "facts": [
                 *([("tables", len(tables)), ("tables with results", len(measured))] if entries else []),
-                ("finished runs", len(runs)),
-                ("hours of training", f"{hours(runs.values()):.1f}"),
+                *(
+                    [("finished runs", len(runs)), ("hours of training", f"{hours(runs.values()):.1f}")]
+                    if everything
+                    else [("searches", len(searches))]
+                ),
             ],
             "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
             "states": list(STATES.items()),
@@ -62,7 +65,9 @@ def write(
     )
 
 
-def heading(entries: Sequence[Entry], own: Sequence[Entry]) -> str:
+def heading(entries: Sequence[Entry], own: Sequence[Entry], searches: Sequence[Any]) -> str:
+    if not entries and not own and searches:
+        return "Your searches"
     if own:
         return "Your experiments and published tables" if entries else "Your experiments"
     return "Published tables and our results"

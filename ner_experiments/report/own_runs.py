@@ -51,7 +51,7 @@ class Group:
 def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
     """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
 
-    Runs whose metrics or settings cannot be read are left out with a warning.
+    Runs with a damaged file that a report needs are left out with a warning.
     """
     in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
     groups: dict[str, Group] = {}
@@ -60,6 +60,7 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
             continue
         try:
             run = open_run(path.parent)
+            artifacts.verify(run.folder, run.metrics, artifacts.SCORED)
             if "test" not in run.metrics:
                 continue
             if lacking := [name for name in REPORTED if name not in run.metrics]:

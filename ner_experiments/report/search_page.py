@@ -7,6 +7,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,10 @@ class FoundSearch:
 
     @property
     def page(self) -> str:
-        return f"search-{file_name(self.place.replace('searches/', ''))[-MAX_NAME:]}.html"
+        name = file_name(self.place.replace("searches/", ""))
+        if len(name) > MAX_NAME:
+            name = f"{name[-MAX_NAME:]}-{sha256(self.place.encode()).hexdigest()[:8]}"
+        return f"search-{name}.html"
 
 
 def find(outputs: Path) -> list[FoundSearch]:
@@ -79,7 +83,6 @@ def index_lines(searches: Sequence[FoundSearch]) -> list[dict[str, Any]]:
             "title": title(each.search),
             "name": each.search.name,
             "link": each.page,
-            "metric": each.search.metric,
             "trials": len(each.search.ranked),
             "failed": len(each.search.failed) or "",
             "best": percent(each.search.ranked[0].score) if each.search.ranked else "",

@@ -71,9 +71,10 @@ def based_on(entry: Entry) -> str:
             else "Nothing has been measured yet."
         )
     if not entry.runs:
+        kind, only = ("sweep", "") if entry.page.table.is_sweep else ("table", "; published numbers only")
         if any(result.missing for result in entry.page.results):
-            return "No run of this table counts, for the reasons below; published numbers only."
-        return "No run of this table is finished; published numbers only."
+            return f"No run of this {kind} counts, for the reasons below{only}."
+        return f"No run of this {kind} is finished{only}."
     count = f"{len(entry.runs)} runs" if len(entry.runs) > 1 else "one run"
     text = f"Based on {count} in {comma_separated(entry.places)}."
     if entry.has_archived_runs:

@@ -18,7 +18,7 @@ from ner_experiments.report import (
     table_page,
 )
 from ner_experiments.report.announce import tracked
-from ner_experiments.report.entries import Entry, run_inputs
+from ner_experiments.report.entries import Entry, has_runs, run_inputs
 from ner_experiments.report.site import Section, Site, inputs_digest, recorded
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
@@ -44,7 +44,10 @@ def write_report(
     """
     check_replaceable(output)
     everything = [*own, *entries]
-    start = f"{everything[0].name}.html" if len(everything) == 1 else "index.html"
+    start = "index.html"
+    if len({entry.page.table.name for entry in everything}) == 1:
+        measured = list(filter(has_runs, everything)) or everything
+        start = f"{measured[0].name}.html" if len(measured) == 1 else start
     site = Site(output, commit, start)
     write_pages(site, entries, results, own, searches, stamp)
     site.finish()
@@ -91,13 +94,14 @@ def write_pages(
 
 
 class RowUse(NamedTuple):
-    """A use of a row in a table: the table's source, its label, the table's page, deviations and stand-ins."""
+    """A use of a row in a table: the table's source, its label, the table's page, stand-ins, and deviations."""
 
     source: str
     label: str
     page: str
-    deviations: str
     stand_ins: tuple[str, ...] = ()
+    deviations: str = ""
+    deviations_heading: str = ""
 
     def __str__(self) -> str:
         return f"{self.source}: {self.label}" + (f" (`{self.deviations}`)" if self.deviations else "")
@@ -118,8 +122,16 @@ def row_pages(entries: Sequence[Entry]) -> Rows:
             if result.runs:
                 runs, uses = rows.setdefault(row_name(result), ({}, []))
                 runs.update(result.runs)
-                source, label = entry.page.table.source, result.row.label
-                uses.append(RowUse(source, label, f"{entry.name}.html", deviations, result.stand_ins))
+                uses.append(
+                    RowUse(
+                        source=entry.page.table.source,
+                        label=result.row.label,
+                        page=f"{entry.name}.html",
+                        stand_ins=result.stand_ins,
+                        deviations=deviations,
+                        deviations_heading=entry.page.deviations_heading,
+                    )
+                )
     return rows
 
 
@@ -152,6 +164,7 @@ def write_table(site: Site, entry: Entry, maps: Maps, errors_by_row: Mapping[str
             "source": page.table.source,
             "name": page.table.name,
             "deviations": " ".join(page.deviations),
+            "deviations_heading": page.deviations_heading,
             "stand_ins": page.stand_ins,
             "comparable": all(result.comparable for result in page.results),
             "based_on": table_page.based_on(entry),
@@ -165,9 +178,15 @@ def error_sections(entry: Entry, errors_by_row: Mapping[str, RowErrors]) -> list
     """Errors of the rows on each test set, compared with the row with the best published number."""
     sections = []
     for number, group in enumerate(groups(entry.page.results)):
-        rows = {result.row.label: errors_by_row[row_name(result)] for result in group}
+        rows = {result.row.label: errors_of(result, errors_by_row) for result in group}
         sections.append(error_tables.table_section(rows, reference(group).row.label, number))
     return sections
+
+
+def errors_of(result: Result, errors_by_row: Mapping[str, RowErrors]) -> RowErrors:
+    """Errors of a table's runs of a row. Its page can have more seeds, those of other tables."""
+    row = errors_by_row[row_name(result)]
+    return row if row.runs == result.runs else RowErrors(result.row.label, result.runs)
 
 
 def pair_pages(entry: Entry) -> dict[int, str]:
@@ -255,6 +274,7 @@ def write_row(
             "name": name.removeprefix("runs-"),
             "stand_ins": first.stand_ins,
             "deviations": first.deviations if all(use.deviations for use in uses) else "",
+            "deviations_heading": first.deviations_heading,
             "comparable": True,
             "based_on": f"Row of {'; '.join(map(str, uses))}.",
             "sections": [section for section in sections if section is not None],

@@ -112,6 +112,25 @@ def test_a_report_is_made_anew_and_nothing_else_is_written_over(
     assert f"--runs: expected a folder of runs, got {tmp_path / 'none'}" in capsys.readouterr().err
 
 
+def test_with_overrides_only_runs_with_these_settings_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["report", "yang2020_table12", "--results", str(RESULTS), "--output", str(tmp_path / "site")]
+    assert cli([*arguments, "trainer.max_epochs=3", "data=weibo"]) == 0
+    first = Path(capsys.readouterr().out.strip())
+    assert first.name == f"{WEIBO}.html"
+    assert [path.name for path in first.parent.glob("yang2020_table12*") if "pairs" not in path.name] == [
+        first.name
+    ]
+    assert cli([*arguments, "trainer.max_epochs=7"]) == 0
+    text = Path(capsys.readouterr().out.strip()).read_text(encoding="utf-8")
+    assert "No run of this table is finished" in text
+    assert cli([*arguments, "trainer.max_epoch=7"]) == 1
+    assert "trainer.max_epoch=7: there is no setting 'trainer.max_epoch'" in capsys.readouterr().err
+    assert cli([*arguments, "--runs", str(tmp_path), "output_dir=x"]) == 1
+    assert capsys.readouterr().err == f"--runs {tmp_path}, output_dir=x: expected one folder of runs\n"
+
+
 def test_after_an_error_the_older_report_is_as_it_was(
     report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,6 +179,11 @@ def test_searches_of_one_name_have_pages_of_their_own(tmp_path: Path) -> None:
     assert len([*folder.glob("search-*.html")]) == 2
 
 
+def test_long_names_that_end_alike_have_pages_of_their_own() -> None:
+    pages = {search_page.FoundSearch(f"outputs/{part}/searches/{'x' * 70}", MADE_UP).page for part in "ab"}
+    assert len(pages) == 2
+
+
 def test_the_best_so_far_is_drawn_as_steps() -> None:
     assert search_page.steps([0.0, 1.0, 4.0], [5.0, 7.0, 8.0]) == (
         [0.0, 1.0, 1.0, 4.0, 4.0],
