@@ -162,23 +162,24 @@ def settings(cfg: Any) -> Iterator[str]:
     yield f"```json\n{json.dumps(counted(cfg), indent=2)}\n```"
 
 
-def same_experiment(run: Run) -> dict[int, Run]:
+def same_experiment(run: Run, split: str) -> dict[int, Run]:
     """Seed -> finished run, over the runs in the same output folder with the same identity, including this one.
 
-    Damaged runs are skipped.
+    Runs that are damaged or have no score of the split are skipped.
     """
     output = run.folder.resolve().parent.parent
     same = []
     for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS_FILE}")):
         with suppress(artifacts.DamagedError):
             other = Run(path.parent, artifacts.read_metrics(path))
-            same += [other] if other.metrics["identity"] == run.metrics["identity"] else []
+            alike = other.metrics["identity"] == run.metrics["identity"]
+            same += [other] if alike and split in other.metrics else []
     return by_seed([*same, run])
 
 
 def seeds(run: Run, split: str) -> Iterator[str]:
     """Distribution of the score, in percent, over the finished runs that differ only in the seed."""
-    runs = same_experiment(run)
+    runs = same_experiment(run, split)
     name = PRIMARY_METRIC[run.metrics["task"]][1]
     scores = {seed: 100 * float(it.metrics[split][it.primary_metric]) for seed, it in runs.items()}
     yield f"{split} {name}, in percent, of the finished runs that differ only in the seed:"

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from run_to_export import copy_as
+
 from ner_experiments.config.compose import compose
 from ner_experiments.export import card
-from ner_experiments.runs.run import Run
+from ner_experiments.runs.run import Run, open_run
 
 TAGS: dict[str, Any] = {"task": "tags", "best_epoch": 1, "epochs": 2, "seed": 1}
 MADE = {"python": "3.12", "device": "x86_64", "threads": 1, "processes": 1, "seconds": 2.0, "code": "abc"}
@@ -22,6 +24,15 @@ def test_the_card_says_that_test_was_scored_after_each_epoch_if_there_is_a_test_
     )
     assert EVERY_EPOCH not in without
     assert f"- The test set was scored once, by that model.\n{EVERY_EPOCH}" in tested
+
+
+def test_a_seed_without_a_test_score_does_not_count(toy_run: Path, tmp_path: Path) -> None:
+    folders = [tmp_path / "experiment" / f"seed-{seed}" for seed in (1, 2, 3)]
+    for seed, (folder, f1) in enumerate(zip(folders, (0.5, None, 0.25), strict=True), start=1):
+        copy_as(toy_run, folder, seed=seed, f1=f1)
+    text = "\n".join(card.seeds(open_run(folders[0]), "test"))
+    assert "| seed | 1 | 3 |\n|---|--:|--:|\n| F1 | 50.00 | 25.00 |\n" in text
+    assert "| seed | 1 | 2 | 3 |\n" in "\n".join(card.seeds(open_run(folders[0]), "dev"))
 
 
 def test_outside_a_checkout_there_is_no_commit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,15 +40,14 @@ def train_on(corpus: Path) -> Path:
     return Path(train(cfg)["folder"])
 
 
-def copy_as(run: Path, folder: Path, *, seed: int, f1: float, identity: str = "") -> None:
-    """Copy a run as a finished run with another seed and test score in metrics.json."""
+def copy_as(run: Path, folder: Path, *, seed: int, f1: float | None, identity: str = "") -> None:
+    """Copy a run as a finished run with another seed and test score in metrics.json. f1: None for no test score."""
     folder.mkdir(parents=True)
     metrics = {name: value for name, value in metrics_of(run).items() if name != artifacts.CHECKSUM}
-    metrics |= {
-        "seed": seed,
-        "test": {**metrics["test"], "f1": f1},
-        "identity": identity or metrics["identity"],
-    }
+    test = metrics.pop("test")
+    metrics |= {"seed": seed, "identity": identity or metrics["identity"]}
+    if f1 is not None:
+        metrics["test"] = {**test, "f1": f1}
     write_json(folder / "metrics.json", artifacts.add_checksum(metrics))
 
 
