@@ -87,9 +87,9 @@ class Tagger(nn.Module):
     def embed(self, batch: Batch) -> Float[Tensor, "batch time size"]:
         """Concatenated vectors of all inputs, of size 0 if there are none."""
         vectors = [batch.spread(name, self.rows(name, module, batch)) for name, module in self.inputs.items()]
-        return (
-            torch.cat(vectors, dim=-1) if vectors else torch.zeros(*batch.mask.shape, 0).to(batch.mask.device)
-        )
+        if not vectors:
+            return torch.zeros(*batch.mask.shape, 0).to(self.output.weight)
+        return torch.cat(vectors, dim=-1)
 
     def rows(self, name: str, module: nn.Module, batch: Batch) -> Tensor:
         """The module's output for its input, computed once per evaluation if all batches of the split share it."""

@@ -11,6 +11,7 @@ import torch
 from scipy.optimize import linprog
 
 from ner_experiments.build import build, load
+from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context, names
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
@@ -147,6 +148,19 @@ SENTENCES = [
         ("only Carl stays", "O S-PER O"),
     )
 ]
+
+
+def test_features_of_single_words_do_not_interact_in_a_tagger_without_other_inputs():
+    cfg = compose(["model=none", "words=none", "chars=none", "direct=context"], "test")
+    encoder = make_encoder(cfg)
+    encoder.fit(Corpus("", "mentions", {"train": SENTENCES}, ""))
+    tagger = build(cfg, encoder)
+    for weight in tagger.parameters():
+        torch.nn.init.normal_(weight)
+    pairs, _ = choose_pairs(SENTENCES, 4, np.random.default_rng(0))
+    scores = crossed_scores(tagger, encoder, pairs)
+    assert scores.std() > 1
+    assert interaction(scores).max() < 1e-12
 
 
 def test_partners_are_other_contexts_of_the_word_or_else_of_the_tag():
