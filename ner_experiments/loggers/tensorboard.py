@@ -6,6 +6,7 @@ imported where a `SafeLogger` catches what it raises.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = "tensorboard"
+MAX_NAME = 255
+"""Bytes of a file's name that file systems accept."""
 
 
 @contextmanager
@@ -85,15 +88,28 @@ class TensorBoardLogger:
 
 
 def link_from_sweep(about: RunInfo) -> None:
-    """Link the run from OUTPUT_DIR/sweeps/SWEEP/tensorboard, since TensorBoard names a run after its folder."""
+    """Link the run from OUTPUT_DIR/sweeps/SWEEP/tensorboard, since TensorBoard names a run after its folder.
+
+    The link of a row that is run again, with other settings, is replaced.
+    """
     output = about.folder.absolute().parent.parent
     folder = output / "sweeps" / about.sweep / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    link = folder / about.name.replace("/", "_")
+    link = folder / file_name(about.name)
     target = os.path.relpath(about.folder.absolute() / FOLDER, folder)
-    if not link.is_symlink():
-        with suppress(FileExistsError):  # by another process that runs the same job
-            link.symlink_to(target)
+    if link.is_symlink() and os.readlink(link) != target:
+        link.unlink(missing_ok=True)
+    with suppress(FileExistsError):  # as before, or by another process that runs the same job
+        link.symlink_to(target)
+
+
+def file_name(name: str) -> str:
+    """The name as that of a file. Of a name that is too long the end is replaced by its digest."""
+    flat = name.replace("/", "_")
+    if len(content := flat.encode()) <= MAX_NAME:
+        return flat
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{content[: MAX_NAME - len(digest) - 1].decode(errors='ignore')}-{digest}"
 
 
 def plain(value: Any) -> str | float | bool:

@@ -192,6 +192,27 @@ def test_tensorboard_names_the_runs_of_a_sweep_by_what_varies_and_the_seed(tmp_p
         assert multiplexer.Tensors(name, "dev/f1")
 
 
+def linked(output: Path, folder: str, name: str) -> dict[str, Path]:
+    """Links of the sweep after a run of it in this folder: name -> folder of the run."""
+    about = RunInfo(output / folder / "seed-1", "row", name, sweep="sweep")
+    with tensorboard(about, sentences=0) as logger:
+        logger.scalars({"dev/f1": 0.5}, 1)
+    return {it.name: it.resolve().parent.parent for it in (output / "sweeps/sweep/tensorboard").iterdir()}
+
+
+def test_the_link_of_a_row_that_is_run_again_leads_to_the_new_run(tmp_path: Path) -> None:
+    for folder in ("old", "new", "new"):
+        assert linked(tmp_path, folder, "row seed=1") == {"row seed=1": tmp_path / folder}
+
+
+def test_links_of_long_names_are_short_and_differ(tmp_path: Path) -> None:
+    names = [f"words={'é' * 200} seed={seed}" for seed in (1, 2)]
+    for folder, name in zip(("one", "two"), names, strict=True):
+        links = linked(tmp_path, folder, name)
+    assert sorted(links.values()) == [tmp_path / "one", tmp_path / "two"]
+    assert all(name.startswith("words=é") and len(name.encode()) in (254, 255) for name in links)
+
+
 def test_tensorboard_shows_an_epoch_when_it_ends(tmp_path: Path) -> None:
     with tensorboard(RunInfo(tmp_path, "group", "name"), sentences=0) as logger:
         for epoch in (1, 2):
