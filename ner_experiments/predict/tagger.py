@@ -21,7 +21,7 @@ from ner_experiments.predict.input import InputReader
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import open_run
 from ner_experiments.tagger import Tagger
-from ner_experiments.utils.text import check_string, truncated_repr
+from ner_experiments.utils.text import check_string, on_one_line, truncated_repr
 
 CHUNK = 16_384
 """Minimum number of tokens that are collected and then tagged together."""
@@ -40,10 +40,12 @@ def load(
     Executes no code from there and needs no corpus. revision: a commit, branch or tag on the hub.
 
     Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. With `lines`, each line is a
-    sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run.
+    sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run, or if PyTorch cannot
+    use the device.
     """
     if tokens not in (None, *get_args(Tokens)):
         raise ValueError(f"tokens must be {' or '.join(get_args(Tokens))}, got {truncated_repr(tokens)}")
+    check_device(device)
     folder = folder_of(run, revision)
     finished = open_run(folder)
     artifacts.verify(folder, finished.metrics, artifacts.TAGGER)
@@ -56,6 +58,17 @@ def load(
         source=source, tokens=tokens or source.tokens, required_columns=required, lines=lines
     )
     return TextTagger(tagger.to(device), encoder, reader)
+
+
+def check_device(name: str) -> None:
+    """Raise ValueError if PyTorch cannot compute on the device."""
+    try:
+        torch.zeros(1, device=name).item()
+    except Exception as error:  # of many classes, by device and build
+        raise ValueError(
+            f"device {truncated_repr(name)}: expected cpu, or a GPU that PyTorch can use, such as cuda "
+            f"({on_one_line(error)})"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ def test_what_cannot_be_read_is_refused_in_a_line(
     assert found.replace(f"{tmp_path}/", "").startswith(message)
 
 
-def test_a_run_or_a_file_that_is_not_there_is_named(
+def test_a_run_a_file_or_a_device_that_is_not_there_is_named(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     expected = "expected the folder of a finished run, but"
@@ -97,6 +97,9 @@ def test_a_run_or_a_file_that_is_not_there_is_named(
     assert refusal(capsys, tmp_path) == f"{tmp_path}: {expected}"
     missing = f"{tmp_path}/missing"
     assert refusal(capsys, toy_run, missing) == f"{missing}: No such file or directory"
+    for device in ("nonsense", "cuda:99"):
+        rule = f"device {device!r}: expected cpu, or a GPU that PyTorch can use, such as cuda ("
+        assert refusal(capsys, toy_run, f"--device={device}").startswith(rule)
     (tmp_path / "text").touch()
     output = f"{missing}/out.jsonl"
     assert (
