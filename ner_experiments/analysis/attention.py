@@ -69,10 +69,11 @@ class AttentionMap:
 
 
 def sentences_with_mentions(corpus: Corpus, text: str = "") -> Iterator[SplitSentence]:
-    """Sentences of test, then of dev, that have a gold mention and contain `text`."""
+    """Sentences of test, then of dev, that have a gold mention and contain `text`, with or without spaces."""
     for split in ("test", "dev"):
         for number, sentence in enumerate(corpus.splits.get(split, ()), start=1):
-            if any(tag != "O" for tag in sentence.tags) and text in " ".join(sentence.words):
+            found = any(text in space.join(sentence.words) for space in (" ", ""))
+            if found and any(tag != "O" for tag in sentence.tags):
                 yield SplitSentence(split, number, sentence)
 
 

@@ -140,6 +140,23 @@ def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:
     assert (tmp_path / "a.png").exists()
 
 
+def test_a_text_is_found_in_words_and_in_characters() -> None:
+    texts = ("the White house", "去 年 在 京", "去 年 他 走")
+    sentences = [
+        Sentence(tuple(text.split()), ("O", "O", "O", "S-LOC")[-len(text.split()) :]) for text in texts
+    ]
+    corpus = Corpus("mine", "mentions", {"test": sentences}, checksum="")
+    for text, numbers in (
+        ("White house", [1]),
+        ("去年", [2, 3]),
+        ("年在", [2]),
+        ("去 年", [2, 3]),
+        ("", [1, 2, 3]),
+    ):
+        found = attention.sentences_with_mentions(corpus, text)
+        assert [source.number for source in found] == numbers, text
+
+
 def test_the_command_refuses_what_has_no_attention(
     runs: dict[tuple[str, int], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from run_to_export import copy_as
 
 from ner_experiments.config.compose import compose
