@@ -102,10 +102,8 @@ def protocol(run: Run, cfg: Any) -> Iterator[str]:
         f"- The epoch was selected on the dev set alone: epoch {metrics['best_epoch']} of {metrics['epochs']} "
         f"(at most {cfg.trainer.max_epochs}; early stopping after {cfg.trainer.patience} without improvement)."
     )
-    if "test" in metrics:
-        yield "- The test set was scored once, by that model."
-        if cfg.audit.test_every_epoch:
-            yield "- It was also scored after each epoch, for the oracle-epoch gain; nothing was selected by it."
+    if note := artifacts.scoring_of_test(metrics):
+        yield f"- {note.capitalize()}."
     if metrics["task"] == "mentions":
         yield "- A mention is correct if its type and both boundaries match; seqeval computes the same F1."
     yield f"- Seed {metrics['seed']}, which determines the initial weights, the order of the batches and dropout."

@@ -20,7 +20,7 @@ from ner_experiments.loggers import figures
 from ner_experiments.loggers.base import Logger
 from ner_experiments.loggers.epoch import scores
 from ner_experiments.models.attention import AttBiLSTM
-from ner_experiments.runs.artifacts import TEST_LOG
+from ner_experiments.runs.artifacts import scoring_of_test
 from ner_experiments.runs.predictions import count, read
 from ner_experiments.tagger import Tagger
 
@@ -33,7 +33,7 @@ def log_final(
     logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger, data: CorpusModule
 ) -> None:
     """Log the `result` that `train` returns. The tagger may be moved to the CPU and set to evaluation mode."""
-    logger.summary(summary(result, test_every_epoch=(folder / TEST_LOG).exists()))
+    logger.summary(summary(result))
     for split in SPLITS:
         if split in result:
             log_errors(logger, folder, split, result)
@@ -46,7 +46,7 @@ def log_final(
         log_attention(logger, tagger, data)
 
 
-def summary(result: Mapping[str, Any], *, test_every_epoch: bool) -> dict[str, str | float]:
+def summary(result: Mapping[str, Any]) -> dict[str, str | float]:
     """Scores of the epoch that dev chose (best/dev_f1, best/test_types_PER, ...), costs, and the protocol."""
     values: dict[str, str | float] = {"best/epoch": result["best_epoch"]}
     for split in SPLITS:
@@ -60,20 +60,12 @@ def summary(result: Mapping[str, Any], *, test_every_epoch: bool) -> dict[str, s
         "task": result["task"],
         "data": result["data"]["name"],
         "checksum": result["data"]["checksum"],
-        "selection": selection(tested="test" in result, test_every_epoch=test_every_epoch),
+        "selection": "; ".join(filter(None, ["dev chose the epoch", scoring_of_test(result)])),
         "commit": result["commit"] or "",
         "device": result["device"],
         **result["data"]["leakage"],
     }
     return values | {f"protocol/{name}": value for name, value in about.items()}
-
-
-def selection(*, tested: bool, test_every_epoch: bool) -> str:
-    """Note on how the epoch was selected, and when test was scored."""
-    if not tested:
-        return "dev chose the epoch"
-    besides = "; also after each epoch, without influence on the choice" if test_every_epoch else ""
-    return f"dev chose the epoch; test was scored once, by that epoch's weights{besides}"
 
 
 def log_errors(logger: Logger, folder: Path, split: str, result: Mapping[str, Any]) -> None:

@@ -131,6 +131,15 @@ def verify_checksum(content: dict[str, Any], path: Path) -> dict[str, Any]:
     return content
 
 
+def scoring_of_test(metrics: Mapping[str, Any]) -> str:
+    """Note on when a finished run scored test; empty if it never did."""
+    every_epoch = TEST_LOG in metrics.get(FILES, {})
+    if "test" in metrics:
+        besides = "; also after each epoch, without influence on the choice" if every_epoch else ""
+        return f"test was scored once, by that epoch's weights{besides}"
+    return "test was scored after each epoch, without influence on the choice" if every_epoch else ""
+
+
 def checksums(folder: Path) -> dict[str, str]:
     """SHA-256 by name of the artifacts that exist in a run's folder."""
     return {name: sha256(folder / name) for name in ARTIFACTS if (folder / name).exists()}

@@ -13,16 +13,29 @@ from ner_experiments.runs.run import Run, open_run
 
 TAGS: dict[str, Any] = {"task": "tags", "best_epoch": 1, "epochs": 2, "seed": 1}
 MADE = {"python": "3.12", "device": "x86_64", "threads": 1, "processes": 1, "seconds": 2.0, "code": "abc"}
-EVERY_EPOCH = "- It was also scored after each epoch"
+EVERY_EPOCH = {"files": {"test_every_epoch.csv": "abc"}}
 
 
-def test_the_card_says_that_test_was_scored_after_each_epoch_if_there_is_a_test_set() -> None:
-    cfg = compose(["audit.test_every_epoch=true"], "test")
-    without, tested = (
-        "\n".join(card.protocol(Run(Path(), metrics), cfg)) for metrics in (TAGS, TAGS | {"test": {}})
-    )
-    assert EVERY_EPOCH not in without
-    assert f"- The test set was scored once, by that model.\n{EVERY_EPOCH}" in tested
+@pytest.mark.parametrize(
+    ("more", "lines"),
+    [
+        ({}, []),
+        ({"test": {}}, ["- Test was scored once, by that epoch's weights."]),
+        (
+            {"test": {}} | EVERY_EPOCH,
+            [
+                "- Test was scored once, by that epoch's weights; also after each epoch, without influence on the "
+                "choice."
+            ],
+        ),
+        (EVERY_EPOCH, ["- Test was scored after each epoch, without influence on the choice."]),
+    ],
+    ids=["never", "once", "both", "after each epoch"],
+)
+def test_the_card_says_when_test_was_scored(more: dict[str, Any], lines: list[str]) -> None:
+    cfg = compose([], "test")
+    _, *found, _ = card.protocol(Run(Path(), TAGS | more), cfg)
+    assert found == lines
 
 
 def test_a_seed_without_a_test_score_does_not_count(toy_run: Path, tmp_path: Path) -> None:

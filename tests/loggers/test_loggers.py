@@ -17,9 +17,11 @@ from logged import SMALL, scalars
 from omegaconf import OmegaConf
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
+from ner_experiments.config.compose import compose
 from ner_experiments.loggers import final, wandb
 from ner_experiments.loggers.base import RunInfo
 from ner_experiments.loggers.tensorboard import tensorboard
+from ner_experiments.train import train
 
 KEY = "0" * 40
 Records = list[dict[str, Any]]
@@ -113,11 +115,12 @@ def test_its_summary_is_that_of_metrics_json(offline: Path) -> None:
     assert found["summary"]["protocol/selection"] == selection
 
 
-def test_the_protocol_speaks_of_test_where_there_is_one() -> None:
-    assert final.selection(tested=False, test_every_epoch=False) == "dev chose the epoch"
-    once = final.selection(tested=True, test_every_epoch=False)
-    with_test = final.selection(tested=True, test_every_epoch=True)
-    assert with_test == f"{once}; also after each epoch, without influence on the choice"
+def test_the_protocol_says_that_test_was_scored_after_each_epoch(tmp_path: Path) -> None:
+    overrides = ["logger=tensorboard", "audit.test=false", "audit.test_every_epoch=true"]
+    result = train(compose([*SMALL, *overrides, f"output_dir={tmp_path}"]))
+    (event,) = scalars(Path(result["folder"])).Tensors("protocol/selection/text_summary")
+    note = "dev chose the epoch; test was scored after each epoch, without influence on the choice"
+    assert event.tensor_proto.string_val == [note.encode()]
 
 
 def test_its_curves_tables_and_pictures_are_there(offline: Path) -> None:
