@@ -121,6 +121,10 @@ class Encoder:
         numbers = np.fromiter(map(ids.__getitem__, tags), dtype=np.int64, count=len(text.tokens))
         return EncodedSplit(text, torch.from_numpy(numbers), self.inputs, device)
 
+    def required_columns(self) -> list[str]:
+        """Names of the columns that the inputs read besides the words."""
+        return [name for input in self.inputs.values() for name in input.required_columns()]
+
     def notes(self) -> list[str]:
         """Remarks of all inputs on the files and the text that they read, as stored with the results."""
         return [note for input in self.inputs.values() for note in input.notes()]

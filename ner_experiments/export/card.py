@@ -28,6 +28,7 @@ MEASURES = {
 }
 COUNTS = ("gold", "predicted", "correct")
 SPLITS = ("dev", "test")
+TOKENS_ONLY = "- The files expect tokens, tokenized as in that corpus, one sentence at a time."
 
 
 def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
@@ -46,7 +47,7 @@ def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
         "Scores": scores(run, scored),
         "Seeds": seeds(run, scored[-1]),
         "Made with": made_with(metrics, differences),
-        "Limits": limits(metrics),
+        "Limits": [*limits(metrics), TOKENS_ONLY],
         "Settings": settings(cfg),
     }
     title = (
@@ -149,7 +150,6 @@ def commit_text(commit: str | None) -> str:
 def limits(metrics: Mapping[str, Any]) -> Iterator[str]:
     name = metrics["data"]["name"]
     yield f"- It was trained and scored on {name} alone; its performance on other text was not measured."
-    yield "- It expects tokens, tokenized as in that corpus, one sentence at a time."
     yield "- `encoder.json` contains words of the corpus, whose license may apply to it and to the weights."
     yield "- Other machines round differently: where the scores of two tags are equal up to rounding, either may win."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import yaml
 
 from ner_experiments import build
 from ner_experiments.config.identity import counted
+from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.export import card
+from ner_experiments.export.inputs import OUTSIDE, check_exportable
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run, open_run
 from ner_experiments.utils.files import atomic_folder, write_json
@@ -37,22 +39,23 @@ def export(folder: Path, output: Path, *, licence: str | None) -> list[str]:
         for name in artifacts.TAGGER:
             shutil.copyfile(folder / name, part / name)
         _, encoder = build.load(part)
+        check_exportable(encoder, OUTSIDE)
         labels = list(encoder.labels)
         write_json(
             part / "config.json", {"library_name": "ner_experiments", "id2label": labels, **counted(cfg)}
         )
-        (part / "README.md").write_text(text(run, cfg, licence), encoding="utf-8")
+        (part / "README.md").write_text(text(run, cfg, encoder, licence), encoding="utf-8")
         names = sorted(path.name for path in part.iterdir())
     return names
 
 
-def text(run: Run, cfg: Any, licence: str | None) -> str:
+def text(run: Run, cfg: Any, encoder: Encoder, licence: str | None) -> str:
     """The model card: what the hub reads of it as YAML, then Markdown."""
     metrics = run.metrics
     scored = [split for split in card.SPLITS if split in metrics]
     name = run.label
     parts = {
-        "Use": use(metrics),
+        "Use": use(metrics, encoder.required_columns()),
         "Intended use": intended_use(metrics),
         "Model": card.model(run, cfg),
         "Data": data(metrics, cfg),
@@ -99,14 +102,16 @@ def metadata(run: Run, name: str, licence: str) -> dict[str, Any]:
     }
 
 
-def use(metrics: Any) -> Iterator[str]:
-    """Lines on how to tag text with it."""
+def use(metrics: Any, columns: Sequence[str]) -> Iterator[str]:
+    """Lines on how to tag text with it, or words if it reads columns besides them."""
+    of_words = ", ".join(['["..."]', *(f'{name}=["..."]' for name in columns)])
+    tagged = f"tagger.tag_words({of_words})" if columns else 'tagger.tag("...")[0]'
     found = "mentions" if metrics["task"] == "mentions" else "tags"
     yield "```python"
     yield "import ner_experiments"
     yield ""
     yield 'tagger = ner_experiments.load("USER/NAME")  # or the folder of these files'
-    yield f'print(tagger.tag("...")[0].{found})'
+    yield f"print({tagged}.{found})"
     yield "```"
 
 

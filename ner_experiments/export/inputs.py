@@ -19,20 +19,23 @@ from ner_experiments.data.inputs_li2020 import WordsWithCase
 from ner_experiments.data.pieces import Pieces
 from ner_experiments.data.sentence import Sentence
 
-REFUSED = {
+OUTSIDE: dict[type[Input], str] = {FrozenPieces: "its vectors come from a BERT that is not part of the run"}
+"""Inputs that need files outside the run's folder, and why they are refused."""
+REFUSED: dict[type[Input], str] = {
     Pieces: "BERT reads windows of word pieces, which an export cannot compute; use the run's folder instead",
-    FrozenPieces: "its vectors come from a BERT that is not part of the run",
+    **OUTSIDE,
 }
+"""Inputs that cannot be exported as a file, and why."""
 WITH_IDS = (RandomWords, PretrainedWords, WordsWithCase, Characters)
 AXES = ("batch", "time", "width")
 LONGEST = 60
 """Largest number of tokens of a random sentence."""
 
 
-def check_exportable(encoder: Encoder) -> None:
+def check_exportable(encoder: Encoder, refused: Mapping[type[Input], str] = REFUSED) -> None:
     """Raise ValueError for an input that cannot be exported."""
     for name, part in encoder.inputs.items():
-        if reason := REFUSED.get(type(part)):
+        if reason := refused.get(type(part)):
             raise ValueError(f"{name}: {type(part).__name__} cannot be exported: {reason}")
 
 

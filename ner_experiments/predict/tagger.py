@@ -53,9 +53,11 @@ def load(
     tagger, encoder = build.load_with_config(folder, finished.config)
     for input in encoder.inputs.values():
         input.disable_cache()
-    required = [name for input in encoder.inputs.values() for name in input.required_columns()]
     reader = InputReader(
-        source=source, tokens=tokens or source.tokens, required_columns=required, lines=lines
+        source=source,
+        tokens=tokens or source.tokens,
+        required_columns=encoder.required_columns(),
+        lines=lines,
     )
     return TextTagger(tagger.to(device), encoder, reader)
 

@@ -15,6 +15,9 @@ from hub_server import Repository, hub
 from safetensors.torch import load_file
 
 import ner_experiments
+from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.frozen import FrozenPieces
+from ner_experiments.export import hub as hub_export
 from ner_experiments.main import cli
 
 TEXT = "Vera Stavsen of Brennholt lives in Vantora."
@@ -52,6 +55,26 @@ def test_the_card_has_what_the_hub_reads(exported: Path, toy_run: Path) -> None:
     settings = json.loads((exported / "config.json").read_text())
     assert "B-PER" in settings["id2label"]
     assert settings["model"]["_target_"].startswith("ner_experiments.models.")
+
+
+def test_the_card_shows_how_to_tag_what_the_run_reads(exported: Path) -> None:
+    card = (exported / "README.md").read_text(encoding="utf-8")
+    assert 'print(tagger.tag("...")[0].mentions)\n' in card
+    assert "expects tokens" not in card
+    assert "expect tokens" not in card
+    *_, tagged, _ = hub_export.use({"task": "mentions"}, ["pos", "chunk"])
+    assert tagged == 'print(tagger.tag_words(["..."], pos=["..."], chunk=["..."]).mentions)'
+
+
+def test_a_run_whose_vectors_come_from_elsewhere_is_refused(
+    toy_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoder = Encoder({"words": FrozenPieces("nowhere", 128, 32, "cache")})
+    monkeypatch.setattr(hub_export.build, "load", lambda _: (None, encoder))
+    assert cli(["export", str(toy_run), "--to", "hub-folder", "--output", str(tmp_path / "hub")]) == 1
+    reason = "its vectors come from a BERT that is not part of the run"
+    assert capsys.readouterr().err == f"words: FrozenPieces cannot be exported: {reason}\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_card_is_read_by_the_package_of_the_hub(exported: Path) -> None:
