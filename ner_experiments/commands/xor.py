@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ner_experiments.config.conf import names
+from ner_experiments.runs.run import open_run
 from ner_experiments.utils.files import write_json
+from ner_experiments.utils.machine import usable_cores
 from ner_experiments.utils.terminal import make_console, new_table
 from ner_experiments.utils.text import did_you_mean
 from ner_experiments.xor.certificate import Certificate, cases, certificates, render
@@ -19,29 +20,28 @@ from ner_experiments.xor.results import FILE, HEADINGS, PICTURE, ModelResult, di
 if TYPE_CHECKING:
     from ner_experiments.xor.measurement import Measurement
 
+SEEDS, SENTENCES = 20, 200
+"""Trainings per model and decoder, and sentences of a run to measure, by default."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the description and the arguments of the command."""
     text = "Show the XOR limit of taggers that only add up past and future (Li, Fu & Ma 2020, 3.3 and 3.4)."
     parser.description = text
     parser.add_argument("--models", nargs="+", metavar="NAME", help="architectures of conf/model (all)")
-    parser.add_argument(
-        "--seeds", type=int, default=20, metavar="N", help="trainings per model and decoder (20)"
-    )
+    parser.add_argument("--seeds", type=int, metavar="N", help=f"trainings per model and decoder ({SEEDS})")
     parser.add_argument("--certificates", action="store_true", help="print every proof, not just the first")
     parser.add_argument(
         "--run", type=Path, metavar="FOLDER", help="measure a finished run on its own corpus instead"
     )
     parser.add_argument(
-        "--sentences", type=int, default=200, metavar="N", help="with --run: number of sentences (200)"
+        "--sentences", type=int, metavar="N", help=f"with --run: number of sentences ({SENTENCES})"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument(
         "--output", type=Path, default=Path("outputs/xor"), metavar="DIR", help="(outputs/xor)"
     )
-    parser.add_argument(
-        "--processes", type=int, default=os.cpu_count() or 1, metavar="N", help="(the machine's cores)"
-    )
+    parser.add_argument("--processes", type=int, metavar="N", help="(the usable cores)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,7 +49,18 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises ValueError or OSError for user errors.
     """
-    return measure_one_run(arguments) if arguments.run else run_suite(arguments)
+    if arguments.run is None:
+        refuse(arguments, "sentences", reason="is for --run")
+        return run_suite(arguments)
+    refuse(arguments, "models", "seeds", "certificates", "processes", reason="is not for --run")
+    return measure_one_run(arguments)
+
+
+def refuse(arguments: argparse.Namespace, *names: str, reason: str) -> None:
+    """Raise ValueError for one of these arguments, which would change nothing."""
+    for name in names:
+        if (value := getattr(arguments, name)) is not None and value is not False:
+            raise ValueError(f"--{name} {reason}")
 
 
 def run_suite(arguments: argparse.Namespace) -> int:
@@ -58,10 +69,14 @@ def run_suite(arguments: argparse.Namespace) -> int:
     from ner_experiments.xor.picture import draw  # slow to import: Matplotlib
 
     models = requested_architectures(arguments.models)
-    require_at_least_one(seeds=arguments.seeds, processes=arguments.processes)
+    seeds = SEEDS if arguments.seeds is None else arguments.seeds
+    processes = usable_cores() if arguments.processes is None else arguments.processes
+    require_at_least_one(seeds=seeds, processes=processes)
+    if arguments.json:
+        refuse(arguments, "certificates", reason="is not for --json, which has every proof")
+    arguments.output.mkdir(parents=True, exist_ok=True)  # an error here would cost all trainings later
     proofs = certificates()
-    results = run_experiment(models, proofs, num_seeds=arguments.seeds, num_processes=arguments.processes)
-    arguments.output.mkdir(parents=True, exist_ok=True)
+    results = run_experiment(models, proofs, num_seeds=seeds, num_processes=processes)
     write_json(arguments.output / FILE, results.content)
     draw(arguments.output / PICTURE, cases(proofs), results.models)
     impossible, _ = disagreements(results.models)
@@ -78,10 +93,12 @@ def measure_one_run(arguments: argparse.Namespace) -> int:
     """Measure a trained run; write tokens.tsv."""
     from ner_experiments.xor.measurement import measure_run  # slow to import: torch, Lightning
 
-    require_at_least_one(sentences=arguments.sentences)
-    measurement = measure_run(arguments.run, num_sentences=arguments.sentences)
+    sentences = SENTENCES if arguments.sentences is None else arguments.sentences
+    require_at_least_one(sentences=sentences)
+    open_run(arguments.run)  # a folder that is none of a run leaves no output
     path = arguments.output / "tokens.tsv"
     path.parent.mkdir(parents=True, exist_ok=True)
+    measurement = measure_run(arguments.run, num_sentences=sentences)
     measurement.write(path)
     if arguments.json:
         content = {"run": str(arguments.run), **measurement.record()}
@@ -136,7 +153,8 @@ def print_models(models: Mapping[str, ModelResult], *, num_draws: int) -> None:
     if impossible:
         print(f"Training did what is proved impossible, so something is wrong: {', '.join(impossible)}")
     if not_learned:
-        print(f"Not limited, yet no seed learned all four phrases: {', '.join(not_learned)}")
+        listed = ", ".join(not_learned)
+        print(f"Not limited, yet with at least one decoder no seed learned all four phrases: {listed}")
     if not impossible and not not_learned:
         print(
             "Proof, measurement and training agree: limited models never exceed 3 of 4, the others reach 4."

@@ -154,7 +154,8 @@ def table_lines(models: Mapping[str, ModelResult]) -> list[list[str]]:
 def disagreements(models: Mapping[str, ModelResult]) -> tuple[list[str], list[str]]:
     """Architectures whose training contradicts their measurement.
 
-    First the limited ones that learned four phrases, which is impossible; then the others that did not.
+    First the limited ones that learned four phrases, which is impossible; then the others that did not with at least
+    one of the decoders.
     """
     impossible = [
         name for name, model in models.items() if model.limited and max(map(model.best, DECODERS)) > 3

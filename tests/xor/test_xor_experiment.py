@@ -163,7 +163,13 @@ def test_what_was_not_learned_is_named(
 ):
     examined(monkeypatch, cross=finding(False, 3))
     assert cli(["xor", "--output", str(tmp_path)]) == 0
-    assert "no seed learned all four phrases: cross" in capsys.readouterr().out
+    said = "with at least one decoder no seed learned all four phrases: cross"
+    assert said in capsys.readouterr().out
+    one_decoder = finding(False, 4)
+    one_decoder.trials["crf"] = finding(False, 3).trials["crf"]
+    examined(monkeypatch, cross=one_decoder)
+    assert cli(["xor", "--output", str(tmp_path)]) == 0
+    assert said in capsys.readouterr().out
 
 
 REFUSED = [
@@ -172,6 +178,12 @@ REFUSED = [
     (["--processes", "0"], "--processes must be at least 1, got 0"),
     (["--run", "nowhere"], "nowhere: expected the folder of a finished run, but there is no such folder"),
     (["--run", "nowhere", "--sentences", "0"], "--sentences must be at least 1, got 0"),
+    (["--models", "none", "--sentences", "0"], "--sentences is for --run"),
+    (["--certificates", "--json"], "--certificates is not for --json, which has every proof"),
+    (["--run", "nowhere", "--models", "corss"], "--models is not for --run"),
+    (["--run", "nowhere", "--seeds", "3"], "--seeds is not for --run"),
+    (["--run", "nowhere", "--processes", "0"], "--processes is not for --run"),
+    (["--run", "nowhere", "--certificates"], "--certificates is not for --run"),
 ]
 
 
@@ -185,6 +197,22 @@ def test_a_wrong_argument_is_one_line(
     assert captured.err.count("\n") == 1
     assert captured.out == ""
     assert not (tmp_path / "outputs").exists()
+
+
+def test_an_output_that_is_a_file_is_refused_before_anything_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(experiment, "measure_and_train", lambda *_, **__: pytest.fail("trained"))
+    (tmp_path / "file").touch()
+    assert cli(["xor", "--output", str(tmp_path / "file")]) == 1
+    assert capsys.readouterr().err == f"{tmp_path / 'file'}: File exists\n"
+
+
+def test_the_processes_are_those_of_the_usable_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examined(monkeypatch, cross=finding(False, 4))
+    monkeypatch.setattr("ner_experiments.commands.xor.usable_cores", lambda: 3)
+    assert cli(["xor", "--output", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "xor.json").read_text())["processes"] == 3
 
 
 def test_an_architecture_of_the_user_s_own_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
