@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ner_experiments.loggers.base import RunInfo
-from ner_experiments.loggers.wandb import is_reachable, wandb
+from ner_experiments.loggers.wandb import begin, is_reachable
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
+from ner_experiments.utils.text import on_one_line
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -92,10 +93,12 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
         )
     folder = arguments.output or Path("outputs/xor")
     folder.mkdir(parents=True, exist_ok=True)
-    with wandb(
-        RunInfo(folder, "xor", "picture", tags=["xor"]), project=arguments.project, sentences=0
-    ) as logger:
+    try:
+        logger = begin(RunInfo(folder, "xor", "picture", tags=["xor"]), arguments.project, sentences=0)
         logger.picture("xor", picture)
+        logger.close(failed=False)
+    except Exception as error:  # W&B's client has no common exception class
+        raise ValueError(f"W&B failed: {on_one_line(error)}") from error
     return f"a run with {XOR_PICTURE}; if W&B cannot be reached, it is stored in {folder}/wandb"
 
 

@@ -75,7 +75,7 @@ def random_sentences(encoder: Encoder, number: int) -> list[Sentence]:
 
     def word() -> str:
         if words and rng.random() < 0.5:
-            return str(rng.choice(words))
+            return words[rng.integers(len(words))]
         return "".join(rng.choice(characters, size=rng.integers(1, 12)))
 
     sentences = []

@@ -69,14 +69,17 @@ def write_jsonl(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[
 def to_json(tagged: TaggedSentence) -> dict[str, Any]:
     """The sentence and its predictions as a JSON object, after the keys that its record had, such as id and meta."""
     it = tagged.sentence
-    position = {
-        key: value for key, value in it.keys.items() if key not in ("mentions", "tags", "probabilities")
-    }
-    position |= {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text}
-    tokens = [list(pair) for pair in it.offsets]
+    found = predictions(tagged)
+    found = {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text} | found
+    return {key: value for key, value in it.keys.items() if key not in found} | found
+
+
+def predictions(tagged: TaggedSentence) -> dict[str, Any]:
+    """The offsets of the tokens, and the mentions, or the tags and their probabilities, for JSON."""
+    tokens = [list(pair) for pair in tagged.sentence.offsets]
     if tagged.probabilities:
         probabilities = [round(probability, DIGITS) for probability in tagged.probabilities]
-        return {**position, "tokens": tokens, "tags": list(tagged.tags), "probabilities": probabilities}
+        return {"tokens": tokens, "tags": list(tagged.tags), "probabilities": probabilities}
     mentions = [
         {
             "start": mention.start,
@@ -87,7 +90,7 @@ def to_json(tagged: TaggedSentence) -> dict[str, Any]:
         }
         for mention in tagged.mentions
     ]
-    return {**position, "tokens": tokens, "mentions": mentions}
+    return {"tokens": tokens, "mentions": mentions}
 
 
 def write_conll(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[str]) -> None:

@@ -185,7 +185,7 @@ def test_columns_and_json_lines_have_encodings_too(
 def test_keys_of_a_record_are_copied(
     toy_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keys = {"id": 7, "meta": {"source": "x"}}
+    keys = {"id": 7, "meta": {"source": "x"}, "tags": ["news"]}
     path = tmp_path / "in.jsonl"
     path.write_text(json.dumps({"text": f"{LINES[0]}\n\n{LINES[1]}", "start": 5, "mentions": 3, **keys}))
     for output in ("jsonl", "doccano", "prodigy", "jsonl_text"):

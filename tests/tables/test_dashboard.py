@@ -280,6 +280,16 @@ def test_the_picture_of_xor_is_a_run_of_its_own(tmp_path: Path, capsys: Any) -> 
     assert len(list(tmp_path.glob("wandb/offline-run-*/files/media/images/xor_*.png"))) == 1
 
 
+def test_where_wandb_fails_the_picture_of_xor_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    assert cli(["dashboard", "xor", "--output", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert re.fullmatch(r"W&B failed: ModuleNotFoundError: .*wandb.*\n", captured.err)
+    assert captured.out == ""
+
+
 def test_what_wandb_answers_to_a_bad_key_is_said_in_a_line(
     monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
