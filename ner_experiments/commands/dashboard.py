@@ -95,8 +95,12 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         logger = begin(RunInfo(folder, "xor", "picture", tags=["xor"]), arguments.project, sentences=0)
-        logger.picture("xor", picture)
-        logger.close(failed=False)
+        failed = True
+        try:
+            logger.picture("xor", picture)
+            failed = False
+        finally:
+            logger.close(failed=failed)
     except Exception as error:  # W&B's client has no common exception class
         raise ValueError(f"W&B failed: {on_one_line(error)}") from error
     return f"a run with {XOR_PICTURE}; if W&B cannot be reached, it is stored in {folder}/wandb"

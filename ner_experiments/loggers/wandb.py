@@ -98,7 +98,8 @@ class WandbLogger:
             log.info("W&B: stored offline; upload it with `wandb sync %s`", stored)
         else:
             shutil.rmtree(staging, ignore_errors=True)
-            log.info("W&B: %s", self.run.url)
+            if self.run.url:  # none where WANDB_MODE is "disabled"
+                log.info("W&B: %s", self.run.url)
 
 
 def begin(about: RunInfo, project: str, sentences: int) -> WandbLogger:
@@ -147,6 +148,7 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
     """W&B's run object; offline if the server is too slow or rejects the run."""
     import wandb as client  # see above
 
+    mode: Any = chosen_mode() or "offline"
     settings = client.Settings(
         silent=True,
         init_timeout=BEGIN,
@@ -155,7 +157,6 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
         disable_git=True,
         disable_code=True,
     )
-    mode: Any = os.environ.get(MODE, "offline")
     if is_reachable():
         resume: Literal["allow"] | None = "allow" if resumed else None
         try:
@@ -164,6 +165,13 @@ def start(arguments: Mapping[str, Any], *, resumed: bool) -> Any:
             log.warning("W&B rejected the run (%s)", error)
             mode = "offline"
     return client.init(mode=mode, settings=settings, **arguments)
+
+
+def chosen_mode() -> str | None:
+    """WANDB_MODE. If it is empty, it is removed, since W&B's client rejects it."""
+    if not os.environ.get(MODE):
+        os.environ.pop(MODE, None)
+    return os.environ.get(MODE)
 
 
 def remove_import_hooks() -> None:
@@ -178,8 +186,7 @@ def is_reachable(seconds: float = 3.0) -> bool:
     """Whether WANDB_MODE is "online" or, if it is unset, whether there is a key and a server that answers."""
     import wandb as client  # see above
 
-    mode = os.environ.get(MODE)
-    if mode is not None:
+    if mode := chosen_mode():
         return mode == "online"
     if not client.login(prompt=False, verify=False):
         return False

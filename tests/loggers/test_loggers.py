@@ -183,6 +183,22 @@ def test_only_a_resumed_run_goes_on_in_what_wandb_has_of_it(monkeypatch: pytest.
     ]
 
 
+@pytest.mark.parametrize(("mode", "runs"), [("disabled", 0), ("", 1)])
+def test_a_mode_that_is_disabled_or_empty_is_no_failure(
+    mode: str, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An empty one is as good as none: without an account, the run is stored offline."""
+    monkeypatch.setenv("WANDB_MODE", mode)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    caplog.set_level("INFO")
+    with wandb.wandb(RunInfo(tmp_path, "group", "name"), project="mine", sentences=0) as logger:
+        logger.scalars({"dev/f1": 0.5}, 1)
+    assert "None" not in caplog.text
+    assert "failed" not in caplog.text
+    assert len(list(tmp_path.glob("wandb/offline-run-*"))) == runs
+
+
 def test_tensorboard_names_the_runs_of_a_sweep_by_what_varies_and_the_seed(tmp_path: Path) -> None:
     """By TensorBoard's own listing of a log directory, which follows links."""
     output = run("tensorboard", tmp_path, "model=residual", "layers=1,2", "trainer.max_epochs=1")
