@@ -19,7 +19,7 @@ from ner_experiments.analysis.row_errors import (
 )
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.tables.sweeps import named_runs
-from ner_experiments.utils.text import markdown_table, percent
+from ner_experiments.utils.text import escape_cell, markdown_table, percent
 
 Grid = list[list[str]]
 
@@ -81,13 +81,21 @@ def row_parts(row: RowErrors, number: int) -> list[str]:
         sections["Calibration of the probabilities"] = calibration_grid(calibration)
     tables = [f"### {title}\n\n{aligned_table(grid)}" for title, grid in sections.items() if len(grid) > 1]
     scores = ", ".join(f"{run.score:.2f}" for run in row.runs.values())
-    return [f"## {number}. {row.name}", f"{runs}\n\nScores on test: {scores}. {intervals_text(row)}", *tables]
+    text = intervals_text(row, calibration)
+    return [f"## {number}. {row.name}", f"{runs}\n\nScores on test: {scores}. {text}", *tables]
 
 
-def intervals_text(row: RowErrors) -> str:
-    if len(row.runs) > 1:
-        return "Means over seeds; brackets are 95 % t-intervals over seeds."
-    return "Brackets are 95 % bootstrap intervals over sentences, for this trained model."
+def intervals_text(row: RowErrors, calibration: MeanCalibration | None) -> str:
+    """What the brackets are. One of several runs may alone have a group, a bin, or a calibration at all."""
+    if len(row.runs) == 1:
+        return "Brackets are 95 % bootstrap intervals over sentences, for this trained model."
+    means = [*row.kinds().values(), *(it.f1 for groups in row.breakdown.values() for it in groups.values())]
+    if calibration:
+        means += [calibration.error, *(each.correct for each in calibration.bins)]
+    text = "Means over seeds; brackets are 95 % t-intervals over seeds"
+    if any(mean.over == "sentences" for mean in means):
+        text += ", or bootstrap intervals over sentences where a single run has a value"
+    return f"{text}."
 
 
 def scores_grid(scores: dict[str, Summary]) -> Grid:
@@ -168,6 +176,7 @@ def agreement_line(name: str, agreement: Agreement) -> list[str]:
 
 def aligned_table(grid: Grid) -> str:
     """Markdown table with padded cells: the first column left-aligned, the others right-aligned."""
+    grid = [[escape_cell(cell) for cell in line] for line in grid]
     first, *others = (max(map(len, column)) for column in zip(*grid, strict=True))
     rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
     lines = [

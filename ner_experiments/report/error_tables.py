@@ -230,6 +230,7 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
         return None
     bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
     means = [100 * bin_.mean for bin_ in calibration.bins]
+    shares = [bin_.correct for bin_ in calibration.bins]
     lines = [
         [bar.label, f"{bin_.count:,}", f"{mean:.2f}", *cells(bar)[1:]]
         for bar, bin_, mean in zip(bars, calibration.bins, means, strict=True)
@@ -240,5 +241,5 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
     if calibration.error.runs < runs:
         text += f" Of {calibration.error.runs} of the {runs} runs."
     plot = reliability(bars, means, "calibration", "Calibration on test", grid)
-    texts = [CALIBRATION_TEXT, f"{text} {explain_intervals([calibration.error])}"]
+    texts = [CALIBRATION_TEXT, f"{text} {explain_intervals([calibration.error, *shares])}"]
     return Section("calibration", "Calibration", texts, plots=[plot])

@@ -81,7 +81,8 @@ def correct_together(
     tested = sum(p is not None for p in p_values)
 
     def corrected(correction: Correction, values: Sequence[float | None], number: int) -> list[float | None]:
-        return statistics.of_tested(correction, [*values, *[1.0] * (number - tested)])[: len(values)]
+        made = sum(p is not None for p in values)
+        return statistics.of_tested(correction, [*values, *[1.0] * (number - made)])[: len(values)]
 
     columns = zip(
         differences,

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ner_experiments.analysis.breakdown import Bucket
 from ner_experiments.analysis.calibration import calibration
 from ner_experiments.analysis.errors import confusion
 from ner_experiments.analysis.row_errors import pairs, rows
+from ner_experiments.commands.errors import aligned_table
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Sentence
@@ -223,6 +225,13 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert content["rows"][0]["runs"] == {"1": str(folders[0]), "2": str(folders[2])}
     assert content["pairs"][0]["total"]["both"] == total.both
     assert [case["sentence"] for case in content["pairs"][0]["cases"]] == [it.number for it in pair.cases[:2]]
+
+
+def test_a_tag_with_a_bar_is_one_cell() -> None:
+    """As JJ|NN in the Penn Treebank."""
+    lines = aligned_table([["", "JJ|NN", "NN"], ["JJ|NN", "1", "2"]]).splitlines()
+    assert lines[0] == r"|        | JJ\|NN | NN |"
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
 
 
 def test_rows_with_equal_names_are_distinguished_by_identity(

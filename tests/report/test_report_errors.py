@@ -9,7 +9,7 @@ from scipy.stats import t
 
 from ner_experiments.analysis.archive import Errors
 from ner_experiments.analysis.calibration import Bin, Calibration
-from ner_experiments.analysis.row_errors import RowErrors
+from ner_experiments.analysis.row_errors import RowErrors, calibration
 from ner_experiments.report import error_tables, row_page
 from ner_experiments.report.error_tables import (
     INTERVALS,
@@ -111,6 +111,17 @@ def test_calibration_is_shown_bin_by_bin(row: RowErrors) -> None:
     assert section is not None
     assert "Expected calibration error 10.00 %" in section.texts[1]
     assert section.plots[0].grid.lines == [["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]]
+
+
+def test_intervals_of_a_single_run_are_explained_beside_those_over_seeds() -> None:
+    """Of two runs, one has no probabilities in the second bin."""
+    bins = [Bin(start, start + 0.1, 4, start + 0.05, 0.75, 0.5, 1.0) for start in (0.8, 0.7)]
+    mean = calibration(
+        [Calibration(tuple(bins), 0.1, 0.05, 0.2), Calibration(tuple(bins[:1]), 0.1, 0.05, 0.2)]
+    )
+    section = calibration_section(mean, 2)
+    assert section is not None
+    assert all(text in section.texts[1] for text in INTERVALS.values())
 
 
 def test_only_the_first_models_of_a_row_tag_the_test_set_again(monkeypatch: pytest.MonkeyPatch) -> None:

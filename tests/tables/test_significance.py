@@ -119,3 +119,14 @@ def test_tests_that_are_planned_but_not_made_count_in_their_own_correction() -> 
     assert equal is not None
     assert [it[1].p_equal for it in (alone, more)] == pytest.approx([2 * equal, 4 * equal])
     assert [it[0].number for it in (alone, more)] == [2, 3]
+
+
+def test_a_difference_without_spread_stays_among_the_planned_tests_of_equivalence() -> None:
+    b = difference([80.0, 80.1, 80.2], [80.1, 80.0, 80.2])
+    without_spread = difference([80.0, 80.0, 80.0], [79.0, 79.0, 79.0])
+    assert without_spread.p is not None
+    assert p_of_equivalence(without_spread, 1.0) is None
+    tested = significance.correct_together([b, without_spread], 1.0, 0.05, planned=2, planned_equal=2)
+    equal = p_of_equivalence(b, 1.0)
+    assert equal is not None
+    assert tested[0].p_equal == pytest.approx(2 * equal)
