@@ -10,6 +10,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from places import BENCHMARKS
+from scipy.stats import chi2, t
 
 from ner_experiments.analysis.statistics import difference
 
@@ -89,6 +90,12 @@ def test_equal_deviations_are_covered_in_95_percent_and_normal_quantiles_too_rar
         assert normal["false_claims"][0] > 0.07
         assert not normal["within"]
         assert calibrate.summary(figures, calibrate.PAIRED)["width"] == 1.0
+        n = figures["seeds"]
+        median_sd = math.sqrt(
+            chi2.ppf(0.5, n - 1) / (n - 1)
+        )  # of n normal scores, as a share of the true one
+        expected = 1.96 / (t.ppf(0.975, n - 1) * median_sd)
+        assert calibrate.narrowest_width(figures, result["bank"]) == pytest.approx(expected, rel=0.1)
     assert [figures["seeds"] for figures in result["samples"]] == [2, 3, 5]
 
 
