@@ -330,7 +330,7 @@ def page(result: Mapping[str, Any]) -> str:
         markdown_table(("corpus", "row", "seeds", "mean F1", "sd"), [":--", ":--", *["--:"] * 3], *bank),
         f"{result['draws']:,} samples of 2, 3 and 5 seeds were drawn for each pair of rows of a corpus. {LEGEND}",
         markdown_table(HEADINGS, ["--:", ":--", *["--:"] * 5], *lines),
-        (f"All bounds: {kept}." if kept else "No method keeps all bounds.") + known_deviations(result),
+        f"{f'All bounds: {kept}.' if kept else 'No method keeps all bounds.'} {limit_of_width(result)}",
         f"Valid at each number of seeds, with a coverage of at least {100 * COVERAGE[0]:.0f} % in each pair and at "
         f"most {100 * FALSE_CLAIMS:.0f} % false claims in each cell: {', '.join(valid_methods(result)) or 'none'}. "
         f"The tables use {USED}.",
@@ -340,8 +340,8 @@ def page(result: Mapping[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def known_deviations(result: Mapping[str, Any]) -> str:
-    """What the bank's own deviations say of the bound on the width."""
+def limit_of_width(result: Mapping[str, Any]) -> str:
+    """Sentence on the least width that a method with a coverage of 95 % can have."""
     widths = {figures["seeds"]: narrowest_width(figures, result["bank"]) for figures in result["samples"]}
     text = ", ".join(f"{width:.2f} with {seeds} seeds" for seeds, width in widths.items())
     wide = ", ".join(f"{seeds}" for seeds, width in widths.items() if width > WIDTH)
@@ -350,7 +350,7 @@ def known_deviations(result: Mapping[str, Any]) -> str:
         if wide
         else ""
     )
-    return f" If the standard deviations were known, the width would be {text}{rule}."
+    return f"If the standard deviations were known, the width would be {text}{rule}."
 
 
 def line(figures: Mapping[str, Any], method: str) -> list[str]:

@@ -176,6 +176,19 @@ class Mean:
     over: Literal["seeds", "sentences"]
 
 
+INTERVALS = {
+    "seeds": "Several runs: means and 95 % t-intervals over seeds, on the same sentences.",
+    "sentences": "One run: 95 % bootstrap intervals over sentences, for the same trained model.",
+}
+"""Meaning of the intervals, by `Mean.over`."""
+
+
+def explain_intervals(means: Iterable[Mean]) -> str:
+    """Meaning of the intervals, a sentence for each kind that the means have."""
+    kinds = {mean.over for mean in means}
+    return " ".join(text for kind, text in INTERVALS.items() if kind in kinds)
+
+
 @dataclass(frozen=True, slots=True)
 class MeanBucket:
     """Mean scores of a group over the runs that have it, in [0, 1]; only F1 has an interval."""
@@ -273,6 +286,11 @@ class MeanCalibration:
 
     error: Mean
     bins: tuple[MeanBin, ...]
+
+    @property
+    def means(self) -> list[Mean]:
+        """All figures that have an interval."""
+        return [self.error, *(each.correct for each in self.bins)]
 
 
 def calibration(runs: Iterable[Calibration | None]) -> MeanCalibration | None:

@@ -91,7 +91,8 @@ def difference(a: Scores, b: Scores) -> Difference:
     gap = first.mean - second.mean
     if first.sd is None or second.sd is None:
         return Difference(gap)
-    by_orders = 2 / math.comb(first.n + second.n, first.n)
+    # only rows of equal size have the same gap, with the opposite sign, when all their seeds are swapped
+    by_orders = (1 + (first.n == second.n)) / math.comb(first.n + second.n, first.n)
     return t_test(gap, *welch(first.sd, first.n, second.sd, second.n), "Welch t", by_orders)
 
 

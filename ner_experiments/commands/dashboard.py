@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ner_experiments.loggers.base import RunInfo
+from ner_experiments.loggers.base import RunInfo, closing
 from ner_experiments.loggers.wandb import begin, is_reachable
 from ner_experiments.tables import experiments, sweeps
 from ner_experiments.tables.scores import collect
@@ -94,13 +94,9 @@ def log_xor_picture(arguments: argparse.Namespace) -> str:
     folder = arguments.output or Path("outputs/xor")
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        logger = begin(RunInfo(folder, "xor", "picture", tags=["xor"]), arguments.project, sentences=0)
-        failed = True
-        try:
+        about = RunInfo(folder, "xor", "picture", tags=["xor"])
+        with closing(begin(about, arguments.project, sentences=0)) as logger:
             logger.picture("xor", picture)
-            failed = False
-        finally:
-            logger.close(failed=failed)
     except Exception as error:  # W&B's client has no common exception class
         raise ValueError(f"W&B failed: {on_one_line(error)}") from error
     return f"a run with {XOR_PICTURE}; if W&B cannot be reached, it is stored in {folder}/wandb"

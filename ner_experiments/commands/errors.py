@@ -16,10 +16,11 @@ from ner_experiments.analysis.row_errors import (
     MeanConfusion,
     RowErrors,
     RowPair,
+    explain_intervals,
 )
 from ner_experiments.analysis.statistics import Summary
 from ner_experiments.tables.sweeps import named_runs
-from ner_experiments.utils.text import escape_cell, markdown_table, percent
+from ner_experiments.utils.text import markdown_table, percent
 
 Grid = list[list[str]]
 
@@ -71,31 +72,20 @@ def markdown(rows: Sequence[RowErrors], pairs: Sequence[RowPair], sentences: int
 def row_parts(row: RowErrors, number: int) -> list[str]:
     """Heading, runs and tables of a row."""
     runs = "\n".join(f"- seed {seed}: `{run.folder}`" for seed, run in row.runs.items())
-    confusion, calibration = row.confusion(), row.calibration()
+    kinds, confusion, calibration = row.kinds(), row.confusion(), row.calibration()
+    means = [*kinds.values(), *(group.f1 for groups in row.breakdown.values() for group in groups.values())]
     sections = {"Looser scores": scores_grid(row.looser_scores())}
-    sections |= {"Errors by kind": kinds_grid(row.kinds())}
+    sections |= {"Errors by kind": kinds_grid(kinds)}
     sections |= {f"By {name}": groups_grid(groups) for name, groups in row.breakdown.items()}
     if confusion:
         sections["Gold type (row) and predicted type (column)"] = confusion_grid(confusion)
     if calibration:
+        means += calibration.means
         sections["Calibration of the probabilities"] = calibration_grid(calibration)
     tables = [f"### {title}\n\n{aligned_table(grid)}" for title, grid in sections.items() if len(grid) > 1]
     scores = ", ".join(f"{run.score:.2f}" for run in row.runs.values())
-    text = intervals_text(row, calibration)
-    return [f"## {number}. {row.name}", f"{runs}\n\nScores on test: {scores}. {text}", *tables]
-
-
-def intervals_text(row: RowErrors, calibration: MeanCalibration | None) -> str:
-    """What the brackets are. One of several runs may alone have a group, a bin, or a calibration at all."""
-    if len(row.runs) == 1:
-        return "Brackets are 95 % bootstrap intervals over sentences, for this trained model."
-    means = [*row.kinds().values(), *(it.f1 for groups in row.breakdown.values() for it in groups.values())]
-    if calibration:
-        means += [calibration.error, *(each.correct for each in calibration.bins)]
-    text = "Means over seeds; brackets are 95 % t-intervals over seeds"
-    if any(mean.over == "sentences" for mean in means):
-        text += ", or bootstrap intervals over sentences where a single run has a value"
-    return f"{text}."
+    text = f"Scores on test: {scores}. {explain_intervals(means)}".rstrip()
+    return [f"## {number}. {row.name}", f"{runs}\n\n{text}", *tables]
 
 
 def scores_grid(scores: dict[str, Summary]) -> Grid:
@@ -176,7 +166,6 @@ def agreement_line(name: str, agreement: Agreement) -> list[str]:
 
 def aligned_table(grid: Grid) -> str:
     """Markdown table with padded cells: the first column left-aligned, the others right-aligned."""
-    grid = [[escape_cell(cell) for cell in line] for line in grid]
     first, *others = (max(map(len, column)) for column in zip(*grid, strict=True))
     rule = ["-" * first, *("-" * (width - 1) + ":" for width in others)]
     lines = [

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ner_experiments.utils.arguments import refuse
+
 SENTENCES = 1000
 """Number of sentences that an export is verified on by default."""
 
@@ -50,17 +52,14 @@ def run(arguments: argparse.Namespace) -> int:
     Raises ValueError or OSError for user errors.
     """
     if arguments.to == "hub-folder":
-        for name in ("format", "sentences"):
-            if getattr(arguments, name) is not None:
-                raise ValueError(f"--{name} is for --to files")
+        refuse(arguments, "format", "sentences", reason="is for --to files")
         from ner_experiments.export import hub  # slow to import: torch
 
         folder = arguments.output or arguments.run / "hub"
         for name in hub.export(arguments.run, folder, licence=arguments.license):
             print(folder / name)
         return 0
-    if arguments.license is not None:
-        raise ValueError("--license is for --to hub-folder")
+    refuse(arguments, "license", reason="is for --to hub-folder")
     number = SENTENCES if arguments.sentences is None else arguments.sentences
     if number < 1:
         raise ValueError(f"--sentences must be at least 1, got {number}")

@@ -22,6 +22,7 @@ from ner_experiments.data.text_files import UTF_8, codec_of, read_text
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.predict.hub import folder_of
 from ner_experiments.runs.run import open_run
+from ner_experiments.utils.arguments import refuse
 from ner_experiments.utils.files import atomic_write
 
 INPUTS = ("text", "conll", "jsonl")
@@ -115,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
         for name in files:
             file = sys.stdin.buffer if name == "-" else Path(name)
             for it in reader.read(file, arguments.input):
-                yield replace(it, keys={FILE: name} | it.keys | {FILE: name}) if named else it
+                yield replace(it, keys={**it.keys, FILE: name}) if named else it
 
     if arguments.jobs > 1:
         tagged = tag_in_processes(arguments.run, settings, sentences(), arguments.jobs)
@@ -151,10 +152,10 @@ def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> 
         if arguments.to is None:
             raise ValueError(f"--output {output} writes a file that is no text: add --to FILE")
         require(output)
-    if arguments.columns and arguments.input != "conll":
-        raise ValueError("--columns is for --input conll")
-    if arguments.lines and arguments.input == "conll":
-        raise ValueError("--lines is for raw text, not for --input conll")
+    if arguments.input == "conll":
+        refuse(arguments, "lines", reason="is for raw text, not for --input conll")
+    else:
+        refuse(arguments, "columns", reason="is for --input conll")
     if arguments.encoding is not None:
         codec_of(arguments.encoding)
     if arguments.to is not None and arguments.to.exists():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ner_experiments.config.conf import names
 from ner_experiments.runs.run import open_run
+from ner_experiments.utils.arguments import refuse
 from ner_experiments.utils.files import write_json
 from ner_experiments.utils.machine import usable_cores
 from ner_experiments.utils.terminal import make_console, new_table
@@ -54,13 +55,6 @@ def run(arguments: argparse.Namespace) -> int:
         return run_suite(arguments)
     refuse(arguments, "models", "seeds", "certificates", "processes", reason="is not for --run")
     return measure_one_run(arguments)
-
-
-def refuse(arguments: argparse.Namespace, *names: str, reason: str) -> None:
-    """Raise ValueError for one of these arguments, which would change nothing."""
-    for name in names:
-        if (value := getattr(arguments, name)) is not None and value is not False:
-            raise ValueError(f"--{name} {reason}")
 
 
 def run_suite(arguments: argparse.Namespace) -> int:

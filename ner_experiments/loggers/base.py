@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -128,10 +128,14 @@ class SafeLogger:
             self.logger.close(failed=failed)
 
 
-@contextmanager
-def safe_logger(name: str, begin: Callable[[], Logger]) -> Iterator[Logger]:
+def safe_logger(name: str, begin: Callable[[], Logger]) -> AbstractContextManager[Logger]:
     """A `SafeLogger` that is closed when the run ends or fails."""
-    logger = SafeLogger(name, begin)
+    return closing(SafeLogger(name, begin))
+
+
+@contextmanager
+def closing(logger: Logger) -> Iterator[Logger]:
+    """The logger, which is closed at the end, as failed after an exception."""
     failed = True
     try:
         yield logger

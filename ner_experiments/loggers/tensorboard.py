@@ -118,6 +118,6 @@ def plain(value: Any) -> str | float | bool:
 
 
 def cell(value: str | float) -> str:
-    """Text of a cell with Markdown's special characters escaped."""
+    """Text of a cell with Markdown's special characters escaped, except bars, which `markdown_table` escapes."""
     text = f"{value:.4g}" if isinstance(value, float) else str(value)
-    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#|~" else letter for letter in text)
+    return "".join(f"\\{letter}" if letter in "\\`*_{}[]<>#~" else letter for letter in text)

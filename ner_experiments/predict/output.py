@@ -69,9 +69,9 @@ def write_jsonl(tagged: Iterable[TaggedSentence], file: TextIO, types: Sequence[
 def to_json(tagged: TaggedSentence) -> dict[str, Any]:
     """The sentence and its predictions as a JSON object, after the keys that its record had, such as id and meta."""
     it = tagged.sentence
-    found = predictions(tagged)
-    found = {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text} | found
-    return {key: value for key, value in it.keys.items() if key not in found} | found
+    position = {"line": it.line, "start": it.start, "end": it.start + len(it.text), "text": it.text}
+    written = position | predictions(tagged)
+    return {key: value for key, value in it.keys.items() if key not in written} | written
 
 
 def predictions(tagged: TaggedSentence) -> dict[str, Any]:

@@ -76,14 +76,13 @@ def section(pages: Sequence[AttentionPage]) -> Section:
 
 
 def sentences_to_draw(corpus: Corpus) -> list[SplitSentence]:
-    """The paper's sentences if the corpus has them, then the first short ones with a mention, or the shortest."""
+    """The paper's sentences if the corpus has them, then the first short ones with a mention. ValueError if none is."""
     from ner_experiments.analysis.attention import require_mentions  # as in `write`
 
-    def length(source: SplitSentence) -> int:
-        return len(source.sentence.words)
-
-    found = require_mentions(corpus)
-    short = [source for source in found if length(source) <= MAX_TOKENS] or sorted(found, key=length)
+    short = [source for source in require_mentions(corpus) if len(source.sentence.words) <= MAX_TOKENS]
+    if not short:
+        text = f"no sentence of test or dev with a mention has at most {MAX_TOKENS} tokens"
+        raise ValueError(f"{corpus.name}: {text}")
 
     def in_paper(source: SplitSentence) -> bool:
         text = " ".join(source.sentence.words)

@@ -148,7 +148,7 @@ def entries(
         except (ValueError, OSError) as error:
             if len(tables) == 1:
                 raise
-            log.warning("the runs in %s are left out of a table: %s", outputs, error)
+            log.warning("runs with these overrides are left out of a table: %s", error)
             own, asked = [], []
         if table.is_sweep:
             entries += own

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ner_experiments.analysis.breakdown import FREQUENCY, LENGTH, SEEN, SENTENCE_LENGTH, TYPE
-from ner_experiments.analysis.row_errors import Mean, MeanBucket, MeanCalibration, MeanConfusion, RowErrors
+from ner_experiments.analysis.row_errors import (
+    Mean,
+    MeanBucket,
+    MeanCalibration,
+    MeanConfusion,
+    RowErrors,
+    explain_intervals,
+)
 from ner_experiments.analysis.statistics import Summary, difference
 from ner_experiments.report.row_page import length_section, type_section
 from ner_experiments.report.run_plots import Bar, bar_plot, points, reliability
@@ -42,11 +49,6 @@ HEADINGS = {
 MAX_CALIBRATED = 20
 """Run folders of a row whose calibration is shown."""
 NOT_ARCHIVED = "These runs were archived without errors: no kinds, no confusion, no calibration."
-INTERVALS = {
-    "seeds": "Several runs: means and 95 % t-intervals over seeds, on the same sentences.",
-    "sentences": "One run: 95 % bootstrap intervals over sentences, for the same trained model.",
-}
-"""Meaning of the intervals, by `Mean.over`."""
 DIFFERENCES = "Differences are computed as those between rows above, with Welch t intervals."
 
 
@@ -139,11 +141,6 @@ def row_sections(row: RowErrors) -> list[Section | None]:
     ]
 
 
-def explain_intervals(means: Iterable[Mean]) -> str:
-    kinds = {mean.over for mean in means}
-    return " ".join(text for kind, text in INTERVALS.items() if kind in kinds)
-
-
 def bar(name: str, mean: Mean) -> Bar:
     """A mean in percent."""
     return Bar(name, 100 * mean.value, 100 * mean.low, 100 * mean.high)
@@ -230,7 +227,6 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
         return None
     bars = [bar(f"{bin_.start:.1f} to {bin_.end:.1f}", bin_.correct) for bin_ in calibration.bins]
     means = [100 * bin_.mean for bin_ in calibration.bins]
-    shares = [bin_.correct for bin_ in calibration.bins]
     lines = [
         [bar.label, f"{bin_.count:,}", f"{mean:.2f}", *cells(bar)[1:]]
         for bar, bin_, mean in zip(bars, calibration.bins, means, strict=True)
@@ -241,5 +237,5 @@ def calibration_section(calibration: MeanCalibration | None, runs: int) -> Secti
     if calibration.error.runs < runs:
         text += f" Of {calibration.error.runs} of the {runs} runs."
     plot = reliability(bars, means, "calibration", "Calibration on test", grid)
-    texts = [CALIBRATION_TEXT, f"{text} {explain_intervals([calibration.error, *shares])}"]
+    texts = [CALIBRATION_TEXT, f"{text} {explain_intervals(calibration.means)}"]
     return Section("calibration", "Calibration", texts, plots=[plot])

@@ -41,20 +41,20 @@ def write(
         entry.page.table.name for entry in entries if any(result.scores for result in entry.page.results)
     }
     papers = {paper(entry): AFTER_YEAR.sub("", entry.page.table.source) for entry in entries}
+    facts: list[tuple[str, object]] = []
+    if entries:
+        facts += [("tables", len(tables)), ("tables with results", len(measured))]
+    if everything:
+        facts += [("finished runs", len(runs)), ("hours of training", f"{hours(runs.values()):.1f}")]
+    else:
+        facts += [("searches", len(searches))]
     site.write(
         "index.html",
         "index.html",
         {
             "heading": heading(entries, own, searches),
             "lead": LEAD if entries and not own else "",
-            "facts": [
-                *([("tables", len(tables)), ("tables with results", len(measured))] if entries else []),
-                *(
-                    [("finished runs", len(runs)), ("hours of training", f"{hours(runs.values()):.1f}")]
-                    if everything
-                    else [("searches", len(searches))]
-                ),
-            ],
+            "facts": facts,
             "papers": [(key, NO_PAPERS.get(key, name)) for key, name in papers.items()],
             "states": list(STATES.items()),
             "lines": [index_line(entry) for entry in sorted(entries, key=is_unmeasured)],
@@ -66,11 +66,9 @@ def write(
 
 
 def heading(entries: Sequence[Entry], own: Sequence[Entry], searches: Sequence[Any]) -> str:
-    if not entries and not own and searches:
-        return "Your searches"
     if own:
         return "Your experiments and published tables" if entries else "Your experiments"
-    return "Published tables and our results"
+    return "Your searches" if searches and not entries else "Published tables and our results"
 
 
 def paper(entry: Entry) -> str:

@@ -44,14 +44,19 @@ def write_report(
     """
     check_replaceable(output)
     everything = [*own, *entries]
-    start = "index.html"
-    if len({entry.page.table.name for entry in everything}) == 1:
-        measured = list(filter(has_runs, everything)) or everything
-        start = f"{measured[0].name}.html" if len(measured) == 1 else start
+    start = first_page(everything)
     site = Site(output, commit, start)
     write_pages(site, entries, results, own, searches, stamp)
     site.finish()
     return output / start
+
+
+def first_page(entries: Sequence[Entry]) -> str:
+    """The page to open first: that of a single table, unless it has runs of several settings; else the index."""
+    shown = list(filter(has_runs, entries)) or entries
+    if len({entry.page.table.name for entry in entries}) == len(shown) == 1:
+        return f"{shown[0].name}.html"
+    return "index.html"
 
 
 def is_up_to_date(output: Path, commit: str | None, stamp: str) -> Path | None:

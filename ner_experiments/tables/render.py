@@ -17,7 +17,7 @@ from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import Comparison, Tested, compare_rows, difference_record
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Published
-from ner_experiments.utils.text import escape_cell, markdown_table
+from ner_experiments.utils.text import markdown_table
 
 EFFECT = f"the table's smallest effect ({SMALLEST_EFFECT:g} points unless its file sets another)"
 OURS = "In percent. Ours: mean ± standard deviation (runs), and the 95 % t-interval of the mean over seeds."
@@ -512,8 +512,7 @@ def marked_probability(test: Randomization) -> str:
 
 def as_markdown(grid: Grid) -> str:
     rules = [":--", *("--:" for _ in grid.headings[1:])]
-    lines = ([escape_cell(cell) for cell in line] for line in grid.lines)
-    return markdown_table(grid.headings, rules, *lines)
+    return markdown_table(grid.headings, rules, *grid.lines)
 
 
 def as_latex(grid: Grid) -> str:

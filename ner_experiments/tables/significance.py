@@ -78,11 +78,13 @@ def correct_together(
     """
     p_values = [it.p for it in differences]
     equal = [statistics.p_of_equivalence(it, smallest_effect) for it in differences]
-    tested = sum(p is not None for p in p_values)
+
+    def tested(values: Sequence[float | None]) -> int:
+        return sum(p is not None for p in values)
 
     def corrected(correction: Correction, values: Sequence[float | None], number: int) -> list[float | None]:
-        made = sum(p is not None for p in values)
-        return statistics.of_tested(correction, [*values, *[1.0] * (number - made)])[: len(values)]
+        not_made = [1.0] * (number - tested(values))
+        return statistics.of_tested(correction, [*values, *not_made])[: len(values)]
 
     columns = zip(
         differences,
@@ -92,7 +94,7 @@ def correct_together(
         strict=True,
     )
     return [
-        Tested(it, p, p_equal, q, smallest_effect, alpha, max(tested, planned))
+        Tested(it, p, p_equal, q, smallest_effect, alpha, max(tested(p_values), planned))
         for it, p, p_equal, q in columns
     ]
 

@@ -1,4 +1,4 @@
-"""Checks of values from JSON, YAML and the command line, whose types nobody has checked."""
+"""Checks of values whose types are unknown, such as those from JSON, YAML and the command line."""
 
 from __future__ import annotations
 

@@ -54,14 +54,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; there are: {', '.join(known)}" if len(known) <= 30 else ""
 
 
-def escape_cell(text: str) -> str:
-    """A cell of a Markdown table, in which a bar would end it, as in PTB's tag JJ|NN."""
-    return text.replace("|", "\\|")
-
-
 def markdown_table(headings: Sequence[str], rule: Sequence[str], *rows: Sequence[str]) -> str:
-    """A Markdown table of cells. `rule` aligns each column, such as ":--" to the left and "--:" to the right."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, rule, *rows))
+    """A Markdown table of cells, whose bars are escaped.
+
+    rule: the alignment of each column, such as ":--" to the left and "--:" to the right.
+    """
+    lines = ([cell.replace("|", "\\|") for cell in cells] for cells in (headings, rule, *rows))
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 class RepeatedKeyError(ValueError):

@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,9 @@ from tiny_runs import METRICS
 from ner_experiments.analysis import disagreements
 from ner_experiments.analysis.archive import archive, errors_by_seed, run_calibration, run_errors
 from ner_experiments.analysis.breakdown import Bucket
-from ner_experiments.analysis.calibration import calibration
+from ner_experiments.analysis.calibration import Calibration, calibration
 from ner_experiments.analysis.errors import confusion
-from ner_experiments.analysis.row_errors import pairs, rows
-from ner_experiments.commands.errors import aligned_table
+from ner_experiments.analysis.row_errors import INTERVALS, pairs, rows
 from ner_experiments.config.compose import compose
 from ner_experiments.data.corpus import load
 from ner_experiments.data.sentence import Sentence
@@ -206,8 +204,8 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert cli(["errors", *map(str, folders), str(tmp_path / "archived.json")]) == 0
     printed = capsys.readouterr().out
     assert "## 1. toy_zh-bilstm-crf-a\n" in printed
-    assert "Means over seeds; brackets are 95 % t-intervals over seeds" in printed
-    assert "Brackets are 95 % bootstrap intervals" in printed
+    lines = [line for line in printed.splitlines() if line.startswith("Scores on test: ")]
+    assert [line.split(". ", 1)[1] for line in lines] == [INTERVALS["seeds"], INTERVALS["sentences"]]
     found = rows(dict.fromkeys(folders, ""))
     group = found[0].breakdown["seen"]["with this type"]
     figures = [f"{100 * it:.2f}" for it in (group.precision, group.recall, group.f1.value)]
@@ -227,11 +225,23 @@ def test_the_command_takes_seeds_together_and_holds_rows_against_each_other(
     assert [case["sentence"] for case in content["pairs"][0]["cases"]] == [it.number for it in pair.cases[:2]]
 
 
-def test_a_tag_with_a_bar_is_one_cell() -> None:
-    """As JJ|NN in the Penn Treebank."""
-    lines = aligned_table([["", "JJ|NN", "NN"], ["JJ|NN", "1", "2"]]).splitlines()
-    assert lines[0] == r"|        | JJ\|NN | NN |"
-    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
+def test_the_command_names_the_intervals_of_one_run_among_several(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only seed 1 has a calibration, so that its intervals are those of its sentences."""
+    folders = [finish(tmp_path, "a", seed) for seed in (1, 2)]
+    found = calibration(np.array([0.95, 0.55]), np.array([True, False]), np.array([0, 1]), 2)
+
+    def of_seed_1(run: Run) -> Calibration | None:
+        return found if run.metrics["seed"] == 1 else None
+
+    monkeypatch.setattr("ner_experiments.analysis.row_errors.run_calibration", of_seed_1)
+    assert cli(["errors", *map(str, folders)]) == 0
+    printed = capsys.readouterr().out
+    assert found is not None
+    interval = f"[{100 * found.low:.2f}, {100 * found.high:.2f}]"
+    assert ["expected error", "", "", f"{100 * found.error:.2f}", interval] in cells(printed)
+    assert f" {' '.join(INTERVALS.values())}\n" in printed
 
 
 def test_rows_with_equal_names_are_distinguished_by_identity(

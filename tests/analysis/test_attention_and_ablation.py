@@ -19,7 +19,6 @@ from ner_experiments.build import load_with_corpus
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.main import cli
-from ner_experiments.report.attention_page import sentences_to_draw
 from ner_experiments.runs.predictions import read
 from ner_experiments.tables import render, spec
 from ner_experiments.tables.scores import collect
@@ -130,14 +129,6 @@ def test_the_command_draws_and_writes_the_heads_of_each_sentence(
         assert record["gold"] == list(attended.source.sentence.tags)
         assert torch.tensor(record["weights"]).numpy() == pytest.approx(attended.weights, abs=1e-5)
     assert image.imread(pictures[0]).std() > 0.05  # not a blank sheet
-
-
-def test_a_report_draws_the_shortest_sentences_if_all_are_long() -> None:
-    sentences = [Sentence(("Rome",) * length, ("S-LOC",) * length) for length in (50, 40, 60, 70)]
-    long = Corpus("mine", "mentions", {"test": sentences}, checksum="")
-    assert [len(it.sentence) for it in sentences_to_draw(long)] == [40, 50, 60]
-    mixed = Corpus("mine", "mentions", {"test": [*sentences, Sentence(("Rome",), ("S-LOC",))]}, checksum="")
-    assert [len(it.sentence) for it in sentences_to_draw(mixed)] == [1]
 
 
 def test_words_are_drawn_as_they_are(att: Run, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Intervals and tests over seeds: against scipy, printed tables, and simulated coverage and power."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -85,6 +86,17 @@ def test_rows_without_spread_are_permuted() -> None:
     same, other = (difference([0.75, 0.75], [x, x]) for x in (0.75, 0.5))
     assert (same.mean, same.low, same.high, same.p) == (0, None, None, 1)
     assert (other.mean, other.low, other.high, other.p) == (0.25, None, None, pytest.approx(2 / 6))
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (2, 5), (4, 4), (3, 6)])
+def test_the_p_without_spread_is_the_share_of_all_orders(sizes: tuple[int, int]) -> None:
+    a, b = ([score] * size for score, size in zip((0.75, 0.5), sizes, strict=True))
+    together = np.array([*a, *b])
+    gaps = [
+        abs(together[[*first]].mean() - np.delete(together, first).mean())
+        for first in combinations(range(len(together)), len(a))
+    ]
+    assert difference(a, b).p == pytest.approx(np.mean([gap >= 0.25 for gap in gaps]))
 
 
 def test_where_a_published_run_was_to_be_expected() -> None:

@@ -9,10 +9,9 @@ from scipy.stats import t
 
 from ner_experiments.analysis.archive import Errors
 from ner_experiments.analysis.calibration import Bin, Calibration
-from ner_experiments.analysis.row_errors import RowErrors, calibration
+from ner_experiments.analysis.row_errors import INTERVALS, RowErrors
 from ner_experiments.report import error_tables, row_page
 from ner_experiments.report.error_tables import (
-    INTERVALS,
     NOT_ARCHIVED,
     calibration_section,
     confusion_section,
@@ -33,11 +32,13 @@ MISSING = ("B-PER", "I-PER", "O", "O", "O", "B-PER")
 DATA = {"name": "toy", "checksum": "abc"}
 
 
-def archived(*predicted: tuple[str, ...]) -> ArchivedRun:
+BIN = Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0)
+
+
+def archived(*predicted: tuple[str, ...], bins: tuple[Bin, ...] = (BIN,)) -> ArchivedRun:
     """A run of these sentences, which all have the same gold mentions."""
     sentences = [Predicted(WORDS, GOLD, tags) for tags in predicted]
     errors = errors_of(sentences, None)
-    bins = (Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),)
     content = {"errors": errors.record(), "calibration": Calibration(bins, 0.1, 0.05, 0.2).record()}
     return ArchivedRun(Path("archived"), {"data": DATA, "task": "mentions"}, content)
 
@@ -113,15 +114,12 @@ def test_calibration_is_shown_bin_by_bin(row: RowErrors) -> None:
     assert section.plots[0].grid.lines == [["0.8 to 0.9", "8", "85.00", "75.00", "75.00 to 75.00"]]
 
 
-def test_intervals_of_a_single_run_are_explained_beside_those_over_seeds() -> None:
-    """Of two runs, one has no probabilities in the second bin."""
-    bins = [Bin(start, start + 0.1, 4, start + 0.05, 0.75, 0.5, 1.0) for start in (0.8, 0.7)]
-    mean = calibration(
-        [Calibration(tuple(bins), 0.1, 0.05, 0.2), Calibration(tuple(bins[:1]), 0.1, 0.05, 0.2)]
-    )
-    section = calibration_section(mean, 2)
+def test_a_bin_of_one_run_alone_has_the_interval_of_its_sentences(row: RowErrors) -> None:
+    more = archived(CORRECT, BOUNDARY, bins=(Bin(0.5, 0.6, 2, 0.55, 0.5, 0.0, 1.0), BIN))
+    section = calibration_section(RowErrors("", {1: more, 2: row.runs[2]}).calibration(), 2)
     assert section is not None
-    assert all(text in section.texts[1] for text in INTERVALS.values())
+    assert section.plots[0].grid.lines[0] == ["0.5 to 0.6", "2", "55.00", "50.00", "0.00 to 100.00"]
+    assert section.texts[1].endswith(" ".join(INTERVALS.values()))
 
 
 def test_only_the_first_models_of_a_row_tag_the_test_set_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +127,7 @@ def test_only_the_first_models_of_a_row_tag_the_test_set_again(monkeypatch: pyte
 
     def calibrated(run: Run) -> Calibration:
         again.append(run.folder)
-        return Calibration((Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0),), 0.1, 0.05, 0.2)
+        return Calibration((BIN,), 0.1, 0.05, 0.2)
 
     monkeypatch.setattr("ner_experiments.analysis.row_errors.run_calibration", calibrated)
     runs: dict[int, Run] = {seed: Run(Path(f"seed-{seed}"), {}) for seed in (1, 2, 3)}

@@ -7,7 +7,8 @@ from xml.etree import ElementTree as Tree
 
 import pytest
 
-from ner_experiments.report import site, table_page
+from ner_experiments.data.sentence import Corpus, Sentence
+from ner_experiments.report import attention_page, site, table_page
 from ner_experiments.runs.run import Run
 from ner_experiments.tables import plots, spec
 from ner_experiments.tables.scores import Page, Result
@@ -125,3 +126,15 @@ def test_seconds_per_epoch_are_those_of_the_published_table() -> None:
     runs = {seed: Run(Path(), {**same, **it}) for seed, it in enumerate(metrics)}
     result = Result(spec.load("yang2020_table13").rows[0], runs=runs)
     assert table_page.cost_line(result)[5] == f"{result.cost()['seconds_per_epoch']:.1f} ± 14.1"
+
+
+def test_attention_is_drawn_of_no_sentence_longer_than_the_limit() -> None:
+    def corpus(*lengths: int) -> Corpus:
+        test = [Sentence(("Rome",) * length, ("S-LOC",) * length) for length in lengths]
+        return Corpus("mine", "mentions", {"test": test}, "")
+
+    assert [place.number for place in attention_page.sentences_to_draw(corpus(31, 30))] == [2]
+    with pytest.raises(
+        ValueError, match="mine: no sentence of test or dev with a mention has at most 30 tokens"
+    ):
+        attention_page.sentences_to_draw(corpus(31, 40))

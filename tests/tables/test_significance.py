@@ -121,12 +121,17 @@ def test_tests_that_are_planned_but_not_made_count_in_their_own_correction() -> 
     assert [it[0].number for it in (alone, more)] == [2, 3]
 
 
-def test_a_difference_without_spread_stays_among_the_planned_tests_of_equivalence() -> None:
-    b = difference([80.0, 80.1, 80.2], [80.1, 80.0, 80.2])
-    without_spread = difference([80.0, 80.0, 80.0], [79.0, 79.0, 79.0])
-    assert without_spread.p is not None
-    assert p_of_equivalence(without_spread, 1.0) is None
-    tested = significance.correct_together([b, without_spread], 1.0, 0.05, planned=2, planned_equal=2)
-    equal = p_of_equivalence(b, 1.0)
+def test_a_pair_without_a_spread_takes_no_place_among_the_planned_tests_of_equivalence() -> None:
+    """It has a p, but none of equivalence: a third test of equivalence is still to be made."""
+    ours = [80.0, 80.1, 80.2]
+    differences = [
+        difference(ours, [80.1, 80.0, 80.2]),
+        difference(ours, ours),
+        difference([80.0] * 3, [79.0] * 3),
+    ]
+    found = significance.correct_together(differences, 1.0, 0.05, planned=3, planned_equal=3)
+    assert [it.over_seeds.p is None for it in found] == [False] * 3
+    equal = p_of_equivalence(differences[0], 1.0)
     assert equal is not None
-    assert tested[0].p_equal == pytest.approx(2 * equal)
+    assert found[0].p_equal == pytest.approx(3 * equal)
+    assert found[2].p_equal is None
