@@ -39,7 +39,7 @@ from ner_experiments.tables.results_folder import Read
 from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import over_sentences
 from ner_experiments.tables.svg import Plot
-from ner_experiments.utils.text import did_you_mean, truncated_repr
+from ner_experiments.utils.text import did_you_mean, read_json_object, truncated_repr
 
 TEMPLATES, SUFFIX, PLOTS = "templates", ".md.j2", "plots"
 
@@ -57,6 +57,7 @@ def environment_of(results: Path, read: Read) -> Environment:
     environment.globals["claims"] = claims_page.for_templates(results, read)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single_run, results)
+    environment.globals["corpus"] = cache(partial(corpus_counts, results))
     return environment
 
 
@@ -90,6 +91,11 @@ def single_run(results: Path, name: str) -> dict[str, Any]:
         raise ValueError(f"no run {name} is archived{did_you_mean(name, archived)}")
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
+
+
+def corpus_counts(results: Path, name: str) -> dict[str, Any]:
+    """The report of `ner-experiments data check NAME --json` in results/corpora. ValueError if it cannot be read."""
+    return read_json_object(results / "corpora" / f"{name}.json")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,17 @@
 """Real files, if present: each corpus trains for an epoch, and its gold mentions come out unchanged."""
 
+import json
 import os
 from pathlib import Path
 
 import hydra
 import pytest
+from places import ROOT
 
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
 from ner_experiments.data.corpus import load
 from ner_experiments.data.tags import spans
+from ner_experiments.main import cli
 from ner_experiments.train import train
 
 DATA = Path(os.environ.get("NER_DATA_DIR", "data"))
@@ -20,6 +23,19 @@ PRIMARY_METRIC = {
     "conll2003": "f1",
     "ud_ewt": "accuracy",
 }
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "results" / "corpora").glob("*.json")), ids=lambda path: path.stem
+)
+def test_the_counts_in_results_are_those_of_the_files(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not (DATA / path.stem).is_dir():
+        pytest.skip(f"{path.stem} is not here")
+    monkeypatch.setenv("NER_DATA_DIR", str(DATA))
+    assert cli(["data", "check", path.stem, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", PRIMARY_METRIC)

@@ -41,6 +41,13 @@ def scores(label: str) -> list[float]:
     return [100 * run["test"]["f1"] for run in metrics(label)]
 
 
+def test_corpora_have_the_counts_that_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "corpora").symlink_to(RESULTS / "corpora")
+    assert rendered('{{ corpus("conll2003").splits.train.sentences }}', tmp_path) == "14041"
+    with pytest.raises(OSError, match=r"corpora/none\.json"):
+        paper_pages.corpus_counts(tmp_path, "none")
+
+
 def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
     a, b = "residual, 2 layers", "stacked, 2 layers"
     calls = [
