@@ -57,7 +57,7 @@ def environment_of(results: Path, read: Read) -> Environment:
     environment.globals["claims"] = claims_page.for_templates(results, read)
     environment.globals["breakdown"] = lambda run: run_errors(run).breakdown
     environment.globals["run"] = partial(single_run, results)
-    environment.globals["corpus"] = cache(partial(corpus_counts, results))
+    environment.globals["kept"] = cache(partial(kept, results))
     return environment
 
 
@@ -93,9 +93,12 @@ def single_run(results: Path, name: str) -> dict[str, Any]:
     return content
 
 
-def corpus_counts(results: Path, name: str) -> dict[str, Any]:
-    """The report of `ner-experiments data check NAME --json` in results/corpora. ValueError if it cannot be read."""
-    return read_json_object(results / "corpora" / f"{name}.json")
+def kept(results: Path, name: str) -> dict[str, Any]:
+    """The kept output of a command in results/NAME.json, such as that of `data check weibo --json` in corpora/weibo.
+
+    ValueError or OSError if it cannot be read.
+    """
+    return read_json_object(results / f"{name}.json")
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,6 +59,7 @@ VARIED = {
     "ours_huang2015_schemes": {"data.name", "model._target_", "decoder._target_"},
     "ours_li2020_conll2003": {"model._target_"},
     "ours_li2020_conll2003_mentions": {"model._target_"},
+    "ours_li2020_wnut17_parts": {"data.name", "model._target_"},
     "ours_yang2020_english": {
         *("model._target_", "model.dense._target_", "model.norm.path", "model.dropout"),
     },

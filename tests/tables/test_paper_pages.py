@@ -41,11 +41,11 @@ def scores(label: str) -> list[float]:
     return [100 * run["test"]["f1"] for run in metrics(label)]
 
 
-def test_corpora_have_the_counts_that_are_kept(tmp_path: Path) -> None:
+def test_kept_output_is_read(tmp_path: Path) -> None:
     (tmp_path / "corpora").symlink_to(RESULTS / "corpora")
-    assert rendered('{{ corpus("conll2003").splits.train.sentences }}', tmp_path) == "14041"
+    assert rendered('{{ kept("corpora/conll2003").splits.train.sentences }}', tmp_path) == "14041"
     with pytest.raises(OSError, match=r"corpora/none\.json"):
-        paper_pages.corpus_counts(tmp_path, "none")
+        paper_pages.kept(tmp_path, "corpora/none")
 
 
 def test_a_row_and_a_gap_are_those_of_the_runs(tmp_path: Path) -> None:
