@@ -98,7 +98,9 @@ def compare_all(
 
     test_sets: the rows of each.
     """
-    pairs = [pair for rows in test_sets for pair in combinations(rows, 2)]
+    by_test_set = [list(combinations(rows, 2)) for rows in test_sets]
+    pairs = [pair for of_one in by_test_set for pair in of_one]
+    sentences = [test for of_one in by_test_set for test in over_sentences(of_one)]
     differences = [statistics.difference(a.scores, b.scores) for a, b in pairs]
     tests = correct_together(differences, smallest_effect, alpha)
     level = alpha / max(1, len(pairs))
@@ -110,7 +112,7 @@ def compare_all(
             of_sentences,
             seeds_to_detect(a.measured, b.measured, test.over_seeds.mean, alpha=level, most=MAX_SEEDS),
         )
-        for (a, b), test, of_sentences in zip(pairs, tests, over_sentences(pairs), strict=True)
+        for (a, b), test, of_sentences in zip(pairs, tests, sentences, strict=True)
     ]
 
 

@@ -166,17 +166,21 @@ def test_pairs_that_cannot_be_tested_do_not_count_for_the_correction() -> None:
     assert [test.p_adjusted for test in tests[1:]] == [None, None]
 
 
-def test_the_pairs_on_all_test_sets_are_corrected_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairs, "over_sentences", lambda found: [None] * len(found))
+def test_the_pairs_on_all_test_sets_are_corrected_together() -> None:
+    """The test sets have 4 and 7 sentences; before, one stack was made of the counts of both."""
     english = [Result(Row(label=label), scores) for label, scores in {"low": LOW, "high": HIGH}.items()]
     chinese = [
         Result(Row(label=label), scores) for label, scores in {"a": LOW, "b": MIDDLE, "c": HIGH}.items()
     ]
+    for rows, sentences in ((english, 4), (chinese, 7)):
+        for result in rows:
+            vars(result)["counts"] = np.ones((3, sentences, 3), dtype=np.int64)
     found = pairs.compare_all([english, chinese])
     assert [pair.labels for pair in found] == [("low", "high"), ("a", "b"), ("a", "c"), ("b", "c")]
     p_values = [pair.test.over_seeds.p for pair in found]
     assert [pair.test.p_adjusted for pair in found] == holm([p for p in p_values if p is not None])
     assert {pair.test.number for pair in found} == {4}
+    assert [pair.over_sentences.sentences for pair in found] == [4, 7, 7, 7]
 
 
 def test_a_row_that_an_earlier_look_found_ahead_of_the_leader_is_named() -> None:
