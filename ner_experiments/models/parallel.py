@@ -3,6 +3,7 @@
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from ner_experiments.modules.dropout import VariationalDropout
 from ner_experiments.modules.units import BiLSTMUnits, Init
 
 
@@ -32,7 +33,8 @@ class ParallelBiLSTM(nn.Module):
     """h_t = [h_{1,t} ; ... ; h_{K,t}], where h_k = BiLSTM_k(x): small units instead of one large one.
 
     Zukov-Gregoric et al. (2018), section 3. `pool(num_units, state_size)` has `output_size`; for `dropout` and `init`
-    see `BiLSTMUnits`. Reading: `unit_size` is per direction, so table 3 has 2 x 1024 states.
+    see `BiLSTMUnits`. Reading: `unit_size` is per direction, so table 3 has 2 x 1024 states. `ends_dropout` is the rate
+    of variational dropout on x and on the pooled states, which the paper's text leaves open.
     """
 
     def __init__(
@@ -44,8 +46,10 @@ class ParallelBiLSTM(nn.Module):
         dropout: float,
         pool: type[Concat] | type[Mean] = Concat,
         init: Init = nn.init.xavier_uniform_,
+        ends_dropout: float = 0.0,
     ):
         super().__init__()
+        self.ends_dropout = VariationalDropout(ends_dropout)
         self.units = BiLSTMUnits(
             input_size=input_size, num_units=num_units, unit_size=unit_size, dropout=dropout, init=init
         )
@@ -59,4 +63,4 @@ class ParallelBiLSTM(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        return self.pool(self.units(x, lengths))
+        return self.ends_dropout(self.pool(self.units(self.ends_dropout(x), lengths)))

@@ -114,6 +114,29 @@ def test_masks_differ_between_directions_units_sentences_and_calls():
     assert 0.08 < (masks == 0).double().mean() < 0.12
 
 
+def test_dropout_on_all_also_masks_input_and_output_with_one_mask_per_sentence():
+    model, x = build_small("model/dropout_on=all", "model.dropout=0.5").train(), batch()
+    inputs: list[Tensor] = []
+    model.units.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    pooled: list[Tensor] = []
+    model.pool.register_forward_hook(lambda _, args, states: pooled.append(states))
+    outputs = model(x, LENGTHS)
+    for before, after in ((x, inputs[0]), (pooled[0], outputs)):
+        for number, length in enumerate(LENGTHS.tolist()):
+            factors = after[number, :length] / before[number, :length]
+            assert {*factors.round(decimals=9).flatten().tolist()} <= {0.0, 2.0}
+            torch.testing.assert_close(factors, factors[:1].expand_as(factors))
+    without = build_small("model.dropout=0.5").eval()
+    without.load_state_dict(model.state_dict())
+    torch.testing.assert_close(model.eval()(x, LENGTHS), without(x, LENGTHS), rtol=0, atol=0)
+
+
+def test_by_default_dropout_is_on_the_recurrent_state_alone():
+    with initialize_config_dir(str(CONF), version_base=None):
+        assert "ends_dropout" not in compose(overrides=["+model=parallel"]).model
+    assert build("model.dropout=0.5").ends_dropout.p == 0
+
+
 def test_equals_k_pytorch_lstms_over_packed_sequences():
     model, x = build_small().eval(), batch()
     packed = pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
