@@ -23,8 +23,12 @@ KNOBS = (DEPTH, "paper")
 """Settings that only take effect through others, which refer to them and are hashed."""
 PLACES = ("folder", "files", "path", "cache", "source", "licence", "url", "sha256", "sizes")
 """Settings of data and inputs that say where a file is; the checksum of its content is hashed instead."""
-PREDICT_ONLY = "tokens"
-"""The setting of data for the tokenizer of `predict`, which training does not use."""
+TOKENIZER = "tokens"
+"""The setting of data for the tokenizer, which training uses only where the files have no tokens of their own."""
+TOKEN_CORPORA = "ner_experiments.data.files."
+"""The module of the corpora whose files say what the tokens are, so that only `predict` tokenizes text."""
+TOKEN_FORMATS = ("csv", "conllu_ner", "docbin")
+"""The formats of annotated text of which the same is true."""
 
 NEWER: Mapping[str, Any] = {
     "tag_style": "auto",
@@ -64,7 +68,8 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
     for reader in (settings["data"], *inputs(settings)):
         for name in PLACES:
             reader.pop(name, None)
-    settings["data"].pop(PREDICT_ONLY, None)
+    if not is_tokenized(settings["data"]):
+        settings["data"].pop(TOKENIZER, None)
     if not settings.get(SCHEDULE):
         settings.pop(SCHEDULE, None)
         if not settings["init_from"].get(SCHEDULE):
@@ -73,6 +78,11 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
         if settings["data"].get(name, default) == default:
             settings["data"].pop(name, None)
     return settings
+
+
+def is_tokenized(data: Mapping[str, Any]) -> bool:
+    """Whether the suite's tokenizer may make the tokens of a corpus. True for a class that is not the suite's."""
+    return not data.get("_target_", "").startswith(TOKEN_CORPORA) and data.get("format") not in TOKEN_FORMATS
 
 
 def as_numbers(node: Any) -> Any:
