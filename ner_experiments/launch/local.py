@@ -1,7 +1,7 @@
 """`hydra/launcher=local`, the default: the jobs of a sweep side by side on this machine, in worker processes.
 
-A worker takes one job after another, so what is imported and compiled serves all of its jobs. Where only one job could
-run at a time there are no workers: the jobs run in this process, as those of `hydra/launcher=basic` do.
+A worker takes one job after another, so what is imported and compiled serves all of its jobs. Even where only one job
+runs at a time it has a process of its own, so that a job that is killed, as by a lack of memory, ends no other.
 
 Hydra imports this file at every start, so what is slow to import is imported where it is used.
 """
@@ -140,8 +140,6 @@ class LocalLauncher(Launcher):
         cores = max(cfg.runtime.threads * num_processes(cfg) for cfg in configs)
         at_a_time = min(self.jobs or spare(devices, cores), len(configs))
         several = [num_processes(cfg) > 1 for cfg in configs]
-        if at_a_time == 1 and not (self.jobs or self.minutes or self.gpus or any(several)):
-            return work_here(self.hydra_overrides, job_overrides)
         numbers = largest_first(configs) if 1 < at_a_time < len(configs) else range(len(configs))
         jobs = [Job(n, list(job_overrides[n]), several[n]) for n in numbers]
         if at_a_time > 1:

@@ -18,10 +18,9 @@ def command(arguments: list[str], folder: str, environment: dict[str, str], cwd:
     A sweep runs in this process, too: its workers would have to import everything.
     """
     gc.freeze()  # as in `killed.command`
-    from ner_experiments.launch import local
     from ner_experiments.main import cli
 
-    local.usable_cores = lambda: 1
+    killed.run_jobs_here()
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(cwd)

@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing import forkserver, get_context
 from pathlib import Path
 from signal import Signals
@@ -26,15 +26,31 @@ if "preloaded" not in sys.modules:  # it is in a forked process
         forkserver.ensure_running()
 
 
+def run_jobs_here() -> None:
+    """Let `hydra/launcher=local` run jobs in this process, unless it gets settings or a job has several processes."""
+    from ner_experiments.config.compose import compose
+    from ner_experiments.config.processes import num_processes
+    from ner_experiments.launch import local
+
+    launch = local.LocalLauncher.launch
+
+    def here(self: local.LocalLauncher, jobs: Sequence[Sequence[str]], initial_job_idx: int) -> Any:
+        several = any(num_processes(compose(overrides)) > 1 for overrides in jobs)
+        if self.jobs or self.minutes or self.gpus or several:
+            return launch(self, jobs, initial_job_idx)
+        return local.work_here(self.hydra_overrides, jobs)
+
+    local.LocalLauncher.launch = here
+
+
 def command(arguments: list[str], lines: int, how: int, log: str, environment: dict[str, str]) -> None:
     """Run the command in the child process, which sends itself the signal `how` after `lines` lines."""
     gc.freeze()  # a search for garbage would copy all that the processes share
     from ner_experiments import train
-    from ner_experiments.launch import local
     from ner_experiments.main import cli
     from ner_experiments.tables import sweeps
 
-    local.usable_cores = lambda: 1  # the jobs of a sweep run in this process
+    run_jobs_here()
     # the service of the tests' own process would outlive this one
     os.environ.pop("WANDB_SERVICE", None)
     os.environ.update(environment)
