@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 import hydra
@@ -38,10 +40,11 @@ def main(arguments: list[str]) -> int:
         return 1
     of_hydra = [item for item in arguments if item not in options.overrides]
     arguments = [*of_hydra, *overrides_of_jobs]  # Hydra's parser takes no options between overrides
-    command = sys.argv
+    command, started_in = sys.argv, Path.cwd()
 
     def task(cfg: DictConfig) -> dict[str, Any]:
         """Run one experiment in this process: the only one, or a job of a sweep."""
+        os.chdir(started_in)  # hydra.job.chdir=true changes the folder, but not what relative paths mean
         sys.argv = command  # Lightning repeats it for each process that trains a model with this one
         hide_statistics_of_torch()
         if options.multirun:

@@ -81,6 +81,21 @@ def test_one_bad_value_of_a_sweep_stops_it_before_the_first_job(tmp_path: Path) 
     assert not (tmp_path / "outputs").exists()
 
 
+@pytest.mark.parametrize("options", [[], ["-m"], ["-m", "hydra/launcher=basic"]], ids=" ".join)
+def test_relative_paths_start_where_the_command_was_started(options: list[str], tmp_path: Path) -> None:
+    """Also with `hydra.job.chdir`, which changes the folder of the process that runs the job."""
+    (tmp_path / "corpus").mkdir()
+    for split in ("train", "dev", "test"):
+        (tmp_path / "corpus" / f"{split}.conll").write_text("Ann B-PER\nleft O\n\n")
+    mine = ["data=conll", "data.name=mine", "data.folder=corpus"]
+    files = "data.files={train: train.conll, dev: dev.conll, test: test.conll}"
+    smoke = ["trainer=smoke", "hydra.job.chdir=true", "output_dir=runs/o"]
+    result = run(*options, *mine, files, *smoke, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    (written,) = tmp_path.glob("**/metrics.json")
+    assert written.parents[2] == tmp_path / "runs" / "o"
+
+
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
     """A sweep of two rows and two seeds, in which one row diverges."""
