@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hydra.utils import instantiate
@@ -143,9 +144,13 @@ def check_output_dir(name: str) -> None:
     for place in (Path(name), *Path(name).parents):
         if place.exists() and not place.is_dir():
             raise ValueError(f"output_dir={name}: expected a folder, but {place} is not one")
+    if Path(name).exists():
+        return
     above = next((place for place in Path(name).parents if place.exists()), Path())
-    if not Path(name).exists() and not os.access(above, os.W_OK):
-        raise ValueError(f"output_dir={name}: no folder can be made in {above}, which is not writable")
+    try:  # permissions alone do not tell: root may write everywhere, but /proc takes no folder
+        TemporaryDirectory(dir=above).cleanup()
+    except OSError as error:
+        raise ValueError(f"output_dir={name}: no folder can be made in {above}: {error.strerror}") from error
 
 
 def complete(overrides: Sequence[str]) -> dict[str, Any]:
