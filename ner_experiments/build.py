@@ -90,7 +90,7 @@ def check_penalty(cfg: DictConfig) -> None:
         try:
             instantiate(cfg.penalty).check(encoder)
         except ValueError as error:
-            raise ValueError(f"penalty: {error}") from None
+            raise ValueError(f"penalty: {error}; penalty=none trains without it") from None
 
 
 def encoder_size(cfg: DictConfig) -> int:

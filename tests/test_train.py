@@ -298,7 +298,9 @@ def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: 
 def test_a_penalty_on_parallel_units_is_refused_for_a_model_without_them(
     model: str, name: str, tmp_path: Path
 ) -> None:
-    message = f"penalty: OrthogonalityPenalty needs parallel units, {name} has none"
+    message = (
+        f"penalty: OrthogonalityPenalty needs parallel units, {name} has none; penalty=none trains without it"
+    )
     with pytest.raises(ValueError, match=f"^{message}$"):
         train.train(configure(f"output_dir={tmp_path}", f"model={model}", "penalty=orthogonality"))
     assert not [*tmp_path.iterdir()]

@@ -14,11 +14,12 @@ from hydra.errors import CompactHydraException
 from omegaconf import DictConfig
 
 from ner_experiments import __version__
-from ner_experiments.config import compose, launch_settings, overrides, values
+from ner_experiments.config import compose, launch_settings, overrides
 from ner_experiments.config.choices import is_of_hydra
 from ner_experiments.config.conf import CONF, CONFIG_NAME, HYDRA_VERSION
 from ner_experiments.config.processes import is_first_process
 from ner_experiments.launch import search, shell_scripts, sweeper
+from ner_experiments.launch.checks import check_jobs
 from ner_experiments.launch.worker import hide_statistics_of_torch, run_job
 
 NOT_OF_HYDRA = (*overrides.SWEEP_SETTINGS, search.SPACE)
@@ -95,10 +96,10 @@ def checked(options: Namespace) -> list[str]:
         if options.cfg or options.info:  # shown whether or not there are the files to run it
             compose.compose(own)
         elif options.multirun:  # by another sweeper, which chooses the values
-            launch_settings.check_jobs(compose.jobs(own), options.overrides)
+            check_jobs(compose.jobs(own), options.overrides)
         else:
             if launch_settings.is_on_a_cluster(options.overrides):
                 name = launch_settings.launcher(options.overrides)
                 raise ValueError(f"hydra/launcher={name} launches the jobs of a sweep: add -m")
-            values.check_jobs([options.overrides])
+            check_jobs([options.overrides], ())
     return overrides.with_new_columns(options.overrides if expanded is None else expanded)

@@ -29,8 +29,8 @@ from ner_experiments.config.choices import parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import file_of, hydra_context
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
-from ner_experiments.config.launch_settings import check_jobs
 from ner_experiments.config.overrides import is_for_hydra
+from ner_experiments.launch.checks import check_jobs
 from ner_experiments.tables.experiments import root
 from ner_experiments.utils.text import did_you_mean
 

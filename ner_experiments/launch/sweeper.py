@@ -21,12 +21,13 @@ from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
 from ner_experiments.analysis.sequential import levels
-from ner_experiments.config import compose, launch_settings
+from ner_experiments.config import compose
 from ner_experiments.config.choices import parse_with
 from ner_experiments.config.overrides import SWEEP_SETTINGS, is_for_hydra, split
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.experiment_data import unread_error
 from ner_experiments.launch import summary
+from ner_experiments.launch.checks import check_jobs
 from ner_experiments.launch.worker import busy_folder, reason
 from ner_experiments.runs.status import WAITING, planned_run, sweep_statuses
 from ner_experiments.tables import sweeps
@@ -259,7 +260,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         return None  # another sweeper, which has settings of its own
     items = [item for item in others if not is_for_hydra(parse([item])[0])]
     jobs = compose.jobs(items)
-    launch_settings.check_jobs(jobs, overrides)
+    check_jobs(jobs, overrides)
     name, looks = value(own, "sweep.name"), parse_looks(own.get("sweep.looks"), items)
     table = sweeps.of_jobs(jobs, name, items, looks)
     check_looks(table)
@@ -280,7 +281,7 @@ def check_looks(table: Table) -> None:
             f"{as_override('sweep.looks', table.looks)} compares rows, and "
             f"{table.name or 'this sweep'} has only one"
         )
-    launch_settings.check_jobs([[f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
+    check_jobs([[f"seed={seeds_of_looks(table)[-1]}"]], (), files=False)
 
 
 def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
@@ -290,11 +291,11 @@ def check_rows(request: "TableRequest", overrides: Sequence[str]) -> None:
     """
     rows = [[*each.overrides] for each in experiments(request.table, request.extra_overrides)]
     seed = [f"seed={max(request.seeds, default=0)}"]
-    launch_settings.check_jobs([*rows, seed], overrides, files=False)
+    check_jobs([*rows, seed], overrides, files=False)
     missing = []
     for row in rows:
         try:
-            launch_settings.check_jobs([row], overrides)
+            check_jobs([row], overrides)
         except ValueError as error:
             missing.append(str(error))
     if missing and len(missing) == len(rows):

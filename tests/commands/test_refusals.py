@@ -63,6 +63,9 @@ def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+PENALTY = "penalty: OrthogonalityPenalty needs parallel units, "
+
+
 def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert cli(["train", *arguments]) == 1
     printed = capsys.readouterr()
@@ -127,6 +130,15 @@ def test_a_folder_that_cannot_be_made_is_refused(capsys: pytest.CaptureFixture[s
         ("-m data=glob(zzz*)", "data=glob(zzz*): no value, so there is nothing to run"),
         ("model=residual layers=2,3", "layers=2,3: several values make a sweep: add -m"),
         ("hydra/sweeper=nosuch -m seed=1,2", "hydra/sweeper has no 'nosuch'"),
+        ("penalty=orthogonality", PENALTY),
+        ("-m model=parallel,residual penalty=orthogonality", PENALTY),
+        ("-m hydra/sweeper=optuna model=parallel,residual penalty=orthogonality", PENALTY),
+        ("-m hydra/sweeper=basic penalty=none,orthogonality", PENALTY),
+        ("-m table=yang2020_table12 data=toy_en penalty=orthogonality", PENALTY),
+        (
+            "+init_from={penalty:{_target_:ner_experiments.modules.penalty.OrthogonalityPenalty,weight:0.1}}",
+            PENALTY,
+        ),
         ("seed=0 -m layers=0", "no part of this experiment has a number of layers"),
         ("--config-name=nosuch", "--config-name=nosuch: there is one config, config"),
     ],

@@ -146,13 +146,14 @@ def test_jobs_compose_what_the_command_says_to_hydra_itself(where: str, tmp_path
 
 @pytest.mark.slow
 def test_a_job_that_dies_takes_no_other_with_it(tmp_path: Path) -> None:
-    """One of them has a penalty on parallel units, and the model has none."""
+    """One of them has a model that does not exist."""
     process = start(
         "-m",
         "hydra/launcher=local",
         "hydra.launcher.jobs=3",
         "model.hidden_size=8",
-        "penalty=none,orthogonality",
+        "model._target_=ner_experiments.models.bilstm.BiLSTM,ner_experiments.models.Missing",
+        "sweep.name=classes",
         "seed=1",
         "trainer.max_epochs=1",
         f"output_dir={tmp_path}",
