@@ -27,6 +27,7 @@ from ner_experiments.config.values import check_experiment
 from ner_experiments.data.corpus import leakage
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
+from ner_experiments.data.gold import gold_digest
 from ner_experiments.data.sentence import Corpus
 from ner_experiments.experiment_data import (
     checksums_by_source,
@@ -350,7 +351,11 @@ def run_summary(
 ) -> dict[str, Any]:
     """Content of metrics.json, except for what `train` adds."""
     device = trainer.strategy.root_device
-    about_data = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
+    about_data: dict[str, Any] = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
+    if corpus.unofficial:
+        about_data["unofficial"] = [*corpus.unofficial]
+    if "test" in corpus.splits:
+        about_data["gold"] = gold_digest(corpus.splits["test"], corpus.task)
     return {
         "data": {**about_data, "leakage": leakage(corpus.splits)},
         "task": corpus.task,

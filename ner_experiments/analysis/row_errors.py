@@ -74,11 +74,10 @@ class RowErrors:
         """Identity of the row's runs. It is unique, while the names of archived rows may repeat."""
         return str(next(iter(self.runs.values())).metrics["identity"])
 
-    @property
-    def test_set(self) -> tuple[str, str]:
-        """Task and checksum of the data, which are equal for rows that can be compared."""
-        metrics = next(iter(self.runs.values())).metrics
-        return metrics["task"], metrics["data"]["checksum"]
+    def shares_test_set(self, other: RowErrors) -> bool:
+        """Whether two rows can be compared, as `Run.shares_test_set`."""
+        one, another = (next(iter(row.runs.values())) for row in (self, other))
+        return one.shares_test_set(another)
 
     def record(self) -> dict[str, Any]:
         """JSON content."""
@@ -140,9 +139,8 @@ def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
 
 def pairs(row_errors: Sequence[RowErrors]) -> list[RowPair]:
     """Comparisons of all pairs of rows on one test set, except where a run was archived without its errors."""
-    both = [
-        compare(one, other) for one, other in combinations(row_errors, 2) if one.test_set == other.test_set
-    ]
+    rows = combinations(row_errors, 2)
+    both = [compare(one, other) for one, other in rows if one.shares_test_set(other)]
     return [pair for pair in both if pair is not None]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ner_experiments.analysis.search_trials import Search
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.runs.run import corpora_in
 from ner_experiments.tables import experiments, spec, sweeps
 from ner_experiments.tables.results_folder import summaries, summary
 from ner_experiments.tables.spec import Table
@@ -68,17 +69,18 @@ def print_list(results: Path, output: Path) -> None:
     Composing rows is slow, so runs in `output` are looked up only for tables on the corpora of these runs.
     """
     archived = summaries(results)
-    read = {path.parents[1].name.partition("-")[0] for path in output.glob("*-*/seed-*/metrics.json")}
-    for table in map(spec.load, spec.names()):
-        if table.is_sweep:
-            state = state_of_sweep(table, output)
-        elif table.analysis and archived.get(table.analysis):
-            state = f"computed from the runs of {table.analysis}"
-        else:
-            state = state_of_published(table, archived.get(table.name, []), output, read)
+    read = corpora_in(output)
+    for table in [*map(spec.load, spec.names()), *sweeps.recorded(output)]:
+        try:
+            if table.is_sweep:
+                state = state_of_sweep(table, output)
+            elif table.analysis and archived.get(table.analysis):
+                state = f"computed from the runs of {table.analysis}"
+            else:
+                state = state_of_published(table, archived.get(table.name, []), output, read)
+        except (ValueError, OSError) as error:  # such as of a sweep that needs its --config-dir
+            state = f"left out: {error}"
         print(f"{table.name:<24} {table.title} ({table.source}); {state}")
-    for table in sweeps.recorded(output):
-        print(f"{table.name:<24} {table.title} ({table.source}); {state_of_sweep(table, output)}")
     for search in sweeps.searches(output):
         print(f"{search.name:<24} search over {', '.join(search.keys)}; {state_of_search(search)}")
 
@@ -107,15 +109,11 @@ def state_of_published(
 def state_of_sweep(table: Table, output: Path) -> str:
     """`3 of 3 rows, up to 2 seeds, layers=3 leads: ahead of 1, 1 open`.
 
-    On each test set with two rows or more, the row with the highest mean leads. A sweep that can no longer be composed,
-    such as without its --config-dir, does not hide the other tables.
+    On each test set with two rows or more, the row with the highest mean leads.
     """
     from ner_experiments.tables.scores import collect  # slow to import: SciPy
 
-    try:
-        page = collect(table, [f"output_dir={as_value(str(output))}"])
-    except ValueError as error:
-        return f"cannot be composed: {error}"
+    page = collect(table, [f"output_dir={as_value(str(output))}"])
     measured = [result for result in page.results if result.runs]
     text = f"{len(measured)} of {len(table.rows)} rows"
     if not measured:

@@ -184,7 +184,8 @@ def _read(source: Source) -> Corpus:
     remarks = Remarks()
     splits, notes = source.read(remarks), []
     notes += remarks.counts()
-    if unofficial := source.unofficial():
+    unofficial = source.unofficial() or []
+    if unofficial:
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
     windows: dict[str, Counter[Window]] = {}
     schemes: Schemes = {}
@@ -213,7 +214,7 @@ def _read(source: Source) -> Corpus:
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")
-    return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes))
+    return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes), tuple(unofficial))
 
 
 def schemes_of(source: Source, windows: Mapping[str, Counter[Window]]) -> Schemes:

@@ -36,6 +36,7 @@ class Corpus:
     """A corpus as the models see it: train, dev and test, with mentions as BIOES tags. Equal only to itself.
 
     notes: what `corpus.load` did, such as holding out dev, in words that tables print.
+    unofficial: the splits whose files are known to differ from the published ones.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Corpus:
     splits: dict[str, list[Sentence]]
     checksum: str
     notes: tuple[str, ...] = ()
+    unofficial: tuple[str, ...] = ()
 
 
 def tags_of(sentences: Iterable[Sentence]) -> set[str]:

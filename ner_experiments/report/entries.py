@@ -13,16 +13,18 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from ner_experiments.config import safe_yaml
+from ner_experiments.config.compose import override_value
 from ner_experiments.config.conf import file_of
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.report.announce import tracked
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
-from ner_experiments.runs.run import Run
+from ner_experiments.runs.run import Run, corpora_in
 from ner_experiments.tables import experiments, render, results_folder, spec
 from ner_experiments.tables.experiments import as_override
-from ner_experiments.tables.pairs import Pair, verdict_text
-from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir
+from ner_experiments.tables.pairs import Pair
+from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir, on_other_data
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import json_digest
 
@@ -68,6 +70,7 @@ class Entry:
                 row.comparable,
                 row.missing,
                 row.stand_ins,
+                row.remark,
             )
             for row in (*page.results, *self.analyzed)
         ]
@@ -77,7 +80,7 @@ class Entry:
     @cached_property
     def verdict(self) -> str:
         """Verdict sentence on the pairs of a sweep's rows; empty for other tables."""
-        return verdict_text(self.pairs) if self.page.table.is_sweep else ""
+        return render.verdict(self.page, self.pairs) if self.page.table.is_sweep else ""
 
     @cached_property
     def pairs(self) -> Sequence[Pair]:
@@ -211,8 +214,7 @@ def of_run_folders(table: Table, outputs: Path, overrides: Sequence[str]) -> lis
     if table.command:
         page = collect(table, extra_overrides[-1:])
         return [Entry(page, (f"{outputs.name}/xor",))] if page.trials else []
-    found = {path.name.partition("-")[0] for path in outputs.glob("*-*")}
-    if not table.is_sweep and not corpora(table, overrides) & found:
+    if not table.is_sweep and not corpora(table, overrides) & corpora_in(outputs):
         return []
     return [of_source(table, extra_overrides, in_output_dir(), outputs.name)]
 
@@ -223,11 +225,9 @@ def corpora(table: Table, overrides: Sequence[str]) -> set[str]:
     rows = [experiments.joined(run_table.base, row.run or (), overrides) for row in run_table.rows]
     choices = {item.partition("=")[2] for row in rows for item in row if item.startswith("data=")}
     files = [file_of(f"data/{choice}") for choice in choices]
-    texts = [path.read_text(encoding="utf-8") for path in files if path.exists()]
-    texts += [
-        f"name: {item.partition('=')[2]}" for row in rows for item in row if item.startswith("data.name=")
-    ]
-    return {name for text in texts for name in re.findall(r"^name: (\S+)", text, re.MULTILINE)}
+    named = {str(safe_yaml.read_plain(path).get("name")) for path in files if path.exists()}
+    given = [item for row in rows for item in row if experiments.key(item) == "data.name"]
+    return named | {str(override_value(item)) for item in given}
 
 
 def merge_by_settings(table: Table, entries: Iterable[Entry]) -> list[Entry]:
@@ -265,18 +265,40 @@ def merged(first: Entry, second: Entry) -> Entry:
         runs = {result.row.label: result.runs for result in analyzed}
         results = collect(table, second.overrides, lambda experiment: runs[experiment.row.label]).results
     else:
-        results = tuple(map(merged_result, first.page.results, second.page.results))
+        results = on_archived_data(map(merged_result, first.page.results, second.page.results))
     page = Page(table, results, first.page.deviations)
     places = tuple(dict.fromkeys([*first.places, *second.places]))
     return Entry(page, places, analyzed, second.overrides)
 
 
+def on_archived_data(results: Iterable[Result]) -> tuple[Result, ...]:
+    """The rows; those of other files of a corpus than the archived runs are not compared with published numbers."""
+    every = tuple(results)
+    archived: dict[str, set[str]] = {}
+    for result in every:
+        for run in result.runs.values():
+            if run.archived:
+                archived.setdefault(result.data["name"], set()).add(run.metrics["data"]["checksum"])
+
+    def is_on_others(result: Result) -> bool:
+        return bool(result.runs) and result.data["checksum"] not in archived.get(
+            result.data["name"], {result.data["checksum"]}
+        )
+
+    text = "its runs read other files of {} than the archived ones of this table"
+    return tuple(on_other_data(it, text.format(it.data["name"])) if is_on_others(it) else it for it in every)
+
+
 def merged_result(first: Result, second: Result) -> Result:
-    """The runs of both; only those of the second if the runs read different data."""
+    """The runs of both; only those of the first if the others read different data, with a remark that says so."""
     if not first.scores:
         return second if second.scores or second.missing else first
-    if len({run.metrics["checksum"] for run in (*first.runs.values(), *second.runs.values())}) > 1:
-        return second
+    read, others = ({run.metrics["checksum"] for run in each.runs.values()} for each in (first, second))
+    if others - read:
+        place = second.run.folder.parent
+        return replace(
+            first, remark=f"the runs in {place} read other files than those shown, and are left out"
+        )
     scores = dict(sorted({**first.scores, **second.scores}.items()))
     runs = dict(sorted({**first.runs, **second.runs}.items()))
     return replace(second, scores=scores, runs=runs, missing="")

@@ -40,10 +40,13 @@ class OwnRuns(Entry):
 
 @dataclass
 class Group:
-    """The runs in a folder on one corpus, and their settings without the corpus, both by identity."""
+    """The runs in a folder on one test set, and their settings, both by identity.
+
+    first: one of the runs, by which it is known whether another belongs to them.
+    """
 
     place: str
-    corpus: str
+    first: Run
     runs: dict[str, list[Run]] = field(default_factory=dict)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -54,7 +57,7 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
     Runs with a damaged file that a report needs are left out with a warning.
     """
     in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
-    groups: dict[str, Group] = {}
+    groups: list[Group] = []
     for path in sorted(outputs.rglob(f"*/seed-*/{artifacts.METRICS_FILE}")):
         if path.parent.resolve() in in_tables:
             continue
@@ -71,14 +74,15 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
             continue
         place = (outputs.name / path.parents[2].relative_to(outputs)).as_posix()
         add_to_group(groups, run, settings, place)
-    return [own_entry(key, group) for key, group in groups.items()]
+    return [own_entry(group) for group in groups]
 
 
-def add_to_group(groups: dict[str, Group], run: Run, settings: dict[str, Any], place: str) -> None:
-    """Add a run to the runs on the same sentences, the only ones it can be compared with."""
-    data, identity = settings.pop("data"), run.metrics["identity"]
-    key = json.dumps([place, data, run.metrics["data"]["checksum"]], sort_keys=True)
-    group = groups.setdefault(key, Group(place, data["name"]))
+def add_to_group(groups: list[Group], run: Run, settings: dict[str, Any], place: str) -> None:
+    """Add a run to the runs on the same test set, the only ones it can be compared with."""
+    identity = run.metrics["identity"]
+    fitting = (group for group in groups if group.place == place and group.first.shares_test_set(run))
+    if (group := next(fitting, None)) is None:
+        groups.append(group := Group(place, run))
     group.runs.setdefault(identity, []).append(run)
     group.settings[identity] = flat_settings(settings)
 
@@ -96,7 +100,7 @@ def kind(part: Mapping[str, Any]) -> str:
     return "+".join(targets or part) or "none"
 
 
-def own_entry(key: str, group: Group) -> Entry:
+def own_entry(group: Group) -> Entry:
     """A group of runs as a table, with rows labeled by the settings in which they differ."""
     overrides = distinguishing_settings(list(group.settings.values()))
     labels = [" ".join(items) for items in overrides]
@@ -106,9 +110,10 @@ def own_entry(key: str, group: Group) -> Entry:
         scores = {seed: run.score for seed, run in by_seed(runs).items()}
         results.append(Result(Row(label=unique_label, run=tuple(items)), scores, by_seed(runs)))
     results.sort(key=lambda result: natural_order(result.row.label))
+    key = json.dumps([group.place, group.first.settings()["data"], group.first.test_set], sort_keys=True)
     table = Table(
         name=f"runs_{sha256(key.encode()).hexdigest()[:8]}",
-        title=f"Experiments on {group.corpus} in {group.place}",
+        title=f"Experiments on {group.first.metrics['data']['name']} in {group.place}",
         source=group.place,
         rows=tuple(result.row for result in results),
         notes=(OWN_RUNS_NOTE,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -22,6 +23,8 @@ from ner_experiments.report.entries import Entry, has_runs, run_inputs
 from ner_experiments.report.site import Section, Site, inputs_digest, recorded
 from ner_experiments.runs.run import Run
 from ner_experiments.tables.scores import Result, groups, reference
+
+log = logging.getLogger(__name__)
 
 MARK = "ner-experiments report"
 """Text by which the index of an earlier report is recognized."""
@@ -90,8 +93,17 @@ def write_pages(
         name: page for name, row in rows.items() if (page := write_attention(site, name, *row)) is not None
     }
     errors_by_row = {name: RowErrors(uses[0].label, runs) for name, (runs, uses) in rows.items()}
-    for entry in tracked([*own, *entries], "writing table", attrgetter("name")):
-        write_table(site, entry, maps, errors_by_row)
+    every, failed = [*own, *entries], set[str]()
+    for entry in tracked(every, "writing table", attrgetter("name")):
+        try:
+            write_table(site, entry, maps, errors_by_row)
+        except (ValueError, OSError) as error:
+            if len(every) == 1:
+                raise
+            log.warning("left out of the report: %s: %s", entry.name, error)
+            failed.add(entry.name)
+    own, entries = ([entry for entry in each if entry.name not in failed] for each in (own, entries))
+    rows = row_pages([*own, *entries])
     for name in tracked([*rows], "writing row", lambda name: rows[name][1][0].label):
         write_row(site, name, *rows[name], maps, errors_by_row[name])
     site.are_current(["index.html"], (stamp, sorted({*site.pages, "index.html"})))

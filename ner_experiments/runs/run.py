@@ -6,6 +6,7 @@ import csv
 import glob
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
@@ -65,6 +66,30 @@ class Run:
     def counts(self) -> np.ndarray:
         """Counts per test sentence, as `runs.predictions.count`."""
         return predictions.count(self.predicted(), self.metrics["task"])
+
+    @cached_property
+    def num_gold(self) -> np.ndarray:
+        """Number of gold mentions of each test sentence, or of its tags if single tokens are tagged."""
+        return self.counts()[:, -1]
+
+    @property
+    def test_set(self) -> str:
+        """The digest of the gold of its test set; the checksum of its corpus if it did not record that."""
+        data = self.metrics["data"]
+        return str(data.get("gold", data["checksum"]))
+
+    def shares_test_set(self, other: Run) -> bool:
+        """Whether two runs were scored on one test set: the same sentences with the same gold, whatever files have it.
+
+        If one of them was made before the digest of the gold was recorded, their corpora must have the same checksum,
+        and their sentences the same numbers of gold mentions.
+        """
+        ours, theirs = self.metrics["data"], other.metrics["data"]
+        if "gold" in ours and "gold" in theirs:
+            return bool(ours["gold"] == theirs["gold"])
+        return (
+            (self.metrics["task"], ours["checksum"]) == (other.metrics["task"], theirs["checksum"])
+        ) and np.array_equal(self.num_gold, other.num_gold)
 
     def epochs(self) -> list[dict[str, float]]:
         """The learning curve: the rows of log.csv, which is read once."""
@@ -150,6 +175,16 @@ def runs_of_any_identity(any_identity: Path) -> Iterator[Run]:
             log_once(f"{error}; this run is left out")
             continue
         yield Run(path.parent, metrics)
+
+
+def corpora_in(output: Path) -> set[str]:
+    """Names of the corpora of the finished runs under `output`, by one metrics.json of each folder of seeds."""
+    names = {}
+    for path in output.glob(f"*/seed-*/{artifacts.METRICS_FILE}"):
+        if path.parents[1] not in names:
+            with suppress(artifacts.DamagedError, OSError):
+                names[path.parents[1]] = str(metrics_in_state(path, state(path))["data"]["name"])
+    return {*names.values()}
 
 
 @lru_cache(maxsize=10_000)

@@ -146,7 +146,7 @@ def answer(page: Page) -> str:
     Empty for a single score, which was printed with its run.
     """
     tested = pairs(page)
-    parts = [verdict_text(tested)] if tested else []
+    parts = [verdict(page, tested)]
     drawn = [group for group in groups(page.results) if sum(len(row.scores) for row in group) > 1]
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
@@ -156,6 +156,14 @@ def answer(page: Page) -> str:
         history = decide(page, page.table.looks, page.table.seeds[0]).history
         parts += [LOOKS, "\n".join(f"- {line}" for line in history)]
     return "\n\n".join(filter(None, parts))
+
+
+def verdict(page: Page, tested: Sequence[Pair]) -> str:
+    """Verdicts on the pairs of a sweep's rows, and a sentence if not all rows are on one test set."""
+    parts = [verdict_text(tested)] if tested else []
+    if (number := len(groups(page.results))) > 1:
+        parts.append(f"The rows were scored on {number} test sets; rows on different ones are not compared.")
+    return " ".join(parts)
 
 
 def pairs(page: Page) -> list[Pair]:
@@ -182,7 +190,7 @@ def latex(page: Page) -> str:
         if tested := pairs(page):
             grid = pair_grid(tested)
             parts += [
-                escaped(verdict_text(tested)),
+                escaped(verdict(page, tested)),
                 as_latex(grid),
                 escaped(" ".join([PAIRS, *explained(grid)])),
             ]
@@ -217,7 +225,7 @@ def as_json(page: Page) -> str:
         "stand_ins": page.stand_ins,
         "rows": records(page),
         **(
-            {"verdict": verdict_text(tested)}
+            {"verdict": verdict(page, tested)}
             if page.table.is_sweep
             else {"comparisons": [comparison_record(comparison) for comparison in compare_rows(page)]}
         ),
@@ -455,6 +463,10 @@ def notes(page: Page) -> list[str]:
     if table.command:
         texts.append(f"Measured by `{table.command}`.")
     texts += remarks(page)
+    labels: dict[str, list[str]] = {}
+    for result in page.results:
+        labels.setdefault(result.remark, []).append(result.row.label)
+    texts += [f"{'; '.join(rows)}: {remark}." for remark, rows in labels.items() if remark]
     reasons = dict.fromkeys(result.missing for result in page.results if result.missing)
     return texts + [f"Not measured: {reason}" for reason in reasons]
 

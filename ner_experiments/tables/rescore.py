@@ -89,7 +89,7 @@ class Rescored:
 
     page: the table with all its runs.
     own, other: the table with the runs that could be rescored and no others, by their own gold and by the other.
-    projections: the gold mentions on the text of these runs, by the checksum of their data.
+    projections: the gold mentions on the text of these runs, by `Run.test_set`.
     not_rescored: the runs on that text that could not be rescored, with the reason.
     other_rows: the labels of rows on another text, or on one that cannot be read, with the reason.
     """
@@ -130,7 +130,7 @@ def rescore(page: Page, gold: Gold, overrides: Sequence[str] = ()) -> Rescored:
         except (ValueError, OSError) as error:
             other_rows |= {result.row.label: f"{error}" for result in group}
             continue
-        projections[group[0].data["checksum"]] = projection
+        projections[group[0].run.test_set] = projection
         for result in group:
             scored[result.row.label], failed = rescored_runs(result, words, projection)
             not_rescored |= failed
@@ -289,7 +289,7 @@ def decide_again(
     concerned, complete = [], set()
     for claim in about:
         runs = [*verdicts.runs(claim, old)]
-        if any(run.metrics["data"]["checksum"] in rescored.projections for run in runs):
+        if any(run.test_set in rescored.projections for run in runs):
             concerned.append(claim)
             if all(isinstance(run, RescoredRun) for run in verdicts.runs(claim, new)):
                 complete.add(claim.id)

@@ -53,7 +53,7 @@ def as_json(rescored: Rescored, gold: Gold, changes: Sequence[Change], unchecked
             "file": gold.path.name,
             "sha256": sha256(gold.path),
             "mentions": gold.types.total(),
-            "left_out": {checksum: it.left_out for checksum, it in rescored.projections.items()},
+            "left_out": {test_set: it.left_out for test_set, it in rescored.projections.items()},
         },
         "rows": [
             {

@@ -6,7 +6,7 @@ The figures of an analysis and the trials of `ner-experiments xor` are collected
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -78,6 +78,7 @@ class Result:
     runs: by seed.
     comparable: whether the published number is for the same data.
     missing: why finished runs, if there are any, were not used.
+    remark: on which other data the runs are, or why some runs were not used, as a sentence without its end.
     reads: the corpus and the files of the inputs, as `Experiment.reads`; empty if nothing is trained.
     stand_ins: as `Experiment.stand_ins`.
     """
@@ -89,6 +90,7 @@ class Result:
     missing: str = ""
     reads: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
+    remark: str = ""
 
     @cached_property
     def measured(self) -> Summary | None:
@@ -101,9 +103,14 @@ class Result:
             return np.stack([run.counts() for run in self.runs.values()])
 
     @property
+    def run(self) -> Run:
+        """One of its runs, which all read the same data. Requires a run."""
+        return next(iter(self.runs.values()))
+
+    @property
     def data(self) -> Mapping[str, Any]:
         """The corpus as recorded in metrics.json. Requires a run."""
-        return dict(next(iter(self.runs.values())).metrics["data"])
+        return dict(self.run.metrics["data"])
 
     @property
     def against(self) -> AgainstPublished | None:
@@ -154,8 +161,18 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: FindRuns 
         scores = {seed: run.score for seed, run in runs.items()}
         reads = experiment.reads() if experiment else ()
         stand_ins = experiment.stand_ins() if experiment else ()
-        results.append(Result(row, scores, runs, comparable, missing, reads, stand_ins))
+        result = Result(row, scores, runs, comparable, missing, reads, stand_ins)
+        unofficial = result.data.get("unofficial") if runs else None
+        if unofficial:
+            files = f"the files of {result.data['name']} are not the published ones ({', '.join(unofficial)})"
+            result = on_other_data(result, files)
+        results.append(result)
     return Page(table, tuple(results), others)
+
+
+def on_other_data(result: Result, remark: str) -> Result:
+    """The row, which is not compared with the published number; remark: what its data are."""
+    return replace(result, comparable=False, remark=f"not compared with the published number, as {remark}")
 
 
 def in_output_dir() -> FindRuns:
@@ -247,12 +264,17 @@ def collect_trials(table: Table, extra_overrides: Sequence[str]) -> Page:
 
 
 def groups(results: Sequence[Result]) -> list[list[Result]]:
-    """The rows with runs, grouped by the data they were scored on."""
-    by_checksum: dict[str, list[Result]] = {}
+    """The rows with runs, grouped by the test set they were scored on, as `Run.shares_test_set`."""
+    found: list[list[Result]] = []
     for result in results:
-        if result.runs:
-            by_checksum.setdefault(result.data["checksum"], []).append(result)
-    return list(by_checksum.values())
+        if not result.runs:
+            continue
+        group = next((it for it in found if it[0].run.shares_test_set(result.run)), None)
+        if group is None:
+            found.append([result])
+        else:
+            group.append(result)
+    return found
 
 
 def reference(group: Sequence[Result]) -> Result:

@@ -38,6 +38,7 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
         "data": {
             "name": cfg.data.name,
             "checksum": {"toy_zh": "abc"}.get(cfg.data.name, cfg.data.name),
+            "gold": f"{cfg.data.name}, {cfg.data.get('max_sentences')}",
             "notes": ["a note"],
         },
         "dev": {"f1": f1},

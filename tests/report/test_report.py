@@ -148,7 +148,26 @@ def test_after_an_error_the_older_report_is_as_it_was(
     }
 
 
-def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -> None:
+def test_a_table_that_cannot_be_read_does_not_end_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sections = write.table_page.sections
+
+    def broken(entry: entries.Entry, links: dict[str, str]) -> object:
+        if entry.page.table.name == "yang2020_table12":
+            raise ValueError("broken")
+        return sections(entry, links)
+
+    monkeypatch.setattr(write.table_page, "sections", broken)
+    tables = ["yang2020_table12", "yang2020_table13"]
+    assert (
+        cli(["report", *tables, "--results", str(tmp_path / "none"), "--output", str(tmp_path / "site")]) == 0
+    )
+    assert "left out of the report: yang2020_table12: broken" in caplog.text
+    assert {path.name for path in (tmp_path / "site").glob("yang*")} == {"yang2020_table13.html"}
+
+
+def test_runs_of_both_places_are_one_row_and_those_of_other_files_are_left_out() -> None:
     row = spec.load("yang2020_table13").rows[0]
 
     def result(checksum: str, **scores: float) -> Result:
@@ -158,7 +177,9 @@ def test_runs_of_both_places_are_one_row_and_files_that_differ_are_not_mixed() -
 
     archived, own = result("a", s1=1.0, s2=2.0), result("a", s2=3.0, s4=4.0)
     assert entries.merged_result(archived, own).scores == {1: 1.0, 2: 3.0, 4: 4.0}
-    assert entries.merged_result(archived, result("b", s4=4.0)).scores == {4: 4.0}
+    left_out = entries.merged_result(archived, result("b", s4=4.0))
+    assert left_out.scores == {1: 1.0, 2: 2.0}
+    assert left_out.remark == "the runs in . read other files than those shown, and are left out"
     assert entries.merged_result(archived, result("b")).scores == {1: 1.0, 2: 2.0}
 
 

@@ -29,7 +29,7 @@ CORRECT = GOLD
 BOUNDARY = ("B-PER", "O", "O", "B-LOC", "O", "B-PER")
 TYPE = ("B-PER", "I-PER", "O", "B-PER", "O", "B-PER")
 MISSING = ("B-PER", "I-PER", "O", "O", "O", "B-PER")
-DATA = {"name": "toy", "checksum": "abc"}
+DATA = {"name": "toy", "checksum": "abc", "gold": "abc"}
 
 
 BIN = Bin(0.8, 0.9, 4, 0.85, 0.75, 0.5, 1.0)

@@ -124,7 +124,7 @@ def test_a_sweep_that_can_no_longer_be_composed_does_not_hide_the_others(
     *_, first, second = sorted(capsys.readouterr().out.splitlines()[-2:])
     assert first.startswith("layers ")
     assert second.startswith("mine ")
-    assert "; cannot be composed: mine, row 'layers=2': data=mine: " in second
+    assert "; left out: mine, row 'layers=2': data=mine: " in second
     for command in ("table", "watch"):
         assert cli([command, *SWEEP, "--json"]) == 0
         assert json.loads(capsys.readouterr().out)
