@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import fill
 
 from ner_experiments.tables import claims, verdicts
-from ner_experiments.tables.claims_page import line, summary
+from ner_experiments.tables.claims_page import VERDICT, line, summary
 from ner_experiments.tables.verdicts import ClaimTests, Decided
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +34,8 @@ def table() -> str:
     listed = [it for it in all_claims if it.tests[0].claim.readme and is_tested(it.shown)]
     shown = [it.shown for it in listed]
     of_papers = {conditions(it) for it in shown}
-    lines = [("claim", "paper", "ours", "verdict"), ("---",) * 4, *(row(it, of_papers) for it in listed)]
+    heads = ("claim", "paper", "ours", VERDICT, "registered", "rung")
+    lines = [heads, ("---",) * len(heads), *(row(it, of_papers) for it in listed)]
     text = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
     intro = (
         f"{summary(all_claims)} These are {len(listed)} of the claims; *names* and *chunks* are Huang et al.'s tasks, "
@@ -81,7 +82,8 @@ def row(claim: ClaimTests, of_papers: Iterable[tuple[str, str]]) -> tuple[str, .
     number = f"{seeds} seed{'s' * (seeds != '1')}"
     ours = f"{measured} ({interval}), {number}" if interval else f"{measured}, {number}"
     verdict = "open, as its tests disagree" if claim.disagree else outcome.partition(":")[0]
-    return name, published, ours, f"{verdict} ([{PAPERS[it.claim.paper]}](results/{it.claim.paper}.md))"
+    linked = f"{verdict} ([{PAPERS[it.claim.paper]}](results/{it.claim.paper}.md))"
+    return name, published, ours, linked, it.registered, str(it.claim.rung)
 
 
 def particular(deviates: str, others: Sequence[str]) -> str:

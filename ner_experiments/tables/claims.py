@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,15 @@ HASH_LENGTH = 12
 
 Direction = Literal["higher", "lower", "equal", "at most"]
 DIRECTIONS = ("higher", "lower", "equal", "at most")
+RUNGS = (
+    "the paper's setting",
+    "a stand-in that leaves model, corpus and size alone",
+    "another corpus of the task",
+    "a smaller size",
+)
+"""How far runs are from the paper, by the number that the ledger gives."""
+NOT_HASHED = ("repeats", "rung", "first_looks")
+"""Keys that are no part of a claim's hash: they say how its verdict is counted and read, not what is tested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,7 @@ class ClaimSource:
 
     table, overrides: the folder of results/ that has the runs.
     seeds: the seeds of each row. looks: the numbers of seeds at which a verdict may be taken.
+    first_looks: the looks before any were added to results that were known; empty if none were.
     hours: budget of CPU or GPU time for all rows.
     smallest_effect: two rows whose difference is shown to be smaller than this are called equal, in points.
     deviates: how the runs deviate from the paper; empty if they do not.
@@ -44,12 +54,18 @@ class ClaimSource:
     looks: tuple[int, ...]
     hours: float
     smallest_effect: float
+    first_looks: tuple[int, ...] = ()
     deviates: str = ""
 
     @property
-    def setting(self) -> tuple[str, tuple[str, ...]]:
-        """The table and its overrides, which a source with other seeds or looks may share."""
-        return self.table, self.overrides
+    def added_looks(self) -> tuple[int, ...]:
+        """The looks that were added when results were known."""
+        return tuple(look for look in self.looks if self.first_looks and look not in self.first_looks)
+
+    @property
+    def as_first_planned(self) -> ClaimSource:
+        """The source without added looks."""
+        return replace(self, looks=self.first_looks) if self.first_looks else self
 
 
 @dataclass(frozen=True)
@@ -79,7 +95,8 @@ class Claim:
     bound: the score that no run of `a` exceeds, with direction "at most".
     readme: whether README lists it; without effect if it repeats another.
     repeats: the id of the claim that this one tests again with other runs; empty if it is the first test.
-    hash: SHA-256 of all that the ledger says of it, its sources included but not `repeats`, as 12 hexadecimal digits.
+    rung: how far its runs are from the paper, as a place in `RUNGS`.
+    hash: SHA-256 of all that the ledger says of it and its sources but `NOT_HASHED`, as 12 hexadecimal digits.
     """
 
     id: str
@@ -94,6 +111,7 @@ class Claim:
     bound: float | None
     readme: bool
     repeats: str
+    rung: int
     hash: str
 
     @property
@@ -109,6 +127,14 @@ class Claim:
     @property
     def references(self) -> Side:
         return (*self.a, *self.b)
+
+    @property
+    def as_first_planned(self) -> Claim:
+        """The claim with the sources as they were before looks were added."""
+        a, b = (
+            tuple(Reference(it.source.as_first_planned, it.label) for it in side) for side in (self.a, self.b)
+        )
+        return replace(self, a=a, b=b)
 
 
 def read(path: Path) -> tuple[Claim, ...]:
@@ -156,6 +182,9 @@ def parsed_source(name: str, content: Any, place: str) -> ClaimSource:
         levels(settings["looks"], alpha=0.05)
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
+    first = settings.get("first_looks", settings["looks"])
+    if settings["looks"][: len(first)] != first:
+        raise ValueError(f"{place}: first_looks must be those that looks begins with, got {first}")
     if unplanned := [look for look in settings["looks"] if look > len(settings["seeds"])]:
         raise ValueError(
             f"{place}: looks must be at most the number of seeds, {len(settings['seeds'])}, got {unplanned[0]}"
@@ -174,11 +203,14 @@ def parsed_claim(
     table = spec.load(a[0].source.table)
     check_contrast(settings, table, a, b, place)
     names = {reference.source.name for reference in (*a, *b)}
-    tested = {name: value for name, value in settings.items() if name != "repeats"}
-    digest = json_digest([tested, {name: texts[name] for name in names}])
+    digest = json_digest([hashed(settings), {name: hashed(texts[name]) for name in names}])
     settings["published"] = settings.get("published", published(a, b))
     optional = {"bound": None, "readme": False, "repeats": ""}
     return Claim(**(optional | settings | {"a": a, "b": b, "hash": digest[:HASH_LENGTH]}))
+
+
+def hashed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in NOT_HASHED}
 
 
 def parsed_side(content: Any, sources: Mapping[str, ClaimSource], place: str) -> Side:
@@ -239,6 +271,7 @@ SOURCE = {
     "overrides": TEXTS,
     "seeds": (are_seeds, "different whole numbers from 0, at least one"),
     "looks": (list_of(is_count), "a list of whole numbers from 0"),
+    "first_looks": (list_of(is_count), "a list of whole numbers from 0"),
     "hours": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
     "deviates": TEXT,
@@ -257,5 +290,9 @@ CLAIM = {
     "bound": (is_number, "a number"),
     "readme": (lambda value: isinstance(value, bool), "true or false"),
     "repeats": (is_text_without_spaces, "a text without spaces"),
+    "rung": (
+        lambda value: is_count(value) and value < len(RUNGS),
+        f"a whole number from 0 to {len(RUNGS) - 1}",
+    ),
 }
-REQUIRED_OF_CLAIM = ("id", "paper", "place", "claim", "corpus", "a", "direction")
+REQUIRED_OF_CLAIM = ("id", "paper", "place", "claim", "corpus", "rung", "a", "direction")

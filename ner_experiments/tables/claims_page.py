@@ -9,11 +9,13 @@ from functools import cache
 from itertools import groupby
 from pathlib import Path
 
+from ner_experiments.analysis.sequential import error_with_added_looks
 from ner_experiments.tables import claims, results_folder, spec
-from ner_experiments.tables.claims import ClaimSource
+from ner_experiments.tables.claims import RUNGS, ClaimSource
 from ner_experiments.tables.experiments import joined
 from ner_experiments.tables.render import Grid, as_markdown, interval, probability
 from ner_experiments.tables.results_folder import Read
+from ner_experiments.tables.significance import ALPHA
 from ner_experiments.tables.verdicts import ClaimTests, Decided, by_claim, decide
 
 PAGE = "CLAIMS.md"
@@ -24,7 +26,8 @@ PAPERS = {
     "li2020": "Li, Fu & Ma (2020)",
 }
 """Titles of sections; a paper that is not among them is called by its name in the ledger."""
-HEADINGS = ("claim", "the paper", "ours", "95 %", "p (Holm)", "seeds", "verdict")
+VERDICT = "exploratory verdict"
+HEADINGS = ("claim", "the paper", "ours", "95 %", "p (Holm)", "seeds", VERDICT, "registered", "rung")
 LEGEND = (
     "Differences in points of test F1 (accuracy for parts of speech, phrases for XOR), with the 95 % interval over "
     "seeds. A claim *holds* if the difference has the claimed sign and p over seeds, after Holm's correction for all "
@@ -34,11 +37,13 @@ LEGEND = (
     "that there is no difference holds if the rows are equal. *Smaller* and *larger*: the claim holds, but the paper's "
     "difference is outside our interval. No verdict rests on a single seed."
 )
+COLUMNS = (
+    "*Registered*: whether all (full), some (part) or none of the runs of a test recorded its hash when they were "
+    f"started, before their test score was known. *Rung*: {'; '.join(f'{n}, {text}' for n, text in enumerate(RUNGS))}."
+)
 REPEATED = (
     "A claim with several tests, of other settings or of new seeds, is in several lists and counts once. It has the "
-    "verdict of the tests that decide it, and is open if none does or if they disagree. In each list, the probability "
-    "that any claim wrongly *holds* or is wrongly *opposite* is at most 5 %; for a claim in several lists, the "
-    "probabilities add up."
+    "verdict of the tests that decide it, and is open if none does or if they disagree."
 )
 ORIGIN = (
     "All figures and verdicts are computed from the archived runs by `ner-experiments claims`; "
@@ -46,8 +51,8 @@ ORIGIN = (
 )
 
 READING = (
-    "The verdicts are computed ([all claims](CLAIMS.md), with what the columns mean). What follows is the author's "
-    "reading."
+    "The verdicts are computed and exploratory ([all claims](CLAIMS.md), with what this and the columns mean). What "
+    "follows is the author's reading."
 )
 
 
@@ -71,15 +76,17 @@ def markdown(decided: Sequence[Decided]) -> str:
         "",
         LEGEND,
         "",
+        COLUMNS,
+        "",
+        error_rate(decided),
+        "",
         *[f"{REPEATED}{agreement(all_claims)}", ""] * (len(all_claims) < len(decided)),
         ORIGIN,
-        "",
-        registered(decided),
         "",
     ]
     for paper in dict.fromkeys(it.claim.paper for it in decided):
         members = [it for it in decided if it.claim.paper == paper]
-        lines += [f"## {PAPERS.get(paper, paper)}", "", f"{counted(by_claim(members))}.", ""]
+        lines += [f"## {PAPERS.get(paper, paper)}", "", f"Exploratory: {counted(by_claim(members))}.", ""]
         for source, of_source in groupby(members, key=lambda it: it.claim.source):
             lines += [about(source), "", grid([*of_source], all_claims), ""]
     return "\n".join(lines)
@@ -97,20 +104,54 @@ def plan(source: ClaimSource) -> str:
     first, last = source.seeds[0], source.seeds[-1]
     consecutive = source.seeds == tuple(range(first, last + 1))
     seeds = f"{first} to {last}" if consecutive and first < last else ", ".join(map(str, source.seeds))
-    *earlier, final = map(str, source.looks)
-    looks = f"{', '.join(earlier)} and {final}" if earlier else final
-    return f"Seeds {seeds}, tested at {looks}."
+    text = f"Seeds {seeds}, tested at {joined_words([*map(str, source.looks)])}"
+    if not source.added_looks:
+        return f"{text}."
+    added = joined_words([*map(str, source.added_looks)])
+    return f"{text}; {added} {'was' if len(source.added_looks) == 1 else 'were'} added when earlier results were known."
 
 
 def summary(all_claims: Sequence[ClaimTests]) -> str:
-    """How many claims have each verdict, and how many owe it to another setting than that of their first test."""
-    text = f"Of {len(all_claims)} claims, {counted(all_claims)}."
-    decisive = [it for it in all_claims if it.verdict != "open"]
-    elsewhere = sum(it.shown.claim.source.setting != it.tests[0].claim.source.setting for it in decisive)
-    if not elsewhere:
+    """How many claims have a verdict, and what the verdicts rest on: registration, settings, and added looks."""
+    decided = [it for it in all_claims if it.verdict != "open"]
+    text = f"{len(decided)} of {len(all_claims)} claims have a verdict, and {len(all_claims) - len(decided)} are open."
+    if not decided:
         return text
-    rest = "rests" if elsewhere == 1 else "rest"
-    return f"{text} {elsewhere} of these verdicts {rest} on runs less like the paper's, as the first test is open."
+    tests = [it.shown for it in decided]
+    number = Counter[str](it.registered for it in tests)
+    elsewhere = sum(bool(it.claim.source.deviates) for it in tests)
+    added = sum(it.first_verdict == "open" for it in decided)
+    rungs = Counter(it.claim.rung for it in tests)
+    of_rungs = [f"{rungs[rung]} at {rung} ({name})" for rung, name in enumerate(RUNGS)]
+    return (
+        f"{text} All verdicts are *exploratory*: they say what these runs suggest, and confirm or refute no paper. "
+        f"{number['full']} of the {len(decided)} were registered in full (all their runs recorded the test's hash "
+        f"when they started), {number['part']} in part, and {number['none']} not at all. {elsewhere} rest on "
+        f"another setting than the paper's. By rung: {joined_words(of_rungs)}. {added} exist only through looks that "
+        "were added when results were known."
+    )
+
+
+def joined_words(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def error_rate(decided: Sequence[Decided]) -> str:
+    """The probability of a wrong verdict in a list, with and without added looks."""
+    sources = {it.claim.source for it in decided}
+    changed = [source for source in sources if source.added_looks]
+    text = (
+        "In each list, the probability that any claim wrongly *holds* or is wrongly *opposite* is at most 5 %"
+    )
+    if changed:
+        bounds = [error_with_added_looks(source.first_looks, source.looks, ALPHA) for source in changed]
+        text += (
+            f", but up to {100 * max(bounds):.0f} % in the {len(changed)} to which looks were added when results were "
+            "known"
+        )
+    return f"{text}. For a claim in several lists, the probabilities add up."
 
 
 def agreement(all_claims: Iterable[ClaimTests]) -> str:
@@ -134,27 +175,13 @@ def counted(all_claims: Iterable[ClaimTests]) -> str:
 OTHERS = ("equal", "opposite", "open")
 
 
-def registered(decided: Sequence[Decided]) -> str:
-    """How many tests have runs that were made for them, known by the hash in their metrics.json."""
-    made = sum(it.runs_made_for_it > 0 and not it.lacks_rows for it in decided)
-    if not made:
-        return (
-            "The ledger was written after these runs were made: none of them records the hash of a claim, so no "
-            "claim was registered before its test scores were known."
-        )
-    missing = sum(it.lacks_rows for it in decided)
-    without = f" {missing} test{'s lack' if missing > 1 else ' lacks'} the runs of a row." if missing else ""
-    return (
-        f"{made} of the {len(decided)} tests have runs that recorded the hash of the test when they were started, "
-        f"before their test score was known.{without} All other runs are older than the ledger, or than the present "
-        "wording of their test."
-    )
-
-
 def grid(decided: Sequence[Decided], all_claims: Iterable[ClaimTests]) -> str:
     """The tests as a Markdown table. all_claims: those of the ledger, for the verdicts of other tests."""
     found = {it.claim.id: claim for claim in all_claims for it in claim.tests}
-    lines = [[*line(it)[:-1], outcome_among(it, found[it.claim.id])] for it in decided]
+    lines = [
+        [*line(it)[:-1], outcome_among(it, found[it.claim.id]), it.registered, str(it.claim.rung)]
+        for it in decided
+    ]
     return as_markdown(Grid([*HEADINGS], lines))
 
 
@@ -233,7 +260,7 @@ def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
     lines = {
         "repeats": claim.repeats,
         "claim": f"{claim.claim} ({PAPERS.get(claim.paper, claim.paper)}, {claim.place})",
-        "verdict": outcome_among(it, of_claim),
+        "verdict": f"{outcome_among(it, of_claim)} (exploratory)",
         "the paper": published,
         "ours": f"{ours}{f', 95 % {range_}' if range_ else ''}{f', p {p} (Holm){level(it)}' if p else ''}",
         "a": " - ".join(each.label for each in claim.a),
@@ -244,10 +271,12 @@ def details_of_test(it: Decided, of_claim: ClaimTests) -> str:
         "detects": "" if it.detectable is None else f"a difference of {it.detectable:.2f} points",
         "hours": f"{source.hours:g} planned for all rows of {source.table}",
         "deviates": source.deviates,
+        "rung": f"{claim.rung}: {RUNGS[claim.rung]}",
+        "registered": it.registered,
         "hash": f"{claim.hash}, recorded by {it.runs_made_for_it} runs",
     }
-    text = [claim.id, *(f"  {name:<9}  {value}" for name, value in lines.items() if value)]
-    return "\n".join([*text, *(f"  run        {command}" for command in commands(it))])
+    text = [claim.id, *(f"  {name:<10}  {value}" for name, value in lines.items() if value)]
+    return "\n".join([*text, *(f"  run         {command}" for command in commands(it))])
 
 
 def level(it: Decided) -> str:

@@ -3,13 +3,14 @@
 The claims whose first row is of one source are a family: Holm's correction counts them all, also those whose runs are
 still missing. They are tested at the looks of the source's plan, each at the level that it may spend
 (analysis/sequential.py). A claim that is tested more than once, with runs of several settings, has the verdict of the
-tests that decide it.
+tests that decide it. Each verdict says whether its runs recorded the hash of their claim before their test score was
+known, and whether it needs looks that were added when results were known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -27,6 +28,8 @@ from ner_experiments.tables.scores import Page, Result
 from ner_experiments.tables.significance import ALPHA, Tested, correct_together, seeds_to_detect
 
 ClaimVerdict = Literal["holds", "equal", "opposite", "open"]
+Registered = Literal["full", "part", "none"]
+"""Whether all, some or none of the runs of a test recorded its hash when they were started."""
 Scores = Mapping[int, float]
 Reader = Callable[[ClaimSource], Page | None]
 """The archived runs of a source; None if there are none."""
@@ -54,7 +57,9 @@ class Decided:
     a, b: scores by seed, in points, of the seeds that the look has; b is empty if the claim is about a alone.
     over_seeds: the difference of a and b.
     look: the one that decided the claim, or the last one; None before the first, and if the claim has a bound.
-    runs_made_for_it: the number of runs that recorded the hash of this claim when they were started.
+    first_verdict: the verdict without the looks that were added when results were known.
+    registered: whether the runs of the seeds in a and b recorded the hash of this claim when they were started.
+    runs_made_for_it: the number of runs, of any seed, that did.
     detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power.
     seeds_needed: seeds per side with which the paper's difference is detected with 80 % power, or the smallest effect
         if the paper prints none; None before the first look, or if more than `MAX_SEEDS` are needed.
@@ -64,6 +69,8 @@ class Decided:
     a: Scores
     b: Scores
     verdict: ClaimVerdict
+    first_verdict: ClaimVerdict
+    registered: Registered = "none"
     over_seeds: Difference | None = None
     look: Look | None = None
     runs_made_for_it: int = 0
@@ -121,6 +128,9 @@ class Decided:
             "table": claim.source.table,
             "overrides": [*claim.source.overrides],
             "deviates": claim.source.deviates,
+            "rung": claim.rung,
+            "registered": self.registered,
+            "verdict_before_added_looks": self.first_verdict,
             "corpus": claim.corpus,
             "a": [reference.label for reference in claim.a],
             "b": [reference.label for reference in claim.b],
@@ -159,8 +169,12 @@ class ClaimTests:
     @property
     def verdict(self) -> ClaimVerdict:
         """The verdict of all tests that decide the claim; open if none does or they disagree."""
-        found = {it.verdict for it in self.tests} - {"open"}
-        return found.pop() if len(found) == 1 else "open"
+        return agreed(it.verdict for it in self.tests)
+
+    @property
+    def first_verdict(self) -> ClaimVerdict:
+        """The verdict without the looks that were added when results were known."""
+        return agreed(it.first_verdict for it in self.tests)
 
     @property
     def disagree(self) -> bool:
@@ -191,6 +205,11 @@ class ClaimTests:
         return self.shown.record() | own | {"tests": [it.record() for it in self.tests]}
 
 
+def agreed(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
+    found = {*verdicts} - {"open"}
+    return found.pop() if len(found) == 1 else "open"
+
+
 def by_claim(decided: Sequence[Decided]) -> list[ClaimTests]:
     """The claims, each with its tests, in the order of their first tests."""
     tests: dict[str, list[Decided]] = {}
@@ -210,8 +229,13 @@ def decide(claims: Sequence[Claim], results: Path, read: Read = results_folder.r
 def decide_by(claims: Sequence[Claim], archived: Reader) -> list[Decided]:
     """As `decide`, with the runs that a reader returns."""
     by_id: dict[str, Decided] = {}
-    for _, family in groupby(sorted(claims, key=family_of), key=family_of):
-        by_id |= {it.claim.id: it for it in decide_family(list(family), archived)}
+    for _, group in groupby(sorted(claims, key=family_of), key=family_of):
+        family = [*group]
+        found = decide_family(family, archived)
+        if family[0].source.first_looks:
+            first = decide_family([claim.as_first_planned for claim in family], archived)
+            found = [replace(it, first_verdict=old.verdict) for it, old in zip(found, first, strict=True)]
+        by_id |= {it.claim.id: it for it in found}
     return [by_id[claim.id] for claim in claims]
 
 
@@ -259,16 +283,29 @@ def decided(claim: Claim, a: Scores, b: Scores, look: Look | None, archived: Rea
     """A claim with its verdict. Before the first look it is open, and the difference is that of the planned runs."""
     seeds = look.seeds if look else claim.source.seeds
     a, b = only(a, seeds), only(b, seeds)
+    found, all_runs = verdict(claim, a, look), [*runs(claim, archived)]
     return Decided(
         claim=claim,
         a=a,
         b=b,
-        verdict=verdict(claim, a, look),
+        verdict=found,
+        first_verdict=found,
+        registered=registered(claim, [run for run in all_runs if run.metrics["seed"] in seeds]),
         over_seeds=look.test.over_seeds if look else statistics.difference(a, b) if a and b else None,
         look=look,
-        runs_made_for_it=sum(claim.hash in run.metrics.get("claims", ()) for run in runs(claim, archived)),
+        runs_made_for_it=sum(records(run, claim) for run in all_runs),
         **(power(claim, a, b, look.test) if look else {}),
     )
+
+
+def registered(claim: Claim, of_test: Sequence[Run]) -> Registered:
+    """Whether the runs of a test recorded its hash."""
+    recorded = [records(run, claim) for run in of_test]
+    return "none" if not any(recorded) else "full" if all(recorded) else "part"
+
+
+def records(run: Run, claim: Claim) -> bool:
+    return claim.hash in run.metrics.get("claims", ())
 
 
 def only(scores: Scores, seeds: Collection[int]) -> Scores:

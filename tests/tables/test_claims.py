@@ -1,6 +1,7 @@
 """The ledger: verdicts on made-up runs computed by hand, archived ones by SciPy, and what a ledger may not say."""
 
 import copy
+import functools
 import json
 import math
 import re
@@ -11,12 +12,13 @@ from typing import Any
 
 import pytest
 import yaml
-from places import RESULTS
+from places import RESULTS, ROOT
 from scipy import stats
 
+from ner_experiments.config.compose import compose
 from ner_experiments.main import cli
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.tables import claims, claims_page, verdicts
+from ner_experiments.tables import claims, claims_page, spec, verdicts
 from ner_experiments.tables.claims import Claim
 from ner_experiments.tables.verdicts import ClaimTests, Decided
 
@@ -31,7 +33,7 @@ ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
 def small_ledger(**changes: Any) -> dict[str, Any]:
     """A ledger of one claim on one source of the real one, with two looks, at three and six seeds."""
     (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == ID]
-    source = CONTENT["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6]}
+    source = CONTENT["sources"][SOURCE] | {"seeds": [1, 2, 3, 4, 5, 6], "looks": [3, 6], "first_looks": []}
     return copy.deepcopy({"sources": {SOURCE: source}, "claims": [claim | changes]})
 
 
@@ -273,13 +275,82 @@ def test_a_run_made_for_a_claim_is_known_by_its_hash(results: Path) -> None:
         for path in (results / TABLE / "runs").glob("*.json")
         if json.loads(path.read_text(encoding="utf-8"))["label"] == ROWS[0]
     )
+    record_hash(path, decided(results).claim.hash)
+    assert (decided(results).runs_made_for_it, decided(results).registered) == (1, "part")
+    write(results, small_ledger(claim="Another wording"))
+    assert (decided(results).runs_made_for_it, decided(results).registered) == (0, "none")
+
+
+def record_hash(path: Path, name: str) -> None:
+    """Let an archived run have recorded the hash of a claim."""
     content = json.loads(path.read_text(encoding="utf-8"))
-    content["metrics"]["claims"] = [decided(results).claim.hash]
+    content["metrics"]["claims"] = [name]
     del content["sha256"]
     path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
-    assert decided(results).runs_made_for_it == 1
-    write(results, small_ledger(claim="Another wording"))
-    assert decided(results).runs_made_for_it == 0
+
+
+def test_a_test_is_registered_in_full_if_all_runs_of_its_seeds_recorded_its_hash(results: Path) -> None:
+    content = small_ledger()
+    content["sources"][SOURCE] |= {"seeds": [1, 2], "looks": [2]}
+    write(results, content)
+    for path in (results / TABLE / "runs").glob("*-seed-[12].json"):
+        record_hash(path, decided(results).claim.hash)
+    assert decided(results).registered == "full"
+    shutil.rmtree(results / TABLE)
+    assert decided(results).registered == "none"
+
+
+@functools.cache
+def corpora_of(paper: str) -> set[str]:
+    """The corpora of the published tables of a paper."""
+    names = [path.stem for path in (ROOT / "sweeps").glob(f"{paper}_*.yaml")]
+    tables = [spec.load(name) for name in names]
+    return {
+        compose([*table.base, *(row.run or ())]).data.name
+        for table in tables
+        for row in table.rows
+        if row.run is not None and not table.analysis
+    }
+
+
+def settings_of(claim: Claim) -> list[Any]:
+    """The composed settings of all rows of a claim."""
+    found = []
+    for reference in claim.references:
+        measure = reference.row.measure
+        table = spec.load(spec.load(reference.source.table).runs_of)
+        labels = [measure.of, measure.over] if measure else [reference.label]
+        found += [
+            compose([*table.base, *(row.run or ()), *reference.source.overrides])
+            for row in table.rows
+            if row.label in labels
+        ]
+    return found
+
+
+@pytest.mark.parametrize("claim", [it for it in LEDGER if it.corpus != "xor"], ids=lambda claim: claim.id)
+def test_the_rung_of_a_test_follows_from_its_settings(claim: Claim) -> None:
+    """Fewer sentences are 3, another corpus than any of the paper's is 2, another deviation is 1."""
+    composed = settings_of(claim)
+    assert composed
+    expected = (
+        3
+        if any(cfg.data.max_sentences for cfg in composed)
+        else 2
+        if claim.corpus not in corpora_of(claim.paper)
+        else 1
+        if any(reference.source.deviates for reference in claim.references)
+        else 0
+    )
+    assert claim.rung == expected
+
+
+def test_rung_and_first_looks_are_no_part_of_the_hash(results: Path) -> None:
+    before = decided(results).claim.hash
+    content = small_ledger(rung=2)
+    content["sources"][SOURCE]["first_looks"] = [3]
+    write(results, content)
+    assert decided(results).claim.hash == before
 
 
 def repeated(results: Path, rows: tuple[str, str] = ROWS, look: int = 3) -> ClaimTests:
@@ -320,9 +391,12 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.
     assert cli(["claims", "--results", str(results)]) == 0
     out = capsys.readouterr().out
     assert out.startswith("holds     first  +")
-    assert f"; as tested by {ID}\n\nOf 1 claims, 1 holds" in out
+    assert (
+        f"; as tested by {ID}\n\n1 of 1 claims have a verdict, and 0 are open. All verdicts are *exploratory*"
+        in out
+    )
     assert cli(["claims", "first", "--results", str(results)]) == 0
-    assert capsys.readouterr().out.startswith("first: holds, by 2 tests\n\nfirst\n  claim ")
+    assert capsys.readouterr().out.startswith("first: holds, by 2 tests\n\nfirst\n  claim  ")
     assert cli(["claims", ID, "--json", "--results", str(results)]) == 0
     (claim,) = json.loads(capsys.readouterr().out)["claims"]
     assert (claim["id"], claim["verdict"]) == ("first", "holds")
@@ -330,25 +404,44 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.
     assert claim["figures_of"] == ID
     assert claim["hash"] == claim["tests"][1]["hash"]
     page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results))
-    assert "| open: needs 6 seeds per row, as planned; holds in another test |" in page
-    assert page.count("1 holds, 0 are equal") == 2
+    assert "| open: needs 6 seeds per row, as planned; holds in another test | none | 0 |" in page
+    assert page.count("1 holds, 0 are equal") == 1
 
 
-@pytest.mark.parametrize(
-    "overrides", [["batches.sentences=99"], None], ids=["another setting", "the same setting"]
-)
-def test_verdicts_from_another_setting_are_counted(results: Path, overrides: list[str] | None) -> None:
-    repeated(results, look=6)
-    content = yaml.safe_load((results / claims.FILE).read_text(encoding="utf-8"))
-    if overrides:
-        content["sources"]["other"]["overrides"] = overrides
+def test_what_the_verdicts_rest_on_is_counted(results: Path) -> None:
+    """Of one claim: its runs recorded nothing, they deviate from the paper, and no look was added."""
+    content = small_ledger(rung=1)
+    content["sources"][SOURCE]["deviates"] = "fewer sentences"
     write(results, content)
-    page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results))
+    page = claims_page.markdown([decided(results)])
     assert (
-        "1 of these verdicts rests on runs less like the paper's, as the first test is open." in page
-    ) == bool(overrides)
-    assert "Seeds 1 to 6, tested at 6.\n" in page
+        "0 of the 1 were registered in full (all their runs recorded the test's hash when they started), "
+        "0 in part, and 1 not at all. 1 rest on another setting than the paper's. By rung: 0 at 0 (the paper's "
+        "setting), 1 at 1 (a stand-in that leaves model, corpus and size alone), 0 at 2 (another corpus of the "
+        "task) and 0 at 3 (a smaller size). 0 exist only through looks that were added when results were known."
+    ) in page
     assert "Seeds 1 to 6, tested at 3 and 6.\n" in page
+    assert "is at most 5 %. For a claim in several lists" in page
+
+
+def test_a_verdict_that_needs_an_added_look_is_counted(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two seeds of rows one point apart decide nothing; the third, added later, does."""
+    content = small_ledger()
+    content["sources"][SOURCE] |= {"looks": [2, 3], "first_looks": [2]}
+    write(results, content)
+    a = {1: 80.0, 2: 80.5, 3: 80.25}
+    b = {seed: score - 1 for seed, score in a.items()}
+    monkeypatch.setattr(verdicts, "sides", lambda claim, archived: (a, b))
+    it = decided(results)
+    assert (it.verdict, it.first_verdict) == ("holds", "open")
+    assert it.record()["verdict_before_added_looks"] == "open"
+    page = claims_page.markdown([it])
+    assert "1 exist only through looks that were added" in page
+    assert "tested at 2 and 3; 3 was added when earlier results were known.\n" in page
+    left = 0.05 - 0.05 * math.log(1 + (math.e - 1) * 2 / 3)
+    assert f"but up to {100 * (0.05 + left):.0f} % in the 1 to which looks were added" in page
 
 
 def test_a_paper_has_one_section_with_all_its_lists(results: Path) -> None:
@@ -360,7 +453,7 @@ def test_a_paper_has_one_section_with_all_its_lists(results: Path) -> None:
     page = claims_page.markdown(verdicts.decide(claims.read(results / claims.FILE), results))
     sections = [line for line in page.splitlines() if line.startswith("## ")]
     assert sections == ["## Huang, Xu & Yu (2015)", "## another"]
-    assert "(2015)\n\n1 holds, 0 are equal, 0 are opposite and 0 are open.\n" in page
+    assert "(2015)\n\nExploratory: 1 holds, 0 are equal, 0 are opposite and 0 are open.\n" in page
 
 
 def test_tests_that_disagree_are_named(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -439,6 +532,7 @@ def test_runs_of_another_corpus_are_refused(results: Path) -> None:
         ({"a": {1: "x"}}, "a: there is no source 1"),
         ({"b": [{SOURCE: row} for row in "abc"]}, "b must be one row, or the difference of two, got 3 rows"),
         ({"b": []}, "a claim of huang2015_table2 with direction 'higher' needs b"),
+        ({"rung": 4}, f"claim 1 ('{ID}'): rung must be a whole number from 0 to 3, got 4"),
         ({"bound": 3}, "bound belongs to the direction 'at most', and only there"),
         (
             {"direction": "at most", "bound": 3},
@@ -470,6 +564,7 @@ def test_a_broken_source_and_a_missing_key_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="looks must be at most the number of seeds, 6, got 7"):
         claims.read(write(tmp_path, content))
     for key, value, message in (
+        ("first_looks", [6], "first_looks must be those that looks begins with, got [6]"),
         (
             "looks",
             [6, 3],
@@ -526,7 +621,7 @@ def test_the_command_prints_verdicts_as_json(results: Path, capsys: pytest.Captu
     assert claim["runs"] == [3, 3]
     assert claim["low"] < claim["difference"] < claim["high"]
     assert claim["minimum_detectable_effect"] > 0
-    assert claim["runs_made_for_it"] == 0
+    assert (claim["runs_made_for_it"], claim["registered"], claim["rung"]) == (0, "none", 0)
 
 
 def test_the_command_prints_how_to_run_a_claim(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -535,7 +630,7 @@ def test_the_command_prints_how_to_run_a_claim(results: Path, capsys: pytest.Cap
     (claim,) = claims.read(results / claims.FILE)
     run = "python run.py -m paper=huang2015 data=conll2003 direct=ner model=lstm_huang2015"
     assert f"{run} seed=1,2,3,4,5,6 'sweep.claims=[{claim.hash}]'\n" in out
-    assert "verdict    holds, smaller\n" in out
+    assert "verdict     holds, smaller (exploratory)\n" in out
 
 
 def test_an_unknown_claim_is_refused(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
