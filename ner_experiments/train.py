@@ -98,7 +98,9 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     # both refuse before anything is read or written
     encoder_class(cfg)
     check_penalty(cfg)
-    start = train(init_config(cfg)) if cfg.init_from else None
+    start = train(init_config(cfg), wait=wait) if cfg.init_from else None
+    if start is not None and "busy" in start:
+        return start
     corpus, encoder, about = read_experiment(cfg, start)
     folder = run_folder(cfg, about["identity"])
     if not is_first:
@@ -108,6 +110,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         return {"folder": str(folder), **finished}
     finished = finished_result(folder)
     if is_complete(finished, cfg, corpus):  # needs no lock: the disk may be read-only
+        log_finished(cfg, corpus, encoder, folder, finished)
         return {"folder": str(folder), **finished}
     check_program(cfg)
     with TRAINING, hold_lock(folder, wait=wait) as ours:
@@ -115,6 +118,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
             return {"busy": str(folder)}
         finished = finished_result(folder)
         if is_complete(finished, cfg, corpus):
+            log_finished(cfg, corpus, encoder, folder, finished)
             return {"folder": str(folder), **finished}
 
         def finish(result: dict[str, Any]) -> dict[str, Any]:
@@ -128,6 +132,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
                 result = run(cfg, corpus, encoder, folder, start, sigterm, finish)
             else:
                 result = finish(score_test(cfg, corpus, encoder, folder, finished, sigterm))
+                log_finished(cfg, corpus, encoder, folder, result, resumed=True)
     return {"folder": str(folder), **result}
 
 
@@ -178,7 +183,7 @@ def run(
     data = corpus_module(cfg, corpus, encoder)
     epochs = EpochLog(folder)
     checkpoint = resumable_checkpoint(folder)
-    with open_logger(cfg, folder, resumed=checkpoint is not None) as logger:
+    with open_logger(cfg, folder, resumed=checkpoint is not None, finished=False) as logger:
         monitoring = monitoring_callbacks(cfg, folder, epochs, logger)
         trainer, best_epoch, predictions = fit(cfg, folder, tagger, data, monitoring, sigterm, checkpoint)
         splits = ("dev", "test") if cfg.audit.test else ("dev",)
@@ -429,14 +434,40 @@ def corpus_module(cfg: DictConfig, corpus: Corpus, encoder: Encoder) -> CorpusMo
     return CorpusModule(corpus, encoder, instantiate(cfg.batches), seed=cfg.seed, train_batches=limit)
 
 
-def open_logger(cfg: DictConfig, folder: Path, *, resumed: bool) -> AbstractContextManager[Logger]:
+def open_logger(
+    cfg: DictConfig, folder: Path, *, resumed: bool, finished: bool
+) -> AbstractContextManager[Logger]:
     """The config's logger in the first process, a null logger in the others."""
     settings: Any = OmegaConf.to_container(cfg, resolve=True)
     sweep = settings.pop("sweep")
     group = sweep["row"] or folder.parent.name
     name = f"{group} seed={cfg.seed}"
-    about = RunInfo(folder, group, name, sweep["name"], tags(cfg), settings, resumed)
+    about = RunInfo(folder, group, name, sweep["name"], tags(cfg), settings, resumed, finished)
     return instantiate(cfg.logger)(about) if is_first_process(cfg) else csv(about)
+
+
+def log_finished(
+    cfg: DictConfig,
+    corpus: Corpus,
+    encoder: Encoder,
+    folder: Path,
+    result: dict[str, Any],
+    *,
+    resumed: bool = False,
+) -> None:
+    """Log a run that was finished before, from its files, unless the config's logger has it.
+
+    resumed: whether test has been scored since, which the logger cannot have.
+    """
+    with open_logger(cfg, folder, resumed=resumed, finished=True) as logger:
+        if isinstance(logger, NullLogger):
+            return
+        from ner_experiments.loggers.final import log_from_files  # slow to import: Matplotlib and SciPy
+
+        log.info("%s: logged from its files", folder)
+        tagger = seeded_tagger(cfg, encoder)
+        tagger.load_state_dict(read_weights(folder))
+        log_from_files(logger, folder, result, tagger, corpus_module(cfg, corpus, encoder))
 
 
 def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger: Logger) -> list[Callback]:

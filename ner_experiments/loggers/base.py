@@ -27,7 +27,9 @@ class RunInfo:
 
     group: name of the experiment, shared by its seeds: what varies in a sweep, else the folder. name: the group and the
     seed. sweep: name of the sweep, or empty. tags: see identity.py. config: the content of config.yaml. resumed:
-    whether the run resumes from a checkpoint; its earlier epochs are logged again.
+    whether the run resumes from a checkpoint; its earlier epochs are logged again. finished: whether the run was
+    finished before; it is logged from its files, and a logger that has it logs nothing unless it is resumed, to score
+    test.
     """
 
     folder: Path
@@ -37,6 +39,7 @@ class RunInfo:
     tags: Sequence[str] = ()
     config: Mapping[str, Any] = field(default_factory=dict)
     resumed: bool = False
+    finished: bool = False
 
 
 class Logger(Protocol):

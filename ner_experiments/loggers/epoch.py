@@ -62,6 +62,15 @@ def scalars(rows: Sequence[Mapping[str, float]], report: Mapping[str, Any]) -> d
     }
 
 
+def scalars_of_log(rows: Sequence[Mapping[str, float]]) -> list[dict[str, float]]:
+    """`scalars` of each row of log.csv, which has no scores by type."""
+    reports = [
+        {name.removeprefix("dev_"): value for name, value in row.items() if name.startswith("dev_")}
+        for row in rows
+    ]
+    return [scalars(rows[: n + 1], report | {"types": {}}) for n, report in enumerate(reports)]
+
+
 def scores(prefix: str, report: Mapping[str, Any]) -> dict[str, float]:
     """Scores by name: dev/f1, dev/precision, ..., and the primary metric of each type, such as dev_types/PER."""
     primary_metric = next(name for name, _ in PRIMARY_METRIC.values() if name in report)

@@ -18,10 +18,11 @@ from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.sentence import Task
 from ner_experiments.loggers import figures
 from ner_experiments.loggers.base import Logger
-from ner_experiments.loggers.epoch import scores
+from ner_experiments.loggers.epoch import scalars_of_log, scores
 from ner_experiments.models.attention import AttBiLSTM
-from ner_experiments.runs.artifacts import scoring_of_test
+from ner_experiments.runs.artifacts import LOG, scoring_of_test
 from ner_experiments.runs.predictions import count, read
+from ner_experiments.runs.run import rows_of
 from ner_experiments.tagger import Tagger
 
 SPLITS = ("dev", "test")
@@ -44,6 +45,15 @@ def log_final(
                 rows = partial(predictions, folder, split, result["task"], logger.sentences)
                 logger.table(f"{split}/predictions", columns, rows)
         log_attention(logger, tagger, data)
+
+
+def log_from_files(
+    logger: Logger, folder: Path, result: Mapping[str, Any], tagger: Tagger, data: CorpusModule
+) -> None:
+    """Log a run that was finished before: the epochs of log.csv, then as `log_final`."""
+    for epoch, row in enumerate(scalars_of_log(rows_of(folder / LOG)), start=1):
+        logger.scalars(row, epoch)
+    log_final(logger, folder, result, tagger, data)
 
 
 def summary(result: Mapping[str, Any]) -> dict[str, str | float]:

@@ -16,13 +16,13 @@ import numpy as np
 
 from ner_experiments.analysis.attention import as_image
 from ner_experiments.config.identity import flat
-from ner_experiments.loggers.base import Logger, Rows, RunInfo, safe_logger
+from ner_experiments.loggers.base import Logger, NullLogger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.text import markdown_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FOLDER = "tensorboard"
+FOLDER, EVENTS = "tensorboard", "events.out.tfevents.*"
 MAX_NAME = 255
 """Bytes of a file's name that file systems accept."""
 
@@ -30,19 +30,27 @@ MAX_NAME = 255
 @contextmanager
 def tensorboard(about: RunInfo, *, sentences: int) -> Iterator[Logger]:
     """TensorBoard's event files in the run's folder; `tensorboard --logdir outputs` shows them."""
+    if about.finished and not about.resumed and any((about.folder / FOLDER).glob(EVENTS)):
+        yield NullLogger()
+        return
     with safe_logger("TensorBoard", lambda: TensorBoardLogger(about, sentences)) as logger:
         yield logger
 
 
 class TensorBoardLogger:
-    """Writes event files, with the epoch as step. The file of a resumed run replaces the earlier one."""
+    """Writes event files, with the epoch as step. The file of a resumed run replaces the earlier one.
+
+    That of a run which was finished before has no epochs if an earlier file has them.
+    """
 
     def __init__(self, about: RunInfo, sentences: int) -> None:
         from torch.utils.tensorboard import SummaryWriter  # see above
 
         self.sentences = sentences
         folder = about.folder / FOLDER
-        for old in folder.glob("events.out.tfevents.*"):
+        earlier = [*folder.glob(EVENTS)]
+        self.has_epochs = about.finished and bool(earlier)
+        for old in () if self.has_epochs else earlier:
             old.unlink()
         self.writer = SummaryWriter(str(folder))
         if about.sweep:
@@ -55,7 +63,7 @@ class TensorBoardLogger:
 
     def scalars(self, values: Mapping[str, float], epoch: int) -> None:
         self.epoch = epoch
-        for name, value in values.items():
+        for name, value in () if self.has_epochs else values.items():
             self.writer.add_scalar(name, value, epoch)
         self.writer.flush()
 

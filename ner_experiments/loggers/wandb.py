@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ner_experiments.loggers.base import Logger, Rows, RunInfo, safe_logger
+from ner_experiments.loggers.base import Logger, NullLogger, Rows, RunInfo, safe_logger
 from ner_experiments.utils.files import atomic_write
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ STAGING = "WANDB_DATA_DIR"
 @contextmanager
 def wandb(about: RunInfo, *, project: str, sentences: int) -> Iterator[Logger]:
     """One W&B run per job."""
+    if about.finished and not about.resumed and (about.folder / FOLDER / ID).exists():
+        yield NullLogger()
+        return
     with safe_logger("W&B", lambda: begin(about, project, sentences)) as logger:
         yield logger
 

@@ -15,6 +15,7 @@ import killed
 import pytest
 from logged import SMALL, scalars
 from omegaconf import OmegaConf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 
 from ner_experiments.config.compose import compose
@@ -345,3 +346,40 @@ def test_tensorboard_has_every_epoch_once_of_a_run_that_was_cut_off(tmp_path: Pa
     (folder,) = (tmp_path / "o").glob("*/seed-1")
     assert "resuming from last.ckpt" in (tmp_path / "log").read_text()
     assert [event.step for event in scalars(folder).Scalars("dev/f1")] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("logger", ["wandb", "tensorboard"])
+def test_a_finished_run_is_logged_once_from_its_files(
+    logger: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was made without that logger and without a test score, which a third command adds."""
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    base = [*SMALL, "trainer.max_epochs=2", f"output_dir={tmp_path}"]
+    folder = Path(train(compose([*base, "audit.test=false"]))["folder"])
+    before = logged(folder)
+
+    def stored() -> list[Path]:
+        return [*folder.glob("wandb/offline-run-*"), *folder.glob("tensorboard/*")]
+
+    def read() -> tuple[list[tuple[int, float]], set[str]]:
+        """The curve, and the names of the final scores."""
+        if logger == "tensorboard":
+            events = [EventAccumulator(str(path)).Reload() for path in sorted(stored())]
+            names = {name for each in events for name in each.Tags()["scalars"]}
+            curves = [each.Scalars("dev/f1") for each in events if "dev/f1" in each.Tags()["scalars"]]
+            return [(it.step, pytest.approx(it.value)) for points in curves for it in points], names
+        (path,) = stored()
+        return curve(path), {*json.loads(inspected(path, "--summary"))["summary"]}
+
+    train(compose([*base, "audit.test=false", f"logger={logger}"]))
+    points, names = read()
+    assert points == before
+    assert "best/dev_f1" in names
+    assert "best/test_f1" not in names
+    written = stored()
+    train(compose([*base, "audit.test=false", f"logger={logger}"]))  # it has the run
+    assert stored() == written
+    train(compose([*base, f"logger={logger}"]))
+    points, names = read()
+    assert points == before
+    assert "best/test_f1" in names

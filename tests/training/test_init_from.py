@@ -14,8 +14,11 @@ from tiny_runs import TINY, TOY
 
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
+from ner_experiments.config.identity import identity, run_folder
 from ner_experiments.data.toy import sentences
+from ner_experiments.experiment_data import fingerprint, init_config, read_data
 from ner_experiments.train import train
+from ner_experiments.utils.locks import hold_lock
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +131,14 @@ def test_a_second_run_with_the_same_words_starts_from_all_weights(
 def test_weights_that_do_not_fit_are_refused(change: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"^init_from: {message}"):
         plain(tmp_path, f"+init_from={change}", "trainer.max_epochs=1")
+
+
+def test_a_first_run_that_another_process_trains_is_not_waited_for(tmp_path: Path) -> None:
+    """A job of a sweep whose first run is busy is busy, so that its worker takes the next job."""
+    change = "+init_from={optimizer: {lr: 0.05}}"
+    cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={tmp_path}", change, "trainer.max_epochs=1"])
+    first = init_config(cfg)
+    folder = run_folder(first, identity(first, fingerprint(*read_data(first))))
+    with hold_lock(folder, wait=True):
+        assert train(cfg, wait=False) == {"busy": str(folder)}
+    assert "busy" not in train(cfg, wait=False)
