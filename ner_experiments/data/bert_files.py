@@ -7,6 +7,7 @@ slow to import. torch is too, because `check_path` is called before a run is sta
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ner_experiments.utils.files import sha256
-from ner_experiments.utils.text import json_object
+from ner_experiments.utils.text import json_object, truncated_repr
 
 if TYPE_CHECKING:
     from torch import nn
@@ -40,6 +41,19 @@ SETTINGS = (
     *("task_type_vocab_size", "use_task_id"),
 )
 """The settings that define the model. All others are dropped: attn_implementation can make transformers fetch code."""
+NOT_APPLIED: Config = {
+    "is_decoder": False,
+    "is_encoder_decoder": False,
+    "add_cross_attention": False,
+    "position_embedding_type": "absolute",
+    "feed_forward_type": "original",
+    "pruned_heads": {},
+    "quantization_config": None,
+    "auto_map": None,
+}
+"""Settings that would change the vectors and are not applied, with the only value that is accepted."""
+NEUTRAL_WEIGHTS = ("position_ids", "token_type_ids")
+"""Ends of the names of constants that old files hold beside the weights."""
 SIZES = ("vocab_size", "hidden_size", "max_position_embeddings")
 """The settings that are read and validated here."""
 INSTALL = "BERT needs transformers: pip install -e '.[bert]'"
@@ -62,7 +76,7 @@ def find(path: str) -> Path:
 
 
 def check_path(path: str) -> None:
-    """Raise ValueError if `path` is neither a complete folder nor a possible name of a model on the hub.
+    """Raise ValueError if `path` is neither a folder that `read_config` accepts nor a possible name on the hub.
 
     Raises ValueError too if transformers is not installed. The hub is not asked.
     """
@@ -70,6 +84,7 @@ def check_path(path: str) -> None:
     if folder.is_dir():
         for names in PARTS:
             _first(folder, names)
+        read_config(folder)
     else:
         _check_name(path)
     if find_spec("transformers") is None:
@@ -86,7 +101,7 @@ def checksum(folder: Path) -> str:
 def read_config(folder: Path) -> Config:
     """The content of the configuration file, with `model_type` "bert" where it has none, as in old folders.
 
-    Raises ValueError if it is invalid.
+    Raises ValueError if it is invalid, or if it describes another model than `CLASSES` and `SETTINGS` can build.
     """
     file = _first(folder, CONFIGS)
     config = _read_json(file)
@@ -96,6 +111,12 @@ def read_config(folder: Path) -> Config:
     for name in SIZES:
         if type(size := config.get(name)) is not int or size < 1:
             raise ValueError(f"{file}: {name} must be an integer of at least 1, got {size!r}")
+    for name, value in NOT_APPLIED.items():
+        if config.get(name, value) not in (value, None):
+            raise ValueError(
+                f"{file}: {name} must be {json.dumps(value)}, as in an ordinary BERT; others are not supported, "
+                f"got {truncated_repr(config[name])}"
+            )
     return config
 
 
@@ -137,7 +158,7 @@ def make_tokenizer(content: str) -> Any:
 def read_model(folder: Path) -> nn.Module:
     """The model without its pooling layer, in float32. Executes no code from the folder.
 
-    Raises ValueError if the file is damaged, lacks weights, or holds more than weights.
+    Raises ValueError if the file is damaged, lacks weights, has weights of another model, or holds more than weights.
     """
     import torch
     from safetensors import SafetensorError
@@ -161,7 +182,17 @@ def read_model(folder: Path) -> nn.Module:
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
         raise ValueError(f"{file}: {len(names)} of the model's weights are missing: {names[0]} ...")
+    if extra := [name for name in sorted(report["unexpected_keys"]) if _is_of_the_model(name)]:
+        place = _first(folder, CONFIGS).name
+        raise ValueError(
+            f"{file}: {len(extra)} weights do not belong to a BERT with the settings of {place}: {extra[0]} ..."
+        )
     return model
+
+
+def _is_of_the_model(name: str) -> bool:
+    """Whether a weight is of the embeddings or the layers, and not of a head or the pooling layer, which are unused."""
+    return bool(re.match(r"(\w+\.)?(embeddings|encoder)\.", name)) and not name.endswith(NEUTRAL_WEIGHTS)
 
 
 def untrained(config: Config) -> nn.Module:
@@ -233,7 +264,11 @@ def _from_vocabulary(file: Path) -> Any:
     settings = file.with_name("tokenizer_config.json")
     options = _read_json(settings) if settings.is_file() else {}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=options.get("do_lower_case", False))
+    tokenizer.normalizer = normalizers.BertNormalizer(
+        lowercase=options.get("do_lower_case", False),
+        strip_accents=options.get("strip_accents"),
+        handle_chinese_chars=options.get("tokenize_chinese_chars", True),
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 

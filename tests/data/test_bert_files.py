@@ -137,6 +137,22 @@ def test_a_vocabulary_without_capitals_is_for_lower_cased_text(
     assert pieces_of(folder, "cab") == ["cab"]
 
 
+@pytest.mark.parametrize("settings", [{}, {"strip_accents": False}, {"strip_accents": True}])
+@pytest.mark.parametrize("chinese", [{}, {"tokenize_chinese_chars": False}])
+def test_text_is_cut_as_the_settings_beside_a_vocabulary_say(
+    folder: Path, settings: dict[str, bool], chinese: dict[str, bool]
+) -> None:
+    """Oracle: the tokenizer of transformers."""
+    vocabulary = [*VOCABULARY, "ü", "u", "##u", "##ü", "##中"]
+    write_vocabulary(folder, vocabulary)
+    edit(folder / "config.json", vocab_size=len(vocabulary))
+    said = {"do_lower_case": True, **settings, **chinese}
+    (folder / "tokenizer_config.json").write_text(json.dumps(said))
+    text = "Ü aü 中a a中 Cab"
+    found = bert_files.make_tokenizer(bert_files.read_tokenizer(folder)).encode(text).tokens
+    assert found == BertTokenizer(vocab=str(folder / "vocab.txt"), **said).tokenize(text)
+
+
 def test_the_checksum_is_of_what_is_read_and_not_of_where(folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "copy")
     (tmp_path / "copy" / "README.md").write_text("another file")

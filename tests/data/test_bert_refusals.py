@@ -1,12 +1,16 @@
 """A faulty BERT folder or installation is refused with the file and the rule."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from tiny_bert import fitted, random_text, save
 
+from ner_experiments.data.bert_files import check_path, read_model
 from ner_experiments.data.pieces import Pieces
 
 
@@ -54,6 +58,54 @@ def test_a_size_that_is_none_is_named(folder: Path, name: str, size: object) -> 
     with pytest.raises(ValueError) as error:  # noqa: PT011
         read(folder)
     assert str(error.value) == f"{file}: {name} must be an integer of at least 1, got {size!r}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "rule"),
+    [
+        ("is_decoder", True, "is_decoder must be false"),
+        ("add_cross_attention", True, "add_cross_attention must be false"),
+        ("position_embedding_type", "relative_key", 'position_embedding_type must be "absolute"'),
+        ("feed_forward_type", "geglu", 'feed_forward_type must be "original"'),
+        ("pruned_heads", {"0": [1]}, "pruned_heads must be {}"),
+        ("quantization_config", {"bits": 8}, "quantization_config must be null"),
+        ("auto_map", {"AutoModel": "own.Model"}, "auto_map must be null"),
+    ],
+)
+def test_a_setting_that_is_not_applied_is_refused_before_the_run(
+    folder: Path, name: str, value: object, rule: str
+) -> None:
+    file = folder / "config.json"
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps(settings | {name: value}))
+    message = f"{file}: {rule}, as in an ordinary BERT; others are not supported, got {value!r}"
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        check_path(str(folder))
+    with pytest.raises(ValueError, match=re.escape(rule)):
+        read(folder)
+    file.write_text(json.dumps(settings | {name: None}))
+    check_path(str(folder))
+
+
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_weights_that_the_settings_do_not_describe_are_refused(folder: Path, prefix: str) -> None:
+    """Weights of heads, of the pooling layer, and constants are not the model's; a third layer is."""
+    file = folder / "model.safetensors"
+    weights = {f"{prefix}{name}": weight for name, weight in load_file(file).items()}
+    unused = [
+        "cls.predictions.bias",
+        "classifier.weight",
+        f"{prefix}pooler.extra",
+        f"{prefix}embeddings.position_ids",
+    ]
+    weights |= {name: torch.zeros(1) for name in unused}
+    save_file(weights, file, {"format": "pt"})
+    read_model(folder)
+    extra = f"{prefix}encoder.layer.2.output.dense.bias"
+    save_file(weights | {extra: torch.zeros(32)}, file, {"format": "pt"})
+    message = f"{file}: 1 weights do not belong to a BERT with the settings of config.json: {extra} ..."
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        read_model(folder)
 
 
 def test_without_transformers_it_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
