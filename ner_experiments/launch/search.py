@@ -11,7 +11,8 @@ import functools
 import hashlib
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -20,14 +21,17 @@ from hydra.core.utils import JobReturn, JobStatus
 from omegaconf import MISSING
 
 from ner_experiments.analysis import search_trials
+from ner_experiments.config.compose import compose
 from ner_experiments.config.launch_settings import INSTALL, composed
 from ner_experiments.config.overrides import SWEEP_SETTINGS
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.data.sentence import PRIMARY_METRIC
+from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.launch import search_space
 from ner_experiments.launch.sweeper import TableSweeper, exit_refused
 from ner_experiments.launch.worker import reason
 from ner_experiments.tables.experiments import joined, key, output_dir, root
+from ner_experiments.utils.files import json_digest
 
 if TYPE_CHECKING:
     from optuna.samplers import BaseSampler
@@ -103,14 +107,14 @@ class OptunaSweeper(TableSweeper):
 
     def sweep(self, arguments: list[str]) -> Sequence[JobReturn]:
         from ner_experiments.launch import search_summary  # slow to import: Optuna
-        from ner_experiments.launch.search_study import open_study
 
         space = search_space.read_space(arguments)
-        name = self.study_name or space.name(self.sampler_name)
-        folder = output_dir(space.fixed) / search_trials.FOLDER / name
         try:
-            with open_study(folder, self.storage, space, self.make_sampler) as study:
-                print(f"{name}: {study.progress(self.n_trials)}; stored in {folder}", flush=True)
+            with self.open_study(space) as study:
+                print(
+                    f"{study.folder.name}: {study.progress(self.n_trials)}; stored in {study.folder}",
+                    flush=True,
+                )
                 failed = self.search(study)
                 content = study.write(self.n_trials, self.sampler_name, at_end=True)
         except (ValueError, OSError) as error:
@@ -119,6 +123,35 @@ class OptunaSweeper(TableSweeper):
         if failed:
             sys.exit(1)
         return []
+
+    @contextmanager
+    def open_study(self, space: search_space.Space) -> "Iterator[SearchStudy]":
+        """Context with the study of the space; if that is of other data, with one of its own for these data.
+
+        Raises ValueError as `search_study.open_study`, and for a study of other data that the user has named.
+        """
+        from ner_experiments.launch.search_study import OtherDataError, open_study
+
+        made_from = fingerprint_of(space)
+        folder = (
+            output_dir(space.fixed)
+            / search_trials.FOLDER
+            / (self.study_name or space.name(self.sampler_name))
+        )
+        with ExitStack() as stack:
+            try:
+                study = stack.enter_context(
+                    open_study(folder, self.storage, space, made_from, self.make_sampler)
+                )
+            except OtherDataError as error:
+                if self.study_name:
+                    raise ValueError(f"{error}; choose another hydra.sweeper.study_name") from error
+                own = folder.with_name(f"{folder.name}-{made_from[:8]}")
+                print(f"{error}; this search is {own.name}", flush=True)
+                study = stack.enter_context(
+                    open_study(own, self.storage, space, made_from, self.make_sampler)
+                )
+            yield study
 
     def search(self, study: "SearchStudy") -> int:
         """Run trials until the search has `n_trials`; return how many failed."""
@@ -146,6 +179,12 @@ class OptunaSweeper(TableSweeper):
     @property
     def sampler_name(self) -> str:
         return f"{self.sampler.func.__name__}, seed {self.sampler.keywords['seed']}"
+
+
+def fingerprint_of(space: search_space.Space) -> str:
+    """Digest of the data and of the files of inputs that the runs of a search read, whatever their point."""
+    fingerprints = Fingerprints()
+    return json_digest(sorted({fingerprints(compose(job)) for _, job in space.checked_jobs()}))
 
 
 def proposal_seed(seed: int, number: int) -> int:

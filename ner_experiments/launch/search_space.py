@@ -193,21 +193,25 @@ class Space:
 
         overrides: those of the search, with its launcher among them.
         """
-        first = {each.key: each.checked()[0] for each in self.dimensions}
         data = None
+        for each, job in self.checked_jobs():
+            try:
+                cfg = compose(job)
+            except ValueError as error:
+                raise ValueError(f"{each.key}={each.text}: {error}{whole_hint(each)}") from error
+            check_values(each, [job], overrides)
+            data = data or cfg.data
+            if cfg.data != data:
+                raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
+            if cfg.audit.test_every_epoch:
+                raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
+
+    def checked_jobs(self) -> Iterator[tuple[Dimension, list[str]]]:
+        """For each choice and each end of a range, a job with it and the first values of the other settings."""
+        first = {each.key: each.checked()[0] for each in self.dimensions}
         for each in self.dimensions:
             for value in each.checked():
-                job = self.jobs(self.overrides({**first, each.key: value}))[0]
-                try:
-                    cfg = compose(job)
-                except ValueError as error:
-                    raise ValueError(f"{each.key}={each.text}: {error}{whole_hint(each)}") from error
-                check_values(each, [job], overrides)
-                data = data or cfg.data
-                if cfg.data != data:
-                    raise ValueError(f"{each.key}={each.text}: trials on different data cannot be compared")
-                if cfg.audit.test_every_epoch:
-                    raise ValueError("audit.test_every_epoch=true scores test, which a search must not see")
+                yield each, self.jobs(self.overrides({**first, each.key: value}))[0]
 
 
 def check_values(dimension: Dimension, jobs: Sequence[Sequence[str]], overrides: Sequence[str]) -> None:

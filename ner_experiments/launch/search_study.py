@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, Trial
 
 DATABASE = "study.db"
-SETTINGS, METRIC = "settings", "metric"
-"""Attributes of a study: the settings that its trials share, those that vary, and the name of the score."""
+SETTINGS, MADE_FROM, METRIC = "settings", "made_from", "metric"
+"""Attributes of a study: the settings that its trials share, those that vary, a digest of what its runs are made from
+besides, and the name of the score.
+"""
 OWNER, OVERRIDES, ERROR, AGAIN, DROPPED = ("owner", "overrides", "error", "again", "dropped")
 SCORES, FOLDERS, SECONDS = ("scores", "folders", "seconds")
 """Attributes of a trial. One without overrides was never run: it repeats another, or its command died."""
@@ -232,9 +234,13 @@ def owner_folder(folder: Path, owner: str) -> Path:
 
 @contextmanager
 def open_study(
-    folder: Path, storage: str | None, space: Space, sampler: Callable[[int], BaseSampler]
+    folder: Path, storage: str | None, space: Space, made_from: str, sampler: Callable[[int], BaseSampler]
 ) -> Iterator[SearchStudy]:
-    """Context with the study of a folder, created if missing. ValueError if it was created with other settings."""
+    """Context with the study of a folder, created if missing.
+
+    made_from: digest of what its runs are made from besides their settings. Raises ValueError if the study was created
+    with other settings, and `OtherDataError` if it was created on other data.
+    """
     import optuna  # takes a third of a second
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -248,7 +254,7 @@ def open_study(
                     shutil.rmtree(dead, ignore_errors=True)
             stack.enter_context(hold_lock(own, wait=True))
             study = load_study(folder, storage)
-            check_settings(study, space, folder)
+            check_settings(study, space, made_from, folder)
         yield SearchStudy(folder, study, space, sampler, owner)
     shutil.rmtree(own, ignore_errors=True)
 
@@ -286,15 +292,27 @@ def database(path: Path) -> Any:
     )
 
 
-def check_settings(study: Study, space: Space, folder: Path) -> None:
-    """Raise ValueError if the study was created with other settings, whose scores cannot be compared with these."""
+class OtherDataError(ValueError):
+    """A study was created on other data than those of a command."""
+
+
+def check_settings(study: Study, space: Space, made_from: str, folder: Path) -> None:
+    """Raise ValueError if the study was created with other settings, whose scores cannot be compared with these.
+
+    Raises `OtherDataError` if it was created on other data, or before these were recorded.
+    """
     settings = space.settings()
     made = study.user_attrs.get(SETTINGS)
     if made is None:
         study.set_user_attr(SETTINGS, settings)
+        study.set_user_attr(MADE_FROM, made_from)
     elif made != settings:
         was, now = ({item for items in each.values() for item in items} for each in (made, settings))
         raise ValueError(
             f"{folder.name} was started with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
             f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
+        )
+    elif study.user_attrs.get(MADE_FROM) != made_from:
+        raise OtherDataError(
+            f"{folder.name} has trials on other data, whose scores cannot be compared with new ones"
         )

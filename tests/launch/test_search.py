@@ -274,6 +274,39 @@ def test_a_study_is_not_continued_with_other_settings(
     )
 
 
+def test_trials_on_other_data_are_those_of_a_search_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The data folder is no setting of a search, but its files decide the scores."""
+    files = [f"data.files.{split}={split}.conll" for split in ("train", "dev")]
+    search = ["data=conll", "data.name=mine", *files, "model=stacked", "layers=range(1,4)"]
+    for name, tag in (("a", "S-PER"), ("b", "S-LOC"), ("moved", "S-PER")):
+        (tmp_path / name).mkdir()
+        for split in ("train", "dev"):
+            (tmp_path / name / f"{split}.conll").write_text(f"Ada {tag}\n")
+
+    def of(name: str, **settings: Any) -> dict[str, int]:
+        place = [f"data_dir={tmp_path / name}", "data.folder=${data_dir}", f"output_dir={tmp_path / 'runs'}"]
+        MadeUp(n_trials=2, **settings).sweep([*search, *place])
+        paths = (tmp_path / "runs" / "searches").glob("*/search.json")
+        return {path.parent.name: len(search_trials.read(path).trials) for path in paths}
+
+    (first,) = of("a")
+    assert of("moved") == {first: 2}
+    assert len(of("b")) == 2
+    (own,) = {*of("b")} - {first}
+    assert re.fullmatch(rf"{first}-[0-9a-f]{{8}}", own)
+    message = f"{first} has trials on other data, whose scores cannot be compared with new ones; this search is {own}"
+    assert capsys.readouterr().out.count(message) == 2
+    of("a", study_name="named")
+    with pytest.raises(SystemExit):
+        of("b", study_name="named")
+    assert capsys.readouterr().err == (
+        "named has trials on other data, whose scores cannot be compared with new ones; choose another "
+        "hydra.sweeper.study_name\n"
+    )
+
+
 def test_a_study_can_be_stored_in_another_database(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/other.db"
     found = run(MadeUp(n_trials=3, storage=storage), tmp_path / "outputs", WIDE)
