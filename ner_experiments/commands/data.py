@@ -1,4 +1,4 @@
-"""`ner-experiments data`: check corpora, describe new ones in a config, convert them, and download open ones."""
+"""`ner-experiments data`: check corpora, describe new ones in a config, convert them, and download open data."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens,
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Scheme
 from ner_experiments.data.text_files import UTF_8
+from ner_experiments.data.vector_packages import PACKAGES, get_vectors
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
 
@@ -56,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_check(actions.add_parser("check", help="print statistics of a corpus or of files"))
     _add_convert(actions.add_parser("convert", help="write a corpus or a file in another format"))
     _add_new(actions.add_parser("new", help="look at the files of a corpus, and write its config"))
-    _add_get(actions.add_parser("get", help="download a corpus with an open license"))
+    _add_get(actions.add_parser("get", help="download a corpus with an open license, or word vectors"))
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +136,7 @@ def _add_new(parser: argparse.ArgumentParser) -> None:
 
 def _add_get(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=get)
-    parser.add_argument("name", metavar="NAME", help="a corpus of conf/data")
+    parser.add_argument("name", metavar="NAME", help=f"a corpus of conf/data, or {' or '.join(PACKAGES)}")
 
 
 def columns_argument(text: str) -> dict[str, int | str]:
@@ -369,7 +370,10 @@ def _size(sentences: Sequence[Annotated], unit: str) -> str:
 
 
 def get(arguments: argparse.Namespace) -> int:
-    """Download a corpus; return exit status 0. Raises ValueError for one without an open license."""
+    """Download a corpus or word vectors; return exit status 0. Raises ValueError if a corpus has no open license."""
+    if arguments.name in PACKAGES:
+        get_vectors(arguments.name, Path(compose([]).data_dir) / "glove")
+        return 0
     source = open_source(arguments.name)
     if not isinstance(source, Files):
         raise ValueError(f"{source.name}: generated, nothing to download")

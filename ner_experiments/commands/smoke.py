@@ -36,6 +36,7 @@ SIZES: dict[toy.Split, int] = {"train": 40, "dev": 10, "test": 10}
 CHINESE = ("msra", "weibo", "ontonotes4")
 VECTORS = {
     "senna/senna.txt": 50,
+    "glove/glove.6B.50d.txt": 50,
     "glove/glove.6B.100d.txt": 100,
     "glove/glove.6B.300d.txt": 300,
     "glove/glove.840B.300d.txt": 300,

@@ -49,13 +49,14 @@ def download(
     for name, url in urls.items():
         target = folder / name
         if target.exists():
-            _check_present(target, checksums[name])
-            _say(f"{target}: already there")
+            check_present(target, checksums[name])
+            say(f"{target}: already there")
         else:
             _fetch(url, target, checksums[name], sizes[name], timeout)
 
 
-def _check_present(path: Path, checksum: str) -> None:
+def check_present(path: Path, checksum: str) -> None:
+    """Raise ValueError if a file has another checksum than expected."""
     if (actual := sha256(path)) != checksum:
         raise ValueError(
             f"{path}: already there with SHA-256 {actual}, expected {checksum}; move it away first"
@@ -90,13 +91,14 @@ def _copy(response: http.client.HTTPResponse, file: BinaryIO, url: str, size: in
             raise ValueError(f"{url}: more than the expected {size:,} bytes")
         file.write(chunk)
         if sys.stderr.isatty():
-            _say(f"\r{url}: {done:,} bytes", end="")
+            say(f"\r{url}: {done:,} bytes", end="")
     if done != size:  # read(size) returns short data without an error
         raise ValueError(f"{url}: connection closed after {done:,} of {size:,} bytes")
-    _say(f"\r{url}: {done:,} bytes" if sys.stderr.isatty() else f"{url}: {done:,} bytes")
+    say(f"\r{url}: {done:,} bytes" if sys.stderr.isatty() else f"{url}: {done:,} bytes")
 
 
-def _say(message: str, end: str = "\n") -> None:
+def say(message: str, end: str = "\n") -> None:
+    """Print a line of progress to stderr."""
     print(message, end=end, file=sys.stderr, flush=True)
 
 

@@ -21,6 +21,7 @@ from typing import IO, cast
 
 import numpy as np
 
+from ner_experiments.data.vector_packages import PACKAGES
 from ner_experiments.utils.files import atomic_write, json_digest, remove_partial_files, sha256
 from ner_experiments.utils.text import truncated_repr
 
@@ -169,9 +170,10 @@ def _store(
 def check_file(path: Path) -> None:
     """Raise ValueError if there is no such file."""
     if not path.is_file():
+        get = f", or run `ner-experiments data get {path.stem}`" if path.stem in PACKAGES else ""
         raise ValueError(
             f"{path}: no such file of word vectors; set its path (words.input.path=...) "
-            "or NER_DATA_DIR, the folder that holds your copies"
+            f"or NER_DATA_DIR, the folder that holds your copies{get}"
         )
 
 

@@ -15,7 +15,7 @@ REFUSED = {
     "words=bert": "words=bert needs words.input.path=..., a folder, or a name on the Hugging Face hub",
     "words=vectors": "words=vectors needs words.input.path=..., the file of vectors",
     "words=bert_frozen": "words=bert_frozen needs words.input.path=..., a folder",
-    "words=glove": "glove.6B.100d.txt: no such file of word vectors",
+    "words=glove": "glove.6B.50d.txt: no such file of word vectors",
     "words=bert words.input.path=/no/such": "/no/such: no such folder; give a folder with config.json",
     "direct=gazetteer": "gazetteer: no list in",
     "data=conll2003": "eng.train, eng.testa, eng.testb",
