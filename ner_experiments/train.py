@@ -22,10 +22,10 @@ from safetensors.torch import save
 
 from ner_experiments.build import assemble, check_penalty, encoder_class, read_weights
 from ner_experiments.config.identity import identity, run_folder, tags
-from ner_experiments.config.processes import check_program, is_first_process, processes_note
+from ner_experiments.config.processes import check_program, is_first_process, num_processes, processes_note
 from ner_experiments.config.values import check_experiment
 from ner_experiments.data.corpus import leakage
-from ner_experiments.data.datamodule import CorpusModule
+from ner_experiments.data.datamodule import CorpusModule, refuse_few_sentences
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.gold import gold_digest
 from ner_experiments.data.sentence import Corpus
@@ -144,6 +144,7 @@ def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corp
     with saved_traceback(unread_error(cfg)):
         corpus, encoder = read_data(cfg)
         refuse_train_without_mentions(corpus)
+        refuse_few_sentences(corpus, num_processes(cfg))
         checksum = fingerprint(corpus, encoder)
         if start is not None:
             checksum = with_start(checksum, start["identity"])

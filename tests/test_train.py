@@ -285,6 +285,24 @@ def test_a_config_of_an_encoder_that_cannot_be_built_is_refused_in_one_line(
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_a_split_with_fewer_sentences_than_processes_is_refused_before_training(
+    split: str, tmp_path: Path
+) -> None:
+    """Each process needs a batch; what a process without one does at the end of all epochs is never reached."""
+    files = []
+    for name in ("train", "dev", "test"):
+        (tmp_path / name).write_text("Ann B-PER\n\n" * (1 if name == split else 2))
+        files.append(f"data.files.{name}={name}")
+    data = ["data=conll", "data.name=few", f"data.folder={tmp_path}", *files, f"output_dir={tmp_path}/o"]
+    message = (
+        f"few: {split} has 1 sentence, too few for 2 processes; with trainer.devices=1 each would have one"
+    )
+    with pytest.raises(ValueError, match=f"^{message}"):
+        train.train(configure(*data, "trainer=ddp"))
+    assert not [*(tmp_path / "o").glob("*/*/log.csv")]
+
+
 def test_an_encoder_without_output_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{BASE}.bilstm.BiLSTM.__init__", lambda self, **settings: nn.Module.__init__(self))
     message = (

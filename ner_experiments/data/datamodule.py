@@ -13,6 +13,16 @@ from ner_experiments.data.encoder import Batch, EncodedSplit, Encoder
 from ner_experiments.data.sentence import Corpus
 
 
+def refuse_few_sentences(corpus: Corpus, processes: int) -> None:
+    """Raise ValueError for a split with fewer sentences than the processes that train together, which share it."""
+    for split, sentences in corpus.splits.items():
+        if len(sentences) < processes:
+            raise ValueError(
+                f"{corpus.name}: {split} has {len(sentences)} sentence{'s' * (len(sentences) > 1)}, too few for "
+                f"{processes} processes; with trainer.devices={len(sentences)} each would have one"
+            )
+
+
 class Batches:
     """The batches of a split for one process, in the order of `plan`, skipping the first `done`.
 
