@@ -49,7 +49,8 @@ class Pair:
     def needs_too_many(self) -> bool:
         """Whether more than `MAX_SEEDS` are needed; a difference of exactly 0 needs no number of them."""
         deviations = [it.measured.sd for it in (self.a, self.b) if it.measured]
-        return self.seeds_needed is None and None not in deviations and self.test.over_seeds.mean != 0
+        is_known = None not in deviations and any(deviations)
+        return self.seeds_needed is None and is_known and self.test.over_seeds.mean != 0
 
     @property
     def seeds_text(self) -> str:

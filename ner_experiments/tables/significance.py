@@ -205,9 +205,10 @@ def seeds_to_detect(
 ) -> int | None:
     """Seeds per row that detect the difference with 80 % power at this level.
 
-    None if a row has no two seeds, if the difference is 0, and if more than `most` seeds are needed.
+    None if it is unknown, as a row has no two seeds or neither row's scores vary, if the difference is 0, and if more
+    than `most` seeds are needed.
     """
-    if not (a and b and difference) or a.sd is None or b.sd is None:
+    if not (a and b and difference) or a.sd is None or b.sd is None or a.sd == b.sd == 0:
         return None
     if most and statistics.power_of_welch(a.sd, b.sd, difference, most, alpha) < statistics.POWER:
         return None

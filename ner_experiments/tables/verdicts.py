@@ -60,9 +60,10 @@ class Decided:
     first_verdict: the verdict without the looks that were added when results were known.
     registered: whether the runs of the seeds in a and b recorded the hash of this claim when they were started.
     runs_made_for_it: the number of runs, of any seed, that did.
-    detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power.
+    detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power; None before
+        the first look, and if power is unknown, as a side has one seed or no seed differs from the others.
     seeds_needed: seeds per side with which the paper's difference is detected with 80 % power, or the smallest effect
-        if the paper prints none; None before the first look, or if more than `MAX_SEEDS` are needed.
+        if the paper prints none; None as for `detectable`, or if more than `MAX_SEEDS` are needed.
     """
 
     claim: Claim
@@ -101,6 +102,8 @@ class Decided:
             return "runs of the other row" if self.a or self.b else "runs of both rows"
         if self.look is None:
             return f"{self.claim.source.looks[0]} seeds per row, as planned"
+        if self.detectable is None:
+            return "an unknown number of further seeds per row"
         if self.seeds_needed is None:
             return f"more than {MAX_SEEDS:,} seeds per row"
         if self.seeds_needed <= min(self.runs):
@@ -322,13 +325,13 @@ def verdict(claim: Claim, a: Scores, look: Look | None) -> ClaimVerdict:
 def power(claim: Claim, a: Scores, b: Scores, test: Tested) -> dict[str, Any]:
     """`detectable` and `seeds_needed` of a claim, at the strictest level of Holm's correction."""
     error, freedom = test.over_seeds.error, test.over_seeds.freedom
-    if error is None or freedom is None:
+    if not error or freedom is None:
         return {}
     level = test.alpha / max(1, test.number)
     effect = claim.published or claim.source.smallest_effect
     rows = statistics.summarize(a), statistics.summarize(b)
     return {
-        "detectable": statistics.minimum_detectable_effect(error, freedom, alpha=level) if error else 0.0,
+        "detectable": statistics.minimum_detectable_effect(error, freedom, alpha=level),
         "seeds_needed": seeds_to_detect(*rows, effect, alpha=level, most=MAX_SEEDS),
     }
 

@@ -251,6 +251,12 @@ def test_an_impractical_number_of_seeds_is_not_stated() -> None:
     assert equal.seeds_text == ""
 
 
+def test_without_a_spread_the_number_of_seeds_is_unknown() -> None:
+    (pair,) = of_scores(a={1: 80.0, 2: 80.0}, b={1: 81.0, 2: 81.0})
+    assert (pair.verdict, pair.seeds_needed, pair.seeds_text) == ("open", None, "")
+    assert "would take" not in verdict_text([pair])
+
+
 def test_no_seed_is_hidden_behind_the_mean_or_the_end_of_an_interval() -> None:
     rows = [Result(Row(label="a"), {1: 0.0, 2: 5.0, 3: 10.0}), Result(Row(label="b"), {1: 7.0})]
     first, second, *_ = strip_plot(rows, width=11)
