@@ -1,7 +1,11 @@
 """Scores beside F1: its mean over types, and F1 by the looser matches of SemEval-2013.
 
-Source: Segura-Bedmar, Martinez & Herrero-Zazo (2013), "SemEval-2013 Task 9", section 4.1. Gold and predicted mentions
-are matched as for the kinds of errors.
+Source: Segura-Bedmar, Martinez & Herrero-Zazo (2013), "SemEval-2013 Task 9", section 4.1, which leaves open what
+happens if a mention overlaps two. Reading: one matching for all scores and for the kinds of errors (`errors.compare`),
+in which the pair with the largest overlap comes first, whatever its types. nervaluate matches anew for each score,
+prediction by prediction: for `type` it prefers a gold mention of the same type, and an earlier prediction of another
+type can take the gold mention of a later one. Either score can be the higher one; they are equal if no mention overlaps
+two.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ def looser_scores(errors: Errors) -> dict[str, float]:
 
     MACRO: mean F1 of all types that are gold or predicted, as seqeval's macro average.
     ANY_TYPE: F1 of mentions with the right boundaries, whatever their type (`exact`).
-    ANY_OVERLAP: F1 of mentions that overlap a gold one of their type (`type`).
+    ANY_OVERLAP: F1 of mentions whose match has their type (`type`).
     PARTIAL: as ANY_TYPE, with half a match for a mention that only overlaps a gold one (`partial`).
     """
     if not errors.kinds:

@@ -60,8 +60,8 @@ class Decided:
     first_verdict: the verdict without the looks that were added when results were known.
     registered: whether the runs of the seeds in a and b recorded the hash of this claim when they were started.
     runs_made_for_it: the number of runs, of any seed, that did.
-    detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power; None before
-        the first look, and if power is unknown, as a side has one seed or no seed differs from the others.
+    detectable: the smallest true difference, in points, that a test with these runs detects with 80 % power; None
+        before the first look, and if power is unknown, as a side has one seed or no seed differs from the others.
     seeds_needed: seeds per side with which the paper's difference is detected with 80 % power, or the smallest effect
         if the paper prints none; None as for `detectable`, or if more than `MAX_SEEDS` are needed.
     """

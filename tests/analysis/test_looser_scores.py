@@ -43,16 +43,37 @@ def test_the_mean_over_types_is_that_of_seqeval(seed: int) -> None:
     assert scores(sentences)[MACRO] == pytest.approx(expected)
 
 
+def by_nervaluate(sentences: list[Predicted]) -> dict[str, float]:
+    gold, predicted = [[*it.gold] for it in sentences], [[*it.predicted] for it in sentences]
+    found = Evaluator(gold, predicted, tags=[*random_tags.TYPES], loader="list").evaluate()["overall"]
+    return {name: found[strategy].f1 for name, strategy in OF_NERVALUATE.items()}
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_looser_matches_are_those_of_nervaluate(seed: int) -> None:
     sentences = [it for it in random_tags.sentences(seed, 200) if is_clear(it)]
     assert len(sentences) > 50
-    gold, predicted = [[*it.gold] for it in sentences], [[*it.predicted] for it in sentences]
-    evaluator = Evaluator(gold, predicted, tags=[*random_tags.TYPES], loader="list")
-    expected = evaluator.evaluate()["overall"]
-    found = scores(sentences)
-    for name, strategy in OF_NERVALUATE.items():
-        assert found[name] == pytest.approx(expected[strategy].f1)
+    found, expected = scores(sentences), by_nervaluate(sentences)
+    for name in OF_NERVALUATE:
+        assert found[name] == pytest.approx(expected[name])
+
+
+@pytest.mark.parametrize(
+    ("gold", "predicted", "ours", "theirs"),
+    [
+        ([(0, 2, "LOC"), (2, 5, "PER")], [(0, 5, "LOC")], 0.0, 2 / 3),
+        ([(0, 4, "PER")], [(0, 1, "LOC"), (1, 4, "PER")], 2 / 3, 0.0),
+    ],
+    ids=["theirs prefers the type", "theirs goes from left to right"],
+)
+def test_a_mention_that_overlaps_two_is_matched_by_overlap_and_by_nervaluate_in_turn(
+    gold: list[Span], predicted: list[Span], ours: float, theirs: float
+) -> None:
+    """The exact difference; other scores are equal."""
+    sentence = Predicted(tuple("abcdef"), encode(gold, 6, "iob2"), encode(predicted, 6, "iob2"))
+    found, expected = scores([sentence]), by_nervaluate([sentence])
+    assert (found[ANY_OVERLAP], expected[ANY_OVERLAP]) == (pytest.approx(ours), pytest.approx(theirs))
+    assert [found[name] for name in (ANY_TYPE, PARTIAL)] == [expected[name] for name in (ANY_TYPE, PARTIAL)]
 
 
 def test_a_mention_that_overlaps_two_matches_one_of_them() -> None:
