@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ner_experiments.loggers.base import RunInfo, closing
 from ner_experiments.loggers.wandb import begin, is_reachable
 from ner_experiments.tables import experiments, sweeps
+from ner_experiments.tables.looks import at_looks
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import Table
 from ner_experiments.utils.files import write_json
@@ -62,7 +63,7 @@ def save(arguments: argparse.Namespace, table: Table, overrides: Sequence[str]) 
     except ImportError as error:
         raise ValueError("a dashboard needs wandb-workspaces: pip install -e '.[dashboard]'") from error
     rows = experiments.experiments(table, overrides)
-    page = collect(table, overrides) if table.is_sweep else None
+    page = at_looks(collect(table, overrides)) if table.is_sweep else None
     if arguments.output is None and is_reachable():
         try:
             entity = arguments.entity or default_entity()

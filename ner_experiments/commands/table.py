@@ -111,9 +111,10 @@ def state_of_sweep(table: Table, output: Path) -> str:
 
     On each test set with two rows or more, the row with the highest mean leads.
     """
-    from ner_experiments.tables.scores import collect  # slow to import: SciPy
+    from ner_experiments.tables.looks import at_looks  # slow to import: SciPy
+    from ner_experiments.tables.scores import collect
 
-    page = collect(table, [f"output_dir={as_value(str(output))}"])
+    page = at_looks(collect(table, [f"output_dir={as_value(str(output))}"]))
     measured = [result for result in page.results if result.runs]
     text = f"{len(measured)} of {len(table.rows)} rows"
     if not measured:

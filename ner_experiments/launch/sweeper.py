@@ -95,7 +95,7 @@ class TableSweeper(Sweeper):
             exit_refused(error)
 
     def launch_and_show(self, arguments: list[str]) -> Sequence[JobReturn]:
-        from ner_experiments.tables import scores  # slow to import: SciPy
+        from ner_experiments.tables import looks, scores  # slow to import: SciPy
 
         assert self.config is not None
         if self.table:
@@ -113,7 +113,7 @@ class TableSweeper(Sweeper):
             results = self.launch_table(table)
         else:
             results = self.launch(jobs, names(table, jobs, extra_overrides))
-        page = scores.collect(table, extra_overrides)
+        page = looks.at_looks(scores.collect(table, extra_overrides))
         failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
         self.show_table(page)
         if failed:

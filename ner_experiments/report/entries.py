@@ -23,6 +23,7 @@ from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, corpora_in
 from ner_experiments.tables import experiments, render, results_folder, spec
 from ner_experiments.tables.experiments import as_override
+from ner_experiments.tables.looks import at_looks
 from ner_experiments.tables.pairs import Pair
 from ner_experiments.tables.scores import FindRuns, Page, Result, collect, in_output_dir, on_other_data
 from ner_experiments.tables.spec import Table
@@ -176,7 +177,7 @@ def collected(table: Table, overrides: Sequence[str], results: Path) -> Page:
     If no run has exactly the requested settings, those that deviate least in other settings are taken.
     """
     if table.is_sweep or not results.is_dir():
-        return collect(table, overrides)
+        return at_looks(collect(table, overrides))
     output = experiments.output_dir(overrides)
     own = [item for item in overrides if experiments.root(item) != "output_dir"]
     candidates = entries(results, output if output.is_dir() else None, [table], own)
@@ -203,7 +204,7 @@ def from_results(table: Table, folder: Path, results: Path) -> Entry:
 
 def of_source(table: Table, overrides: Sequence[str], source: FindRuns, place: str) -> Entry:
     """The table's page and, for an analysis, the rows that it analyzes."""
-    page = collect(table, overrides, source)
+    page = at_looks(collect(table, overrides, source))
     analyzed = collect(spec.load(table.analysis), overrides, source).results if table.analysis else ()
     return Entry(page, (place,), analyzed, tuple(overrides))
 

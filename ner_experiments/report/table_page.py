@@ -12,6 +12,7 @@ from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
 from ner_experiments.tables import render
 from ner_experiments.tables.looks import decide
+from ner_experiments.tables.pairs import Pair
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.results_folder import (
     comma_separated,
@@ -101,7 +102,9 @@ def pairs_section(entry: Entry) -> Section | None:
     """All pairs of the rows of a sweep; None for fewer than two rows with runs on one corpus."""
     if not entry.pairs:
         return None
-    return differences_section(render.pair_grid(entry.pairs), "Each row minus each other", render.PAIRS)
+    return differences_section(
+        render.pair_grid(entry.pairs), "Each row minus each other", render.PAIRS, entry.pairs
+    )
 
 
 def verdict_first(line: Sequence[str]) -> list[str]:
@@ -162,11 +165,11 @@ def comparisons_section(entry: Entry) -> Section | None:
     return differences_section(render.comparisons(comparisons), "Differences between rows", render.COMPARED)
 
 
-def differences_section(grid: Grid, caption: str, subject: str) -> Section:
+def differences_section(grid: Grid, caption: str, subject: str, tested: Sequence[Pair] = ()) -> Section:
     """Differences with the verdict behind the label, where a phone shows it."""
     shown = Grid(verdict_first(grid.headings), [verdict_first(line) for line in grid.lines])
     table = PageTable(shown, f"{caption}, with intervals over seeds", text=1)
-    notes = [subject, *render.explained(grid)]
+    notes = [subject, *render.explained(grid, tested)]
     return Section("differences", "Differences between rows", grids=[table], notes=notes)
 
 

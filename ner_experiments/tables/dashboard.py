@@ -93,7 +93,11 @@ def answer_sections(page: Page) -> list[workspaces.Section]:
     ]
     tested = pairs(page)
     grid = pair_grid(tested)
-    text = "\n\n".join([verdict_text(tested), as_markdown(grid), legend_of(grid, PAIRS)]) if tested else ""
+    text = (
+        "\n\n".join([verdict_text(tested), as_markdown(grid), legend_of(grid, PAIRS, tested)])
+        if tested
+        else ""
+    )
     verdict = [panels.MarkdownPanel(markdown=text)] if text else []
     found = [("What the scores say", verdict), ("F1 by type", types)]
     return [workspaces.Section(name=name, panels=each, is_open=True) for name, each in found if each]

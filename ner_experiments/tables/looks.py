@@ -37,11 +37,33 @@ class Decision(Generic[P]):
     pairs: all pairs of rows, each as tested at the look that decided it, or else at the last look made.
     to_run: for each row's label, the seeds that the next look needs and that are not finished; empty at the end.
     history: for each look made, what it decided, in one sentence.
+    seeds: for each row's label, its seeds at the last look that it took part in; none before the first look.
     """
 
     pairs: dict[Labels, P]
     to_run: dict[str, list[int]]
     history: list[str]
+    seeds: dict[str, Collection[int]]
+
+
+def at_looks(page: Page) -> Page:
+    """The page with the seeds of its looks alone, on which its verdict rests; a remark names a row's other seeds.
+
+    Returned as it is if its table has no looks, and before the first one is made.
+    """
+    table = page.table
+    seeds = decide(page, table.looks, table.seeds[0]).seeds if table.looks else {}
+    if not any(seeds.values()):
+        return page
+    results = []
+    for result in page.results:
+        seen = only(result, seeds.get(result.row.label, ()))
+        others = [f"{seed}" for seed in result.runs if seed not in seen.runs]
+        if others:
+            number = f"seed{'s' * (len(others) > 1)} {listed(others)}"
+            seen = replace(seen, remark=f"the verdict is made without {number}, which no look has")
+        results.append(seen)
+    return replace(page, results=tuple(results))
 
 
 def decide(page: Page, looks: Sequence[int], first_seed: int = 1) -> Decision[Pair]:
@@ -86,7 +108,7 @@ def replay(
             if label in active and (missing := [seed for seed in wanted if seed not in finished[label]])
         }
         if to_run:
-            return Decision(pairs, to_run, history)
+            return Decision(pairs, to_run, history, seeds)
         seeds |= dict.fromkeys(active, wanted)
         decided = {labels for labels, pair in pairs.items() if pair.verdict != "open"}
         tested, leaders = compare(seeds, level)
@@ -99,7 +121,7 @@ def replay(
         history.append(f"{text}; {consequence(stopped, active, last=count == looks[-1])}")
         if not active:
             break
-    return Decision(pairs, {}, history)
+    return Decision(pairs, {}, history, seeds)
 
 
 def open_with(leaders: Set[str], pairs: Mapping[Labels, P]) -> set[str]:

@@ -76,6 +76,8 @@ class Pair:
             **difference_record(self.test, self.over_sentences),
             "p": self.test.over_seeds.p,
             "q": self.test.q,
+            "level": self.test.alpha,
+            "seeds": [len(self.a.scores), len(self.b.scores)],
             "seeds_needed": self.seeds_needed,
         }
 

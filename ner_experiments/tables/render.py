@@ -15,7 +15,7 @@ from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
 from ner_experiments.tables.scores import Page, Result, groups
-from ner_experiments.tables.significance import Comparison, Tested, compare_rows, difference_record
+from ner_experiments.tables.significance import ALPHA, Comparison, Tested, compare_rows, difference_record
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Published
 from ner_experiments.utils.text import markdown_table
 
@@ -43,6 +43,7 @@ COMPARED = (
     f"{_TESTED}"
 )
 PAIRS = f"Each row minus each other row, {_TESTED}"
+VERDICT_LEVEL = "p corrected is at most 5 %;"
 EXPLAINED = {
     "95 %": "95 %: t-interval over seeds, not corrected for the number of differences.",
     "p over seeds and sentences": "p over seeds and sentences: approximate randomization (Noreen 1989; Yeh 2000).",
@@ -67,7 +68,7 @@ EXPLAINED = {
         "80 % power, at the strictest level of the correction."
     ),
     "verdict": (
-        "Verdict: ahead or behind if p corrected is at most 5 %; equal if two one-sided tests, corrected likewise, "
+        f"Verdict: ahead or behind if {VERDICT_LEVEL} equal if two one-sided tests, corrected likewise, "
         f"show that the difference is below {EFFECT}; otherwise open."
     ),
 }
@@ -151,7 +152,7 @@ def answer(page: Page) -> str:
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
         grid = pair_grid(tested)
-        parts += [as_markdown(grid), legend_of(grid, PAIRS)]
+        parts += [as_markdown(grid), legend_of(grid, PAIRS, tested)]
     if page.table.looks:
         history = decide(page, page.table.looks, page.table.seeds[0]).history
         parts += [LOOKS, "\n".join(f"- {line}" for line in history)]
@@ -192,7 +193,7 @@ def latex(page: Page) -> str:
             parts += [
                 escaped(verdict(page, tested)),
                 as_latex(grid),
-                escaped(" ".join([PAIRS, *explained(grid)])),
+                escaped(" ".join([PAIRS, *explained(grid, tested)])),
             ]
     elif compared := compare_rows(page):
         grid = comparisons(compared)
@@ -409,14 +410,20 @@ def without_empty(grid: Grid, optional: Collection[str]) -> Grid:
     return Grid([grid.headings[it] for it in keep], [[line[it] for it in keep] for line in grid.lines])
 
 
-def explained(grid: Grid) -> list[str]:
-    """A sentence about each column of a grid of differences."""
-    return [text for heading, text in EXPLAINED.items() if heading in grid.headings]
+def explained(grid: Grid, tested: Sequence[Pair] = ()) -> list[str]:
+    """A sentence about each column of a grid of differences; tested: its pairs, which may have levels of their own."""
+    levels = sorted({pair.test.alpha for pair in tested})
+    at_most = "at most 5 %"
+    if levels not in ([], [ALPHA]):
+        of = "the look" if len(levels) == 1 else "its look"
+        at_most = f"at most the level of {of}, {' or '.join(f'{level:.4f}' for level in levels)}"
+    texts = [text for heading, text in EXPLAINED.items() if heading in grid.headings]
+    return [text.replace(VERDICT_LEVEL, f"p corrected is {at_most};") for text in texts]
 
 
-def legend_of(grid: Grid, subject: str) -> str:
-    """Markdown: the subject of a grid of differences, and a list that explains its columns."""
-    return "\n\n".join([subject, "\n".join(f"- {text}" for text in explained(grid))])
+def legend_of(grid: Grid, subject: str, tested: Sequence[Pair] = ()) -> str:
+    """Markdown: the subject of a grid of differences, and a list that explains its columns, as `explained`."""
+    return "\n\n".join([subject, "\n".join(f"- {text}" for text in explained(grid, tested))])
 
 
 def strip_plot(rows: Sequence[Result], width: int = 48) -> list[str]:

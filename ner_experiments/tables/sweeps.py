@@ -23,6 +23,7 @@ from ner_experiments.config.safe_yaml import to_yaml
 from ner_experiments.runs.run import log_once
 from ner_experiments.tables import spec
 from ner_experiments.tables.experiments import as_override, joined, key, output_dir, root
+from ner_experiments.tables.looks import at_looks
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.spec import SMALLEST_EFFECT, Row, Table
 from ner_experiments.utils.files import atomic_write
@@ -346,7 +347,7 @@ def named_runs(items: Sequence[str]) -> dict[Path, str]:
 
 def runs_of(table: Table, overrides: Sequence[str], output: Path) -> dict[Path, str]:
     """The finished runs of a table with the labels of their rows. ValueError if there is none."""
-    page = collect(table, overrides)
+    page = at_looks(collect(table, overrides))
     if not page.runs:
         reasons = [f": {it.missing}" for it in page.results if it.missing]
         raise ValueError(f"{table.name}: no run of it is finished in {output}{reasons[0] if reasons else ''}")

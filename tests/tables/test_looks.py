@@ -1,5 +1,6 @@
 """Seeds until it is decided: the replay of looks on runs of the toy corpus whose scores are known."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,10 @@ from pathlib import Path
 import pytest
 from toy_rows import TOY, finish
 
+from ner_experiments.analysis.sequential import levels
 from ner_experiments.launch.sweeper import jobs_of
-from ner_experiments.tables import sweeps
-from ner_experiments.tables.looks import decide
+from ner_experiments.tables import render, sweeps
+from ner_experiments.tables.looks import at_looks, decide
 from ner_experiments.tables.scores import Page, collect
 
 LOOKS = [3, 4, 5]
@@ -63,6 +65,38 @@ def test_seeds_that_a_look_does_not_have_do_not_count() -> None:
     assert [pair.record() for pair in after.pairs.values()] == [
         pair.record() for pair in before.pairs.values()
     ]
+
+
+def test_a_page_has_the_seeds_of_its_looks_and_says_so_of_the_others() -> None:
+    """An ordinary sweep has added seeds later: means and differences are of the same runs, at the look's level."""
+    for layers, wrong in ((2, [28, 28, 29]), (3, [2, 4, 3]), (4, [13, 12, 14])):
+        finish_seeds(layers, wrong)
+    finish_seeds(3, [30, 30], first=4)
+    every = page()
+    shown = at_looks(every)
+    assert {it.row.label: [*it.scores] for it in shown.results} == {
+        f"layers={n}": [1, 2, 3] for n in (2, 3, 4)
+    }
+    assert [it.remark for it in shown.results] == [
+        "",
+        "the verdict is made without seeds 4 and 5, which no look has",
+        "",
+    ]
+    means = {it.row.label: it.measured.mean for it in shown.results if it.measured}
+    pairs = json.loads(render.as_json(shown))["pairs"]
+    level = levels(LOOKS, 0.05)[0]
+    for pair in pairs:
+        assert pair["difference"] == pytest.approx(means[pair["a"]] - means[pair["b"]])
+        assert (pair["level"], pair["seeds"]) == (level, [3, 3])
+    text = render.markdown(shown)
+    assert f"p corrected is at most the level of the look, {level:.4f}; equal" in text
+    assert "at most 5 %; equal" not in text
+    assert "layers=3: the verdict is made without seeds 4 and 5, which no look has." in text
+
+
+def test_before_the_first_look_a_page_has_all_seeds() -> None:
+    finish_seeds(2, [28, 28])
+    assert at_looks(page()) == page()
 
 
 def test_the_last_look_ends_the_sweep_whatever_is_open() -> None:
