@@ -184,6 +184,9 @@ def run(
     data = corpus_module(cfg, corpus, encoder)
     epochs = EpochLog(folder)
     checkpoint = resumable_checkpoint(folder)
+    if checkpoint is None and is_first_process(cfg):
+        for name in (artifacts.TEST_LOG, artifacts.GRADIENTS):  # of a part that is trained again
+            (folder / name).unlink(missing_ok=True)
     with open_logger(cfg, folder, resumed=checkpoint is not None, finished=False) as logger:
         monitoring = monitoring_callbacks(cfg, folder, epochs, logger)
         trainer, best_epoch, predictions = fit(cfg, folder, tagger, data, monitoring, sigterm, checkpoint)

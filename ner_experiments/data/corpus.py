@@ -208,9 +208,12 @@ def _read(source: Source) -> Corpus:
         notes.append(f"tags that break {printed(schemes)}: {counts}; {read_as}")
     if schemes:
         _check_mentions_unchanged(source.name, mentions, corpus)
-    for split in ("train", "dev"):
-        if "test" in corpus and _words(corpus[split]) == _words(corpus["test"]):
+    test = _words(corpus.get("test", []))
+    for split in ("train", "dev") if test else ():
+        if (words := _words(corpus[split])) == test:
             notes.append(f"{split} and test contain the same sentences, word for word")
+        elif set(test) <= set(words):
+            notes.append(f"all {len(test):,} sentences of test are in {split}, word for word")
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")

@@ -73,7 +73,8 @@ def seeds_section(runs: Runs) -> Section:
 
 def test_protocol(runs: Runs) -> str:
     """Note on when the test set was scored."""
-    if any(run.test_every_epoch() for run in runs.values()):
+    logged = any(artifacts.TEST_LOG in run.metrics.get(artifacts.FILES, {}) for run in runs.values())
+    if logged or any(run.test_every_epoch() for run in runs.values()):
         return "the test set was also scored after each epoch (audit.test_every_epoch=true)"
     return "the test set was scored once"
 

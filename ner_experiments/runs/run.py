@@ -100,11 +100,20 @@ class Run:
         return rows_of(self.verified(artifacts.LOG))
 
     def test_every_epoch(self) -> list[float]:
-        """Test scores after each epoch, in percent, if the run was made with audit.test_every_epoch=true."""
+        """Test scores after each epoch, in percent, if the run was made with audit.test_every_epoch=true.
+
+        None, with a warning, if the setting was turned on or off between two parts of an interrupted run.
+        """
         path = self.verified(artifacts.TEST_LOG)
         if not path.exists():
             return []
-        return [100 * row[f"test_{self.primary_metric}"] for row in rows_of(path)]
+        rows, epochs = rows_of(path), self.metrics["epochs"]
+        if [row["epoch"] for row in rows] != [*range(1, epochs + 1)]:
+            log_once(
+                f"{path} has {len(rows)} of {epochs} epochs, and without the others there is no best one"
+            )
+            return []
+        return [100 * row[f"test_{self.primary_metric}"] for row in rows]
 
     def predicted_tags(self) -> list[tuple[str, ...]]:
         """The predicted tags of each test sentence, mentions in IOB2."""

@@ -132,7 +132,8 @@ class Result:
 
         The mean over the runs that scored test after every epoch; None without such runs.
         """
-        gains = [max(scores) - run.score for run in self.runs.values() if (scores := run.test_every_epoch())]
+        every = [(run.score, scores) for run in self.runs.values() if (scores := run.test_every_epoch())]
+        gains = [max(chosen, *scores) - chosen for chosen, scores in every]  # the chosen epoch is one of them
         return float(np.mean(gains)) if gains else None
 
     def cost(self) -> dict[str, float]:

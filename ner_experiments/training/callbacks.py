@@ -235,29 +235,28 @@ class Predictions(Callback):
 class TestEveryEpoch(Callback):
     """Write the test score of every epoch to test_every_epoch.csv, which nothing reads during training.
 
-    The file shows the gain of an oracle epoch, selected on test. The weights, the selected epoch and the scores are
-    those of a run without this callback.
+    The file shows the gain of an oracle epoch, selected on test. It lacks the epochs before an interruption after which
+    the setting was turned on. The weights, the selected epoch and the scores are those of a run without this callback.
     """
 
     __test__ = False  # not a test case of pytest
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / TEST_LOG
-        self.scores: list[float] = []
+        self.rows: list[dict[str, float]] = []
 
     def state_dict(self) -> dict[str, Any]:
-        return {"scores": self.scores}
+        return {"rows": self.rows}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.scores = list(state["scores"])
+        self.rows = list(state["rows"])
 
     def on_train_epoch_end(self, trainer: Any, module: Any) -> None:
         primary_metric = module.metric.primary_metric
-        self.scores.append(self.evaluate(trainer, module)[primary_metric])
+        score = self.evaluate(trainer, module)[primary_metric]
+        self.rows.append({"epoch": trainer.current_epoch + 1, f"test_{primary_metric}": score})
         if trainer.is_global_zero:
-            scores = enumerate(self.scores, start=1)
-            rows = [{"epoch": epoch, f"test_{primary_metric}": score} for epoch, score in scores]
-            write_csv(self.path, list(rows[0]), rows)
+            write_csv(self.path, list(self.rows[0]), self.rows)
 
     @staticmethod
     def evaluate(trainer: Any, module: Any) -> dict[str, Any]:

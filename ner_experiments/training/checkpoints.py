@@ -38,11 +38,11 @@ class LastCheckpoint(Checkpoint):
         self.path = folder / CHECKPOINT
         self.pause = self.seconds = seconds
         self.sigterm = sigterm
-        self.made_by = made_by()
+        self.made_by, self.threads = made_by(), torch.get_num_threads()
         self.saved = time.monotonic()
 
     def state_dict(self) -> dict[str, Any]:
-        return {"made_by": self.made_by}
+        return {"made_by": self.made_by, "threads": self.threads}
 
     def on_train_start(self, trainer: Trainer, module: LightningModule) -> None:
         """Replace Lightning's SIGTERM handler, with which several processes can deadlock."""
@@ -98,33 +98,44 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 
 def resumable_checkpoint(folder: Path) -> Path | None:
-    """The folder's checkpoint if it is intact and was made by this code and these libraries, else None."""
+    """The folder's checkpoint if it is intact and was made by this code and these libraries, else None.
+
+    Raises ValueError if it was made by another number of threads: neither number reproduces the weights of a run that
+    was trained by both.
+    """
     path = folder / CHECKPOINT
     if not path.exists():
         if (folder / PROGRESS_FILE).exists():
             log.info("%s: stopped before its first checkpoint; the run starts over", folder)
         return None
-    if defect := defect_of(path):
-        log.warning("%s %s; the run starts over", path, defect)
+    try:
+        state = own_state(path)
+    except ValueError as error:
+        log.warning("%s %s; the run starts over", path, error)
         return None
+    threads = torch.get_num_threads()
+    if state["threads"] != threads:
+        raise ValueError(
+            f"{path} was written with runtime.threads={state['threads']}, on which the weights depend through "
+            f"rounding: resume with that, or delete the file to start over with {threads}"
+        )
     log.info("%s: resuming from %s", folder, CHECKPOINT)
     return path
 
 
-def defect_of(path: Path) -> str:
-    """Reason why a checkpoint cannot be used, or an empty string."""
+def own_state(path: Path) -> dict[str, Any]:
+    """The state of `LastCheckpoint` in a checkpoint. ValueError with the reason why the checkpoint cannot be used."""
     if not is_intact(path):
-        return "is damaged (SHA-256)"
+        raise ValueError("is damaged (SHA-256)")
     try:
         callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
-        maker = callbacks[LastCheckpoint.__qualname__]["made_by"]
+        state = dict(callbacks[LastCheckpoint.__qualname__])
+        maker, _ = state["made_by"], state["threads"]
     except Exception as error:  # reading a file that is not a checkpoint can raise anything
-        return f"is damaged ({type(error).__name__})"
-    return (
-        ""
-        if maker == made_by()
-        else f"was written by different code or library versions ({maker}, not {made_by()})"
-    )
+        raise ValueError(f"is damaged ({type(error).__name__})") from error
+    if maker != made_by():
+        raise ValueError(f"was written by different code or library versions ({maker}, not {made_by()})")
+    return state
 
 
 def is_intact(path: Path) -> bool:

@@ -36,6 +36,16 @@ def test_splits_that_hold_the_same_sentences_are_noted(tmp_path: Path) -> None:
     assert corpus.notes == ("dev and test contain the same sentences, word for word",)
 
 
+def test_a_test_set_inside_another_split_is_noted(tmp_path: Path) -> None:
+    more = "Paris I-LOC\n\n"
+    inside = load(
+        columns(tmp_path, {"train": more + TEST + "\n" + TRAIN, "dev": DEV, "test": TEST + "\n" + DEV})
+    )
+    assert inside.notes == ("all 2 sentences of test are in train, word for word",)
+    partly = load(columns(tmp_path, {"train": TRAIN, "dev": DEV, "test": TEST + "\n" + DEV}))
+    assert partly.notes == ()
+
+
 def test_the_same_content_is_read_once_and_a_changed_file_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

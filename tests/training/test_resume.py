@@ -1,5 +1,6 @@
 """Interrupted runs and sweeps: they resume, end with the same bits, and nothing is done twice."""
 
+import csv
 import random
 import re
 from pathlib import Path
@@ -8,10 +9,18 @@ from typing import Any
 
 import killed
 import pytest
+import torch
 from logged import scalars
-from resumed import RUN, SWEEP, lines_of, outcome, stamps
+from omegaconf import DictConfig
+from resumed import RUN, SWEEP, TINY, lines_of, outcome, stamps
 
+from ner_experiments.config.compose import compose
+from ner_experiments.runs.run import open_run, rows_of
+from ner_experiments.tables.scores import Result
+from ner_experiments.tables.spec import Row
+from ner_experiments.train import train
 from ner_experiments.training import checkpoints
+from ner_experiments.training.callbacks import EpochLog
 from ner_experiments.training.checkpoints import resumable_checkpoint
 
 
@@ -129,6 +138,75 @@ def test_a_checkpoint_of_other_code_is_reported_and_not_used(
     monkeypatch.setattr(checkpoints, "made_by", lambda: "other code")
     assert resumable_checkpoint(checkpoint.parent) is None
     assert "was written by different code" in caplog.text
+
+
+def test_a_checkpoint_of_another_number_of_threads_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint = interrupted_run(tmp_path)
+    threads = torch.get_num_threads()
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 7)
+    with pytest.raises(ValueError, match=r"runtime\.threads") as error:
+        resumable_checkpoint(checkpoint.parent)
+    assert str(error.value) == (
+        f"{checkpoint} was written with runtime.threads={threads}, on which the weights depend through rounding: "
+        "resume with that, or delete the file to start over with 7"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "epochs"),
+    [(False, True, [3, 4, 5]), (True, False, [1, 2]), (True, True, [1, 2, 3, 4, 5])],
+)
+def test_an_audit_that_is_turned_on_or_off_between_two_parts_has_its_own_epochs(
+    before: bool, after: bool, epochs: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = [
+        "model=residual",
+        "layers=1",
+        *TINY,
+        "trainer.max_epochs=5",
+        "trainer.patience=5",
+        "optimizer.lr=0.1",
+    ]
+
+    def audited(on: bool) -> DictConfig:
+        audit = [f"audit.test_every_epoch={on}", f"audit.gradients={int(on)}"]
+        return compose([*run, *audit, f"output_dir={tmp_path}"])
+
+    class InterruptedError(Exception):
+        pass
+
+    def broken(self: EpochLog, trainer: Any, module: Any) -> None:
+        if trainer.current_epoch == 2:
+            raise InterruptedError
+        end_epoch(self, trainer, module)
+
+    end_epoch = EpochLog.on_train_epoch_end
+    with monkeypatch.context() as patch:
+        patch.setattr(EpochLog, "on_train_epoch_end", broken)
+        with pytest.raises(InterruptedError):
+            train(audited(before))
+    result = train(audited(after))
+    folder = Path(result["folder"])
+    scored = [int(row["epoch"]) for row in rows_of(folder / "test_every_epoch.csv")]
+    with (folder / "gradients.csv").open(encoding="utf-8", newline="") as file:
+        measured = {int(row["epoch"]) for row in csv.DictReader(file)}
+    assert (scored, measured) == (epochs, {*epochs})
+    finished = open_run(folder)
+    row = Result(Row(label="a"), {1: finished.score}, {1: finished})
+    assert len(finished.test_every_epoch()) == (5 if before and after else 0)
+    assert (row.oracle_epoch_gain() is None) == (not (before and after))
+    assert (row.oracle_epoch_gain() or 0) >= 0
+
+
+def test_a_run_that_starts_over_keeps_no_scores_of_its_first_part(tmp_path: Path) -> None:
+    run = ["model=residual", "layers=1", *TINY, "trainer.max_epochs=1", f"output_dir={tmp_path}"]
+    folder = Path(train(compose(run))["folder"])
+    (folder / "metrics.json").unlink()
+    for name in ("test_every_epoch.csv", "gradients.csv"):
+        (folder / name).write_text("of an earlier part")
+    assert not {"test_every_epoch.csv", "gradients.csv"} & {*train(compose(run))["files"]}
 
 
 @pytest.mark.slow
