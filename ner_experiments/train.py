@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from safetensors.torch import save
 
 from ner_experiments.build import assemble, check_penalty, encoder_class, read_weights
-from ner_experiments.config.identity import identity, run_folder, tags
+from ner_experiments.config.identity import identity, run_folder, run_name, tags
 from ner_experiments.config.processes import check_program, is_first_process, num_processes, processes_note
 from ner_experiments.config.values import check_experiment
 from ner_experiments.data.corpus import leakage
@@ -41,9 +41,11 @@ from ner_experiments.loggers.base import Logger, NullLogger, RunInfo, csv
 from ner_experiments.loggers.epoch import LogEpochs
 from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs import artifacts, progress
-from ner_experiments.runs.artifacts import CONFIG, ENCODER, METRICS_FILE, WEIGHTS
+from ner_experiments.runs.artifacts import CODE, CONFIG, ENCODER, METRICS_FILE, WEIGHTS
+from ner_experiments.runs.code import Code, code_of, digest
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions, write_probabilities
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
+from ner_experiments.runs.run import by_other_code
 from ner_experiments.tagger import Tagger, count_parameters, describe
 from ner_experiments.training.callbacks import (
     EpochLog,
@@ -102,7 +104,17 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     if start is not None and "busy" in start:
         return start
     corpus, encoder, about = read_experiment(cfg, start)
-    folder = run_folder(cfg, about["identity"])
+    code = code_of(cfg)
+    about["code"] = digest(code)
+    folder = run_folder(cfg, run_name(about["identity"], about["code"]))
+    if not folder.exists() and (other := by_other_code(cfg, about["identity"])) is not None:
+        if cfg.runtime.reuse == "any" and is_complete(dict(other.metrics), cfg, corpus):
+            log.info(
+                "%s is finished, but %s; it is reused, as runtime.reuse=any", other.folder, other.outdated
+            )
+            return {"folder": str(other.folder), **other.metrics}
+        rule = "trained again in a folder beside it (runtime.reuse=any reuses it)"
+        log.info("%s is finished, but %s; %s: %s", other.folder, other.outdated, rule, folder)
     if not is_first:
         finished = finished_result(folder)
         if not is_complete(finished, cfg, corpus):
@@ -128,7 +140,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
 
         with sigterm_handler() as sigterm, saved_traceback(folder / "error.txt"):
             if finished is None:
-                prepare_folder(folder, cfg)
+                prepare_folder(folder, cfg, code)
                 result = run(cfg, corpus, encoder, folder, start, sigterm, finish)
             else:
                 result = finish(score_test(cfg, corpus, encoder, folder, finished, sigterm))
@@ -518,13 +530,14 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
     return result
 
 
-def prepare_folder(folder: Path, cfg: DictConfig) -> None:
-    """Remove partial files, set a damaged metrics.json aside, and write config.yaml."""
+def prepare_folder(folder: Path, cfg: DictConfig, code: Code) -> None:
+    """Remove partial files, set a damaged metrics.json aside, and write config.yaml and code.json."""
     remove_partial_files(folder)
     if (folder / METRICS_FILE).exists():
         (folder / METRICS_FILE).replace(folder / f"{METRICS_FILE}.damaged")
     with atomic_write(folder / CONFIG) as part:
         OmegaConf.save(cfg, part, resolve=True)
+    write_json(folder / CODE, dict(code))
 
 
 def write_metrics(folder: Path, result: dict[str, Any]) -> dict[str, Any]:

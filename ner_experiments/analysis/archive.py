@@ -48,6 +48,7 @@ def archive(run: Run, path: Path, label: str) -> None:
         "label": label,
         "metrics": dict(run.metrics),
         "config": run.settings(),
+        "code": run.code(),
         "epochs": run.epochs(),
         "test_every_epoch": run.test_every_epoch(),
         "counts": format_counts(run.counts()),

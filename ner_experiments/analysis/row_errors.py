@@ -118,23 +118,24 @@ class RowPair:
 
 
 def rows(runs: Mapping[Path, str]) -> list[RowErrors]:
-    """Group runs into rows by identity, in order of first appearance. If runs of a row share a seed, the first is used.
+    """Group runs into rows by identity and code, in order of first appearance.
+
+    If runs of a row share a seed, the first is used.
 
     runs: path of each run -> label of its row; an empty label stands for the name of the run's folder.
     Raises ValueError for a path that is not a finished run with a test score.
     """
-    groups: dict[str, dict[int, Run]] = {}
-    names: dict[str, str] = {}
+    groups: dict[tuple[str, str], dict[int, Run]] = {}
+    names: dict[tuple[str, str], str] = {}
     for path, label in runs.items():
         run = open_archived_run(path) if path.is_file() else open_run(path)
         if "test" not in run.metrics:
             raise ValueError(f"{path}: its corpus has no test set to analyze errors on")
         if lacking := {"identity", "seed"} - {*run.metrics}:
             raise ValueError(f"{path}: its metrics lack {', '.join(sorted(lacking))}")
-        identity = run.metrics["identity"]
-        names.setdefault(identity, label or run.label)
-        groups.setdefault(identity, {}).setdefault(run.metrics["seed"], run)
-    return [RowErrors(names[identity], by_seed(runs.values())) for identity, runs in groups.items()]
+        names.setdefault(run.experiment, label or run.label)
+        groups.setdefault(run.experiment, {}).setdefault(run.metrics["seed"], run)
+    return [RowErrors(names[experiment], by_seed(runs.values())) for experiment, runs in groups.items()]
 
 
 def pairs(row_errors: Sequence[RowErrors]) -> list[RowPair]:

@@ -7,9 +7,13 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from ner_experiments.config.compose import resolved
 from ner_experiments.config.conf import CONF, own_group_folders
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.runs import artifacts
+from ner_experiments.runs.code import outdated
 from ner_experiments.runs.progress import PROGRESS_FILE
 from ner_experiments.runs.provenance import commit
 from ner_experiments.tables import spec, sweeps
@@ -84,7 +88,9 @@ def write(arguments: argparse.Namespace) -> Path:
     own = [entry for entry in with_runs if entry.page.table.is_sweep]
     published = [entry for entry in with_runs if entry not in own]
     everything = outputs if everything_asked else None
-    own += own_runs.own_entries(everything, with_runs) if everything else []
+    if everything:
+        reuse = resolved(tuple(overrides))["runtime"]["reuse"]
+        own += own_runs.own_entries(everything, with_runs, reuse)
     searches = search_page.find(outputs) if outputs and (everything or searched) else []
     if not everything:
         searches = [each for each in searches if each.search.name in searched]
@@ -93,8 +99,12 @@ def write(arguments: argparse.Namespace) -> Path:
 
 
 def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) -> str:
-    """Digest of the arguments, and of size and time of all that a report reads: tables, conf/, and files of runs."""
-    seen = []
+    """Digest of the arguments, and of size and time of all that a report reads: tables, conf/, and files of runs.
+
+    So is what has changed of the code that the runs depend on.
+    """
+    seen: list[Any] = []
+    codes: dict[bytes, Path] = {}
     for place in (CONF, *own_group_folders(), spec.SWEEPS, *filter(None, places)):
         for folder, folders, files in os.walk(place):
             if Path(folder) == output:
@@ -105,4 +115,7 @@ def stamp_of(names: Sequence[str], places: Sequence[Path | None], output: Path) 
                 if name.endswith(READ) and name != PROGRESS_FILE:  # not read, and written all the time
                     status = os.stat(os.path.join(folder, name))
                     seen.append((folder, name, status.st_size, status.st_mtime_ns))
+                if name == artifacts.CODE:
+                    codes.setdefault((path := Path(folder, name)).read_bytes(), path)
+    seen += sorted(map(outdated, codes.values()))
     return hashlib.sha256(repr((names, places, seen)).encode()).hexdigest()

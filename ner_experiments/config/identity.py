@@ -123,8 +123,16 @@ def inputs(part: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
             yield from inputs(value)
 
 
+def run_name(identity: str, code: str) -> str:
+    """Name of a run: 64 hexadecimal digits for its identity and the digest of the code that makes it.
+
+    Runs of the same settings and data by different versions of the code are thus in folders beside each other.
+    """
+    return json_digest([identity, code])
+
+
 def run_folder(cfg: DictConfig, name: str) -> Path:
-    """output_dir/DATA-MODEL-DECODER-IDENTITY/seed-SEED, where IDENTITY is the first 12 characters of `name`."""
+    """output_dir/DATA-MODEL-DECODER-NAME/seed-SEED, where NAME is the first 12 characters of `name`."""
     parts = [cfg.data.name, kind(cfg.model), kind(cfg.decoder), name[:12]]
     return Path(cfg.output_dir) / "-".join(parts) / f"seed-{cfg.seed}"
 

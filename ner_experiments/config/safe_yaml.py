@@ -21,7 +21,7 @@ from omegaconf._utils import get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from ner_experiments.config.conf import CONF, PACKAGE
+from ner_experiments.config.conf import PACKAGE, folders
 from ner_experiments.data.text_files import read_lines
 from ner_experiments.utils.text import printable, truncated_repr
 
@@ -179,20 +179,27 @@ def read_config(path: Path) -> DictConfig:
 def refuse_foreign(settings: Any, source: Path | str) -> None:
     """Raise ValueError if a `_target_` names anything but what conf/ names, or a module or optimizer.
 
+    What the user's own configs name (`--config-dir`) is allowed, too.
+
     settings: plain dictionaries and lists, without interpolations. source: where they come from.
     """
     for place, name in targets(settings):
-        if not (isinstance(name, str) and (name in known_targets() or is_module_or_optimizer(name))):
+        if not (isinstance(name, str) and (is_known(name) or is_module_or_optimizer(name))):
             raise ValueError(
-                f"{source}: {place}: a run may name what conf/ names, a class of {MODELS}, "
-                f"or what is directly in {', '.join(OF_TORCH)}, got {name!r}"
+                f"{source}: {place}: a run may name what conf/ and the configs of --config-dir name, a class of "
+                f"{MODELS}, or what is directly in {', '.join(OF_TORCH)}, got {name!r}"
             )
 
 
+def is_known(name: str) -> bool:
+    """Whether a `_target_` of conf/, or of the user's own configs, has this name."""
+    return any(name in targets_in(folder) for folder in folders())
+
+
 @cache
-def known_targets() -> frozenset[str]:
-    """Every `_target_` in conf/."""
-    files = [load(path) for path in CONF.rglob("*.yaml")]
+def targets_in(folder: Path) -> frozenset[str]:
+    """Every `_target_` of the configs in a folder."""
+    files = [load(path) for path in folder.rglob("*.yaml")]
     return frozenset(name for file in files for _, name in targets(file))
 
 

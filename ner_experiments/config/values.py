@@ -89,6 +89,7 @@ ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 WORDS: Mapping[str, Sequence[str]] = {
     "reduction": REDUCTIONS,
     "runtime.accelerator": ACCELERATORS,
+    "runtime.reuse": ("unchanged", "any"),
     "trainer.precision": ("32-true", "bf16-mixed"),
 }
 """Allowed words of a setting, by name as in `RANGES`."""

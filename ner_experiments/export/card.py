@@ -161,7 +161,7 @@ def settings(cfg: Any) -> Iterator[str]:
 
 
 def same_experiment(run: Run, split: str) -> dict[int, Run]:
-    """Seed -> finished run, over the runs in the same output folder with the same identity, including this one.
+    """Seed -> finished run, over those of the same identity and code in the same output folder, including this one.
 
     Runs that are damaged or have no score of the split are skipped.
     """
@@ -170,7 +170,9 @@ def same_experiment(run: Run, split: str) -> dict[int, Run]:
     for path in sorted(output.glob(f"*/seed-*/{artifacts.METRICS_FILE}")):
         with suppress(artifacts.DamagedError):
             other = Run(path.parent, artifacts.read_metrics(path))
-            alike = other.metrics["identity"] == run.metrics["identity"]
+            alike = (
+                other.metrics["identity"] == run.metrics["identity"] and other.experiment == run.experiment
+            )
             same += [other] if alike and split in other.metrics else []
     return by_seed([*same, run])
 

@@ -40,21 +40,22 @@ class OwnRuns(Entry):
 
 @dataclass
 class Group:
-    """The runs in a folder on one test set, and their settings, both by identity.
+    """The runs in a folder on one test set, and their settings, both by identity and code.
 
     first: one of the runs, by which it is known whether another belongs to them.
     """
 
     place: str
     first: Run
-    runs: dict[str, list[Run]] = field(default_factory=dict)
-    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
+    settings: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
 
-def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
+def own_entries(outputs: Path, tables: Sequence[Entry], reuse: str = "unchanged") -> list[Entry]:
     """Entries of all run folders in `outputs`, at any depth, that were scored on test and are in none of the tables.
 
-    Runs with a damaged file that a report needs are left out with a warning.
+    Runs with a damaged file that a report needs are left out with a warning, and so are runs whose code has changed
+    since, unless `reuse` is "any".
     """
     in_tables = {run.folder.resolve() for entry in tables for run in entry.runs}
     groups: list[Group] = []
@@ -68,6 +69,8 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
                 continue
             if lacking := [name for name in REPORTED if name not in run.metrics]:
                 raise ValueError(f"{path}: it lacks {', '.join(lacking)}")
+            if run.outdated and reuse != "any":
+                raise ValueError(f"{path.parent}: {run.outdated}; runtime.reuse=any shows such runs")
             settings = dict(run.settings())
         except (ValueError, OSError) as error:
             log.warning("left out of the report: %s", error)
@@ -79,7 +82,7 @@ def own_entries(outputs: Path, tables: Sequence[Entry]) -> list[Entry]:
 
 def add_to_group(groups: list[Group], run: Run, settings: dict[str, Any], place: str) -> None:
     """Add a run to the runs on the same test set, the only ones it can be compared with."""
-    identity = run.metrics["identity"]
+    identity = run.experiment
     fitting = (group for group in groups if group.place == place and group.first.shares_test_set(run))
     if (group := next(fitting, None)) is None:
         groups.append(group := Group(place, run))

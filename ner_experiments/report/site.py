@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from ner_experiments.report.pair_page import Segments
-from ner_experiments.runs.provenance import code
+from ner_experiments.runs.provenance import package_digest
 from ner_experiments.tables.render import Grid
 from ner_experiments.tables.svg import Plot
 from ner_experiments.utils.files import atomic_write
@@ -146,7 +146,7 @@ class Site:
 
 def inputs_digest(commit: str | None, inputs: Any) -> str:
     """Digest of what a page is made from, and of the code and templates that make it."""
-    return hashlib.sha256(repr((commit, code(), template_texts(), inputs)).encode()).hexdigest()
+    return hashlib.sha256(repr((commit, package_digest(), template_texts(), inputs)).encode()).hexdigest()
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ner_experiments.runs import artifacts
+from ner_experiments.runs.code import Code
 from ner_experiments.runs.run import Run
 
 TAGS = "predicted_tags"
@@ -36,6 +37,9 @@ class ArchivedRun(Run):
 
     def settings(self) -> Mapping[Any, Any]:
         return dict(self.content["config"])
+
+    def code(self) -> Code | None:
+        return self.content.get("code")
 
     def counts(self) -> np.ndarray:
         rows = [row.split(",") for row in self.content["counts"].split(" ")]

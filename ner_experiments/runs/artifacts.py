@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 CHECKSUM, FILES = "sha256", "files"
 METRICS_FILE = "metrics.json"
-CONFIG, ENCODER, WEIGHTS = "config.yaml", "encoder.json", "model.safetensors"
+CONFIG, CODE, ENCODER, WEIGHTS = "config.yaml", "code.json", "encoder.json", "model.safetensors"
 TAGGER = (METRICS_FILE, CONFIG, ENCODER, WEIGHTS)
 """The files of a run that `ner_experiments.load` reads."""
 LOG, TEST_LOG, GRADIENTS = "log.csv", "test_every_epoch.csv", "gradients.csv"
 TEST_PREDICTIONS = "predictions/test.conll"
 PREDICTIONS = ("predictions/dev.conll", TEST_PREDICTIONS)
 PROBABILITIES = "predictions/test.probabilities"
-ARTIFACTS = (CONFIG, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS, PROBABILITIES)
+ARTIFACTS = (CONFIG, CODE, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS, PROBABILITIES)
 SCORED = (CONFIG, LOG, TEST_PREDICTIONS)
 """The files of a run that tables and reports read. If metrics.json records one that is missing, the run is damaged."""
 RECORDED: dict[str, tuple[type, ...]] = {

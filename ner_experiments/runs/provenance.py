@@ -20,13 +20,12 @@ LIBRARIES = ("torch", "lightning", "hydra-core", "torchmetrics", "numpy")
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Versions, device, number of threads, and the checksum of the code that ran."""
+    """Versions, device and number of threads."""
     import torch  # slow to import, and a report only needs `commit`
 
     return {
         "python": platform.python_version(),
         "versions": dict(versions()),
-        "code": code(),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine(),
         "threads": torch.get_num_threads(),
     }
@@ -58,7 +57,7 @@ def versions() -> dict[str, str]:
 
 
 @cache
-def code() -> str:
+def package_digest() -> str:
     """SHA-256 of the package's modules, which identifies the source with or without a checkout."""
     digest = hashlib.sha256()
     package = Path(__file__).parent.parent
@@ -68,8 +67,11 @@ def code() -> str:
 
 
 def made_by() -> str:
-    """Code and versions that must be unchanged for a run to resume to the same weights."""
-    return f"code {code()[:12]}, torch {versions()['torch']}, lightning {versions()['lightning']}"
+    """Versions that must be unchanged for a run to resume to the same weights.
+
+    So must the code that it depends on, by which its folder is named.
+    """
+    return f"torch {versions()['torch']}, lightning {versions()['lightning']}"
 
 
 def reset_peak_memory() -> None:

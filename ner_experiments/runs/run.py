@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import glob
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
@@ -17,6 +17,7 @@ import numpy as np
 from ner_experiments.config.identity import counted, file_settings, identity, run_folder
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, predictions
+from ner_experiments.runs import code as code_of_runs
 from ner_experiments.runs.artifacts import read_config
 from ner_experiments.runs.predictions import Predicted
 from ner_experiments.utils.files import State, state
@@ -62,6 +63,22 @@ class Run:
     def config(self) -> DictConfig:
         """The content of config.yaml, which is slow to read. ValueError as `safe_yaml.read_config`."""
         return read_config(self.folder)
+
+    def code(self) -> code_of_runs.Code | None:
+        """The code that made the run, by module; None if it did not record that."""
+        path = self.verified(artifacts.CODE)
+        return code_of_runs.recorded(path) if path.is_file() else None
+
+    @property
+    def experiment(self) -> tuple[str, str]:
+        """What the runs of a row share: their identity and, if it was recorded, the digest of their code."""
+        code = self.code()
+        return self.metrics["identity"], "" if code is None else code_of_runs.digest(code)
+
+    @cached_property
+    def outdated(self) -> str:
+        """Why it is no run of the present code, as `code.outdated`; empty if it is one."""
+        return code_of_runs.outdated(self.verified(artifacts.CODE))
 
     def counts(self) -> np.ndarray:
         """Counts per test sentence, as `runs.predictions.count`."""
@@ -164,7 +181,13 @@ def candidates(cfg: DictConfig) -> Iterator[Run]:
 
     A run is named in a warning and left out if its metrics.json, or a file that tables read, is damaged.
     """
-    return runs_of_any_identity(place(cfg))
+    return runs_in(place(cfg))
+
+
+def by_other_code(cfg: DictConfig, identity: str) -> Run | None:
+    """A finished run of this identity and the config's seed that is not of the present code; None without one."""
+    runs = runs_in(place(cfg), seed=str(cfg.seed), identity=identity)
+    return next((run for run in runs if run.outdated), None)
 
 
 def place(cfg: DictConfig) -> Path:
@@ -172,13 +195,15 @@ def place(cfg: DictConfig) -> Path:
     return run_folder(cfg, "*").parent
 
 
-def runs_of_any_identity(any_identity: Path) -> Iterator[Run]:
-    """Finished runs in the folders of a `place`, as `candidates`."""
-    prefix = glob.escape(any_identity.name.removesuffix("*"))
-    for path in sorted(any_identity.parent.glob(f"{prefix}*/seed-*/{artifacts.METRICS_FILE}")):
+def runs_in(folders: Path, *, seed: str = "*", identity: str | None = None) -> Iterator[Run]:
+    """Finished runs in the folders of a `place`, as `candidates`: all, or those of a seed and an identity."""
+    prefix = glob.escape(folders.name.removesuffix("*"))
+    for path in sorted(folders.parent.glob(f"{prefix}*/seed-{seed}/{artifacts.METRICS_FILE}")):
         try:
             found = state(path)
             metrics = metrics_in_state(path, found)
+            if identity not in (None, metrics["identity"]):
+                continue
             verify_in_state(path, found, tuple(state(path.parent / name) for name in artifacts.SCORED))
         except (artifacts.DamagedError, OSError) as error:
             log_once(f"{error}; this run is left out")
@@ -219,21 +244,41 @@ def finished(
 ) -> dict[int, Run]:
     """Runs of the experiment under `output_dir` by seed, if they read the data files as they are now.
 
+    Runs whose code has changed since count only with runtime.reuse=any, and only for seeds without another run.
     fingerprint: computes the checksum of the files that a config reads, such as `experiment_data.Fingerprints()`;
         called only if there is a run, and its exceptions propagate.
     runs: the `candidates`, if they are known.
-    Raises ValueError if all runs of the experiment used other files.
+    Raises ValueError if all runs of the experiment used other files or other code.
     """
     matching = of_experiment(cfg, candidates(cfg) if runs is None else runs)
     if not matching:
         return {}
     read = fingerprint(cfg)
     if own := [run for run in matching if run.metrics["checksum"] == read]:
-        return by_seed(own)
+        return by_seed(of_present_code(own, reuse=cfg.runtime.reuse))
     files = file_settings(cfg)
     run = next((run for run in matching if file_settings(run.config) == files), matching[0])
     checksum = run.metrics["checksum"]
     raise ValueError(f"{run.folder} read other files: their checksum was {checksum}, now it is {read}")
+
+
+def of_present_code(runs: Sequence[Run], reuse: str) -> list[Run]:
+    """The runs whose code is as it was, preceded by the others if `reuse` is "any".
+
+    Otherwise a warning names those that are left out. Raises ValueError if these are all.
+    """
+    earlier = [run for run in runs if run.outdated]
+    present = [run for run in runs if not run.outdated]
+    if reuse == "any":
+        return [*earlier, *present]
+    if earlier:
+        first, number = earlier[0], len(earlier)
+        others = f" and {number - 1} other run{'s' * (number > 2)}" if number > 1 else ""
+        text = f"{first.folder}{others}: {first.outdated}; runtime.reuse=any counts such runs"
+        if not present:
+            raise ValueError(text)
+        log_once(f"left out: {text}")
+    return present
 
 
 def of_experiment(cfg: DictConfig, runs: Iterable[Run]) -> list[Run]:
@@ -254,7 +299,7 @@ def finished_once(cfg: DictConfig, runs: Iterable[Run]) -> dict[int, Run]:
 
 
 def by_seed(runs: Iterable[Run]) -> dict[int, Run]:
-    """Runs by seed, in ascending order."""
+    """Runs by seed, in ascending order; of several with one seed the last."""
     return {run.metrics["seed"]: run for run in sorted(runs, key=lambda run: run.metrics["seed"])}
 
 

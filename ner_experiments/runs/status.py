@@ -17,6 +17,7 @@ from ner_experiments.config.identity import experiment, files_digest
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CONFIG, METRICS_FILE, read_config
+from ner_experiments.runs.code import outdated
 from ner_experiments.utils.checks import is_number
 from ner_experiments.utils.locks import is_held
 
@@ -61,24 +62,29 @@ class Status:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run that belongs to a sweep, finished or not. files: digest of the settings that say what files it reads."""
+    """A run that belongs to a sweep, finished or not.
+
+    files: digest of the settings that say what files it reads. reuse: "any" if runs of other code count.
+    """
 
     label: str
     seed: int
     experiment: str
     files: str
+    reuse: str = "unchanged"
 
 
 def planned_run(label: str, cfg: DictConfig) -> PlannedRun:
-    return PlannedRun(label, cfg.seed, experiment(cfg), files_digest(cfg))
+    return PlannedRun(label, cfg.seed, experiment(cfg), files_digest(cfg), cfg.runtime.reuse)
 
 
 def all_statuses(output: Path) -> list[Status]:
     """Status of every run under a folder.
 
-    A run that once failed to read its data is left out if it has since read them, in a folder of their checksum.
+    A run that once failed to read its data is left out if it has since read them, in a folder of their checksum, and
+    so are runs of other code.
     """
-    folders = run_folders(output)
+    folders = [folder for folder in run_folders(output) if is_of_present_code(folder)]
     unread = {folder for folder in folders if not (folder / CONFIG).exists()}
     if unread:
         read = {experiment_and_seed(folder) for folder in folders if folder not in unread}
@@ -96,8 +102,9 @@ def sweep_statuses(
     else.
     """
     folders: dict[tuple[str, int], list[Path]] = {}
+    any_code = {run.reuse for run in planned} == {"any"}
     for folder in run_folders(output):
-        if (key := experiment_and_seed(folder)) is not None:
+        if (key := experiment_and_seed(folder)) is not None and (any_code or is_of_present_code(folder)):
             folders.setdefault(key, []).append(folder)
     number = Counter((run.experiment, run.seed) for run in planned)
 
@@ -125,6 +132,11 @@ def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedR
 def run_folders(output: Path) -> list[Path]:
     seeds = output.glob("*/seed-*")
     return sorted(path for path in seeds if path.is_dir() and path.name.removeprefix("seed-").isdecimal())
+
+
+def is_of_present_code(folder: Path) -> bool:
+    """Whether a run's code is as it was when it began; true if it has not begun."""
+    return not ((folder / CONFIG).exists() and outdated(folder / artifacts.CODE))
 
 
 def seed_of(folder: Path) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ner_experiments.analysis.randomization import Randomization
-from ner_experiments.tables.dominant_sentence import remarks
+from ner_experiments.tables import code_remarks, dominant_sentence
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
@@ -469,7 +469,7 @@ def notes(page: Page) -> list[str]:
         texts.append(f"Computed from the runs of {table.analysis}.")
     if table.command:
         texts.append(f"Measured by `{table.command}`.")
-    texts += remarks(page)
+    texts += [*code_remarks.remarks(page), *dominant_sentence.remarks(page)]
     labels: dict[str, list[str]] = {}
     for result in page.results:
         labels.setdefault(result.remark, []).append(result.row.label)

@@ -17,7 +17,7 @@ from ner_experiments.analysis import archive, statistics
 from ner_experiments.analysis.statistics import AgainstPublished, Summary
 from ner_experiments.experiment_data import Fingerprints, read_corpus
 from ner_experiments.runs.archived_run import ArchivedRun
-from ner_experiments.runs.run import Run, finished, place, runs_of_any_identity
+from ner_experiments.runs.run import Run, finished, place, runs_in
 from ner_experiments.tables.experiments import Experiment, deviations, experiments, output_dir, root
 from ner_experiments.tables.spec import CHUNK, Figures, Row, Table
 from ner_experiments.utils.garbage import paused_garbage_collection
@@ -183,7 +183,7 @@ def in_output_dir() -> FindRuns:
     @cache
     def candidates(folders: Path) -> list[Run]:
         with paused_garbage_collection(keeps=True):
-            return [*runs_of_any_identity(folders)]
+            return [*runs_in(folders)]
 
     def source(experiment: Experiment) -> Mapping[int, Run]:
         cfg = experiment.cfg

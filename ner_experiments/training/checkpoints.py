@@ -98,7 +98,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
 
 
 def resumable_checkpoint(folder: Path) -> Path | None:
-    """The folder's checkpoint if it is intact and was made by this code and these libraries, else None.
+    """The folder's checkpoint if it is intact and was made by these versions of the libraries, else None.
 
     Raises ValueError if it was made by another number of threads: neither number reproduces the weights of a run that
     was trained by both.
@@ -134,7 +134,7 @@ def own_state(path: Path) -> dict[str, Any]:
     except Exception as error:  # reading a file that is not a checkpoint can raise anything
         raise ValueError(f"is damaged ({type(error).__name__})") from error
     if maker != made_by():
-        raise ValueError(f"was written by different code or library versions ({maker}, not {made_by()})")
+        raise ValueError(f"was written by different library versions ({maker}, not {made_by()})")
     return state
 
 

@@ -29,7 +29,7 @@ from ner_experiments.data.sentence import Corpus, Sentence
 from ner_experiments.experiment_data import make_encoder
 from ner_experiments.modules.decoding import Decoder
 from ner_experiments.runs.artifacts import add_checksum
-from ner_experiments.runs.provenance import commit, machine
+from ner_experiments.runs.provenance import commit, machine, package_digest
 from ner_experiments.xor.certificate import Certificate, letters, titles, to_json
 from ner_experiments.xor.measurement import Pair, Token, crossed_scores, interaction
 from ner_experiments.xor.results import DECODERS, ROUNDING, ModelResult, TrialResult, XorResults
@@ -74,7 +74,12 @@ def run_experiment(
     """Measure and train the named architectures; return the results with the certificates and provenance."""
     started = time.perf_counter()
     # Read first, because the checkout may change meanwhile.
-    provenance = {**machine(torch.device("cpu")), "threads": THREADS, "commit": commit()}
+    provenance = {
+        **machine(torch.device("cpu")),
+        "threads": THREADS,
+        "commit": commit(),
+        "code": package_digest(),
+    }
     models = measure_and_train(names, num_seeds=num_seeds, num_processes=num_processes)
     content = {
         "config": config(names, num_seeds),

@@ -105,8 +105,8 @@ FOREIGN = [
 def test_a_config_may_have_nothing_called_but_what_ours_have(foreign: str, run: Path) -> None:
     rewrite(run, "model._target_", foreign)
     message = (
-        f"{run}/config.yaml: model._target_: a run may name what conf/ names, a class of "
-        "ner_experiments.models, or what is directly in torch.nn, torch.optim, torch.nn.init, "
+        f"{run}/config.yaml: model._target_: a run may name what conf/ and the configs of --config-dir "
+        "name, a class of ner_experiments.models, or what is directly in torch.nn, torch.optim, torch.nn.init, "
         f"got {foreign!r}"
     )
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -7,10 +7,11 @@ from omegaconf import OmegaConf
 from seqeval.metrics import f1_score
 
 from ner_experiments.config.compose import compose
-from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.config.identity import identity, run_folder, run_name
 from ner_experiments.data import toy
 from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.runs.artifacts import add_checksum
+from ner_experiments.runs.code import code_of, digest
 from ner_experiments.runs.predictions import write_predictions
 from ner_experiments.tables import spec
 from ner_experiments.tables.scores import Page, collect
@@ -25,7 +26,8 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
     cfg = compose([*overrides, f"seed={seed}"], "test")
     read = Fingerprints()(cfg)
     name = identity(cfg, read)
-    folder = run_folder(cfg, name)
+    code = code_of(cfg)
+    folder = run_folder(cfg, run_name(name, digest(code)))
     predicted = [["O"] * len(it) if number < num_wrong else it.tags for number, it in enumerate(TEST)]
     folder.mkdir(parents=True)
     write_predictions(folder / "predictions" / "test.conll", "mentions", TEST, predicted)
@@ -52,11 +54,12 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
         "epochs": 3,
         "versions": {"torch": "2"},
         "commit": "abc",
-        "code": "def",
+        "code": digest(code),
         "device": "test",
         "threads": 1,
     }
     OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
+    (folder / "code.json").write_text(json.dumps(code))
     (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
     (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
     return folder

@@ -130,14 +130,14 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_says_that_it_starts_o
     assert f"{tmp_path}: stopped before its first checkpoint; the run starts over" in caplog.text
 
 
-def test_a_checkpoint_of_other_code_is_reported_and_not_used(
+def test_a_checkpoint_of_other_libraries_is_reported_and_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     checkpoint = interrupted_run(tmp_path)
     assert resumable_checkpoint(checkpoint.parent) == checkpoint
-    monkeypatch.setattr(checkpoints, "made_by", lambda: "other code")
+    monkeypatch.setattr(checkpoints, "made_by", lambda: "torch 1")
     assert resumable_checkpoint(checkpoint.parent) is None
-    assert "was written by different code" in caplog.text
+    assert "was written by different library versions" in caplog.text
 
 
 def test_a_checkpoint_of_another_number_of_threads_is_refused(

@@ -11,7 +11,7 @@ from places import RESULTS
 
 from ner_experiments.main import cli
 from ner_experiments.runs import artifacts
-from ner_experiments.runs.provenance import code, commit
+from ner_experiments.runs.provenance import commit, package_digest
 from ner_experiments.xor import experiment
 from ner_experiments.xor.results import ModelResult, TrialResult, XorResults, read
 
@@ -31,7 +31,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 
 
 def test_the_figures_come_with_code_versions_machine_and_cost(record: dict[str, Any]) -> None:
-    assert record["code"] == code()
+    assert record["code"] == package_digest()
     assert record["commit"] == commit()
     assert {"torch", "numpy"} <= record["versions"].keys()
     assert record["processes"] == 3

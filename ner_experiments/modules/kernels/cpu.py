@@ -339,8 +339,9 @@ class Kernels(NamedTuple):
 
 @functools.cache
 def kernels() -> Kernels:
-    names = ("crf_numba", "lstm_numba", "numba_ops")  # imported here, as numba takes seconds
-    return Kernels(*(importlib.import_module(f"ner_experiments.modules.kernels.{name}") for name in names))
+    from ner_experiments.modules.kernels import crf_numba, lstm_numba, numba_ops  # numba takes seconds
+
+    return Kernels(crf_numba, lstm_numba, numba_ops)
 
 
 def array(tensor: Tensor) -> np.ndarray:

@@ -259,9 +259,13 @@ def shared_memory(device: int) -> int:
 
 @functools.cache
 def crf_kernels() -> Any:
-    return importlib.import_module("ner_experiments.modules.kernels.crf_triton")
+    from ner_experiments.modules.kernels import crf_triton
+
+    return crf_triton
 
 
 @functools.cache
 def lstm_kernels() -> Any:
-    return importlib.import_module("ner_experiments.modules.kernels.lstm_triton")
+    from ner_experiments.modules.kernels import lstm_triton
+
+    return lstm_triton

@@ -1,0 +1,246 @@
+"""The code that a run depends on: what counts of it, and what an edit of it changes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ner_experiments.config import config_dirs, safe_yaml
+from ner_experiments.config.compose import compose, compose_unchecked
+from ner_experiments.config.conf import PACKAGE, names
+from ner_experiments.report import own_runs
+from ner_experiments.runs import code, status
+from ner_experiments.tables import render
+from ner_experiments.tables.scores import collect
+from ner_experiments.tables.sweeps import of_jobs
+from ner_experiments.train import train
+
+ROOT = PACKAGE.parent
+OWN = '''"""An encoder of a user's own."""
+
+from torch import nn
+
+from .sizes import DOUBLE
+
+
+class Own(nn.Module):
+    """A linear layer."""
+
+    def __init__(self, *, input_size: int):
+        super().__init__()
+        self.output_size = DOUBLE * 3  # twice three
+        self.layer = nn.Linear(input_size, self.output_size)
+
+    def forward(self, x, lengths):
+        from own_encoders.late import activation
+
+        return activation(self.layer(x))
+'''
+FILES = {
+    "own_encoders/__init__.py": "",
+    "own_encoders/linear.py": OWN,
+    "own_encoders/sizes.py": "DOUBLE = 2\n",
+    "own_encoders/late.py": "import torch\n\n\ndef activation(x):\n    return torch.tanh(x)\n",
+    "own_encoders/unrelated.py": "X = 1\n",
+}
+TINY = [
+    *("model=own", "data.sentences={train: 20, dev: 5, test: 10}", "trainer.max_epochs=1", "chars=none"),
+    *("runtime.progress=false", "runtime.accelerator=cpu"),
+]
+
+
+CHECKS = {
+    f"ner_experiments.{name}"
+    for name in (
+        "data.bert_files",
+        "data.needed_files",
+        "utils.checks",
+        "utils.lean_imports",
+        "utils.terminal",
+    )
+}
+"""Modules that here only rooms without numbers import: to check a config, and to start quickly."""
+
+
+def forget() -> None:
+    """What a new process would not know."""
+    for known in (code._closure, code._is_own, code._read, code._outdated, safe_yaml.targets_in):
+        known.cache_clear()
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with a package of a user's own, on Python's path, and the folder of its config."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "conf/model").mkdir(parents=True)
+    (tmp_path / "conf/model/own.yaml").write_text("_target_: own_encoders.linear.Own\n_partial_: true\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv(config_dirs.VARIABLE, str(tmp_path / "conf"))
+    forget()
+    yield tmp_path
+    for name in [name for name in sys.modules if name.partition(".")[0] == "own_encoders"]:
+        del sys.modules[name]
+    forget()
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    forget()
+
+
+def code_of_own() -> dict[str, str]:
+    return code.code_of(compose_unchecked(TINY))
+
+
+def test_the_code_of_a_class_is_its_module_and_what_that_imports(own: Path) -> None:
+    mine = {name for name in code_of_own() if name.startswith("own_encoders")}
+    assert mine == {"own_encoders", *(f"own_encoders.{name}" for name in ("linear", "sizes", "late"))}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "counts"),
+    [
+        ("linear", "# twice three", "# two times three", False),
+        ("linear", '"""A linear layer."""', '"""One layer."""', False),
+        ("linear", '"""An encoder of a user\'s own."""', "", False),
+        ("linear", "DOUBLE * 3  #", "(DOUBLE *\n            3)  #", False),
+        ("linear", "DOUBLE * 3", "DOUBLE * 4", True),
+        ("linear", "DOUBLE * 3", "3 * DOUBLE", True),
+        ("sizes", "2", "4", True),
+        ("late", "torch.tanh(x)", "torch.relu(x)", True),
+        ("unrelated", "1", "2", False),
+    ],
+)
+def test_comments_docstrings_layout_and_other_modules_do_not_count(
+    own: Path, file: str, before: str, after: str, counts: bool
+) -> None:
+    first = code_of_own()
+    edit(own / f"own_encoders/{file}.py", before, after)
+    second = code_of_own()
+    changed = [name for name in first if second[name] != first[name]]
+    assert changed == ([f"own_encoders.{file}"] if counts else [])
+    assert (code.digest(first) != code.digest(second)) is counts
+
+
+@pytest.mark.parametrize("model", names("model"))
+def test_the_code_of_an_architecture_is_no_room_that_only_finds_or_shows_runs(model: str) -> None:
+    cfg = compose([f"model={model}"])
+    found = code.code_of(cfg)
+    assert cfg.model._target_.rpartition(".")[0] in found
+    assert not [name for name in found if name.startswith(code.NO_NUMBERS)]
+
+
+def test_every_module_that_a_run_imports_is_recorded() -> None:
+    """Python's own list of imported modules is the oracle, of a process that trains and scores."""
+    overrides = [
+        *("model=parallel", "penalty=orthogonality", "direct=spelling", "features=case"),
+        *("data.sentences={train: 20, dev: 5, test: 10}", "trainer.max_epochs=1", "runtime.progress=false"),
+    ]
+    program = (
+        "import sys, tempfile; from ner_experiments.config.compose import compose; from ner_experiments.train import "
+        "train; import json\nwith tempfile.TemporaryDirectory() as folder:\n"
+        f"    run = train(compose([*{overrides!r}, 'output_dir=' + folder]))['folder']\n"
+        "    print(json.dumps([sorted(json.load(open(run + '/code.json'))), sorted(sys.modules)]))"
+    )
+    printed = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT
+    )
+    recorded, imported = json.loads(printed.stdout.splitlines()[-1])
+    own = {name for name in imported if name.startswith("ner_experiments.")}
+    assert {name for name in own if code.is_counted(name)} - CHECKS <= {*recorded}
+    assert len(recorded) > 40
+
+
+def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
+    own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    cfg = compose_unchecked([*TINY, f"output_dir={tmp_path}/outputs"])
+    first = train(cfg)
+    assert json.loads((Path(first["folder"]) / "code.json").read_text()) == code.code_of(cfg)
+    edit(own / "own_encoders/late.py", "torch.tanh(x)", "torch.relu(x)  # better?")
+    second = train(cfg)
+    assert second["folder"] != first["folder"]
+    assert Path(second["folder"]).parents[1] == Path(first["folder"]).parents[1]
+    assert second["identity"] == first["identity"]
+    (said,) = [it for it in caplog.messages if it.startswith(first["folder"]) and "trained again" in it]
+    assert "own_encoders/late.py has changed since" in said
+    assert second["folder"] in said
+    assert train(cfg)["folder"] == second["folder"]
+
+    edit(own / "own_encoders/late.py", "torch.relu(x)  # better?", "torch.tanh(x)")  # as it was
+    assert train(cfg)["folder"] == first["folder"]
+
+    edit(own / "own_encoders/late.py", "torch.tanh(x)", "torch.sin(x)")
+    caplog.clear()
+    reused = train(compose_unchecked([*TINY, "runtime.reuse=any", f"output_dir={tmp_path}/outputs"]))
+    assert reused["folder"] in (first["folder"], second["folder"])
+    assert "it is reused, as runtime.reuse=any" in caplog.text
+
+
+def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
+    own: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = f"output_dir={tmp_path}/outputs"
+    for seed in (1, 2):
+        train(compose_unchecked([*TINY, f"seed={seed}", place]))
+    edit(own / "own_encoders/sizes.py", "2", "3")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "own_encoders"]:
+        del sys.modules[name]
+    table = of_jobs([[*TINY, f"seed={seed}"] for seed in (1, 2)], "mine", TINY)
+    statuses = status.all_statuses(tmp_path / "outputs")
+    assert not statuses
+    (result,) = collect(table, [place]).results
+    assert not result.runs
+    assert "own_encoders/sizes.py has changed since; runtime.reuse=any counts such runs" in result.missing
+    assert "and 1 other run" in result.missing
+
+    third = train(compose_unchecked([*TINY, "seed=1", place]))
+    (result,) = collect(table, [place]).results
+    assert [str(run.folder) for run in result.runs.values()] == [third["folder"]]
+    (entry,) = own_runs.own_entries(tmp_path / "outputs", [])
+    assert [str(run.folder) for run in entry.runs] == [third["folder"]]
+    assert "runtime.reuse=any shows such runs" in caplog.text
+    assert [it.folder for it in status.all_statuses(tmp_path / "outputs")] == [third["folder"]]
+    planned = [status.planned_run("mine", compose_unchecked([*TINY, "seed=2", place]))]
+    assert [it.state for it in status.sweep_statuses(planned, tmp_path / "outputs", {})] == ["waiting"]
+
+    page = collect(table, [place, "runtime.reuse=any"])
+    assert [*page.results[0].runs] == [1, 2]
+    assert page.results[0].runs[1].folder == Path(third["folder"])  # the present code is preferred
+    (said,) = [text for text in render.notes(page) if "different code" in text]
+    assert "mixes runs of different code" in said
+    assert "own_encoders/sizes.py" in said
+
+
+def test_a_record_from_anywhere_is_read_as_data(own: Path, tmp_path: Path) -> None:
+    (own / "own_encoders/__init__.py").write_text("raise SystemExit('executed')")
+    forget()
+    path = tmp_path / "code.json"
+    path.write_text(json.dumps(code_of_own()))
+    assert code.outdated(path) == ""
+    for content, reason in (
+        ("[]", code.NOT_RECORDED),
+        ("{", code.NOT_RECORDED),
+        ('{"../../etc/passwd": "x"}', "../../etc/passwd (not found here) has changed since"),
+        ('{"no_such_module.a": "x", "..": ""}', "no_such_module.a (not found here) has changed since"),
+    ):
+        path.write_text(content)
+        assert code.outdated(path) == reason
+    path.write_text('{"a": 1}')
+    with pytest.raises(ValueError, match=r"code\.json: expected a digest for each module"):
+        code.recorded(path)
+    assert "own_encoders" not in sys.modules
+
+
+def test_a_module_that_is_not_python_is_named(own: Path) -> None:
+    edit(own / "own_encoders/late.py", "return", "return return")
+    with pytest.raises(ValueError, match=r"late\.py: expected a module of Python"):
+        code_of_own()
