@@ -114,7 +114,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
             )
             return {"folder": str(other.folder), **other.metrics}
         rule = "trained again in a folder beside it (runtime.reuse=any reuses it)"
-        log.info("%s is finished, but %s; %s: %s", other.folder, other.outdated, rule, folder)
+        log.info("%s is finished, but %s; %s", other.folder, other.outdated, rule)
     if not is_first:
         finished = finished_result(folder)
         if not is_complete(finished, cfg, corpus):

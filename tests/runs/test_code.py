@@ -172,7 +172,6 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
     assert second["identity"] == first["identity"]
     (said,) = [it for it in caplog.messages if it.startswith(first["folder"]) and "trained again" in it]
     assert "own_encoders/late.py has changed since" in said
-    assert second["folder"] in said
     assert train(cfg)["folder"] == second["folder"]
 
     edit(own / "own_encoders/late.py", "torch.relu(x)  # better?", "torch.tanh(x)")  # as it was
