@@ -47,8 +47,8 @@ FILES = {
     "own_encoders/unrelated.py": "X = 1\n",
 }
 TINY = [
-    *("model=own", "data.sentences={train: 20, dev: 5, test: 10}", "trainer.max_epochs=1", "chars=none"),
-    *("runtime.progress=false", "runtime.accelerator=cpu"),
+    *("model=none", "model._target_=own_encoders.linear.Own", "chars=none", "trainer.max_epochs=1"),
+    *("data.sentences={train: 20, dev: 5, test: 10}", "runtime.progress=false", "runtime.accelerator=cpu"),
 ]
 
 
