@@ -84,6 +84,7 @@ class Row:
 
     label: the row's name, in the paper's words.
     published: the paper's number; text where the paper prints text; None where it states nothing.
+    repeats: the table and the label of the row whose `published`, `sd` and `runs` this row has; empty for its own.
     run: the overrides that, with the table's, make the experiment; None if there is nothing to run.
     cited: whether the paper copied the number from other work. Cited rows are shown but never run.
     sd, runs: the standard deviation and the number of runs that the paper states.
@@ -95,6 +96,7 @@ class Row:
 
     label: str
     published: Published = None
+    repeats: tuple[str, ...] = ()
     run: tuple[str, ...] | None = None
     cited: bool = False
     sd: float | None = None
@@ -221,11 +223,17 @@ def parsed(path: Path) -> Table:
 @lru_cache(maxsize=1_000)
 def parsed_in_state(path: Path, _state: State) -> Table:
     """`parsed`, cached by the state of the file: another command may add seeds to a recorded sweep."""
-    settings = checked(read_plain(path), TABLE, f"{path}")
+    settings = settings_in_state(path, _state)
     rows = [
         parsed_row(entry, f"{path}: row {number}") for number, entry in enumerate(settings["rows"], start=1)
     ]
     return Table(name=path.stem, **tuples(settings) | {"rows": tuple(rows)})
+
+
+@lru_cache(maxsize=1_000)
+def settings_in_state(path: Path, _state: State) -> dict[str, Any]:
+    """The settings of a table as they are written, cached as `parsed_in_state`."""
+    return checked(read_plain(path), TABLE, f"{path}")
 
 
 def parsed_row(content: Any, place: str) -> Row:
@@ -234,10 +242,27 @@ def parsed_row(content: Any, place: str) -> Row:
     settings = tuples(checked(content, ROW, place))
     if "measure" in settings:
         settings["measure"] = parsed_measure(settings["measure"], f"{place}: measure")
+    if "repeats" in settings:
+        settings |= repeated(settings, place)
     row = Row(**settings)
     if row.cited and (row.run is not None or row.trial or row.published is None):
         raise ValueError(f"{place}: a cited row has a published number, and nothing to run")
     return row
+
+
+def repeated(settings: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The published figure of the row that another row `repeats`, so that it is written once."""
+    table, label = settings["repeats"]
+    check_name(table, f"{place}: repeats: ")
+    if own := next((key for key in FIGURES if key in settings), None):
+        raise ValueError(f"{place}: {own} is that of the row it repeats; got {truncated_repr(settings[own])}")
+    path = SWEEPS / f"{table}.yaml"
+    entries = settings_in_state(path, state(path))["rows"]
+    rows = {row["label"]: row for row in entries if isinstance(row, dict) and "published" in row}
+    if label not in rows:
+        rule = f"{table} has no row {truncated_repr(label)} with a published figure"
+        raise ValueError(f"{place}: repeats: {rule}{did_you_mean(label, rows)}")
+    return {key: rows[label][key] for key in FIGURES if key in rows[label]}
 
 
 def parsed_measure(content: Any, place: str) -> Measure:
@@ -328,6 +353,8 @@ def are_figures(value: Any) -> bool:
     return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_number, value.values()))
 
 
+FIGURES = ("published", "sd", "runs")
+"""Keys of a row that another can repeat."""
 TEXTS = (list_of(is_text), "a list of texts")
 TEXT = (is_text, "a text")
 LINE = (lambda value: is_text(value) and value.splitlines() == [value], "a text of one line")
@@ -349,6 +376,7 @@ TABLE = {
 ROW = {
     "label": LINE,
     "published": (is_figure, "a number, a text or a list of texts"),
+    "repeats": (lambda value: list_of(is_text)(value) and len(value) == 2, "a table and a label of its rows"),
     "run": TEXTS,
     "cited": (lambda value: isinstance(value, bool), "true or false"),
     "sd": (lambda value: is_number(value) and value >= 0, "a number of at least 0"),

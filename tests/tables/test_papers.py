@@ -67,6 +67,24 @@ def test_every_table_of_a_paper_with_figures_is_transcribed() -> None:
     assert trained == {name for part in SETTINGS.values() for name in part["tables"]}
 
 
+@pytest.mark.parametrize("name", [name for name in spec.names() if name.startswith("ours_")])
+def test_a_published_figure_in_a_table_of_ours_is_that_of_a_row_of_the_same_model(name: str) -> None:
+    """The figure is written in the paper's table alone; a row of ours names the row that it repeats."""
+    table = spec.load(name)
+    for row in table.rows:
+        assert (row.published is None) == (not row.repeats), row.label
+        if row.repeats:
+            paper = spec.load(row.repeats[0])
+            (other,) = (each for each in paper.rows if each.label == row.repeats[1])
+            assert other.run is not None
+            assert row.run is not None
+            assert (row.published, row.sd, row.runs) == (other.published, other.sd, other.runs)
+            own, theirs = (compose([*it.base, *run]) for it, run in ((table, row.run), (paper, other.run)))
+            assert own.data.name == theirs.data.name, row.label
+            assert own.model._target_ == theirs.model._target_, row.label
+            assert own.layers == theirs.layers, row.label
+
+
 def test_where_a_paper_contradicts_itself_a_note_says_so() -> None:
     for table, other in (("yang2020_table5", "89.65"), ("yang2020_table7", "92.22")):
         (row,) = (row for row in spec.load(table).rows if not row.cited)

@@ -23,6 +23,19 @@ BROKEN = [
     ),
     (GOOD + "rows: [{label: a, run: layers=3}]", "run must be a list of texts, got 'layers=3'"),
     (GOOD + "rows: [{run: []}]", "row 1: label is missing"),
+    (GOOD + "rows: [{label: a, run: [], repeats: [b]}]", "repeats must be a table and a label of its rows"),
+    (
+        GOOD + "rows: [{label: a, run: [], repeats: [yang2020_tabel11, type A]}]",
+        "row 1 ('a'): repeats: there is no table 'yang2020_tabel11'; did you mean 'yang2020_table11'?",
+    ),
+    (
+        GOOD + "rows: [{label: a, run: [], repeats: [yang2020_table11, typeA]}]",
+        "repeats: yang2020_table11 has no row 'typeA' with a published figure; did you mean 'type A'?",
+    ),
+    (
+        GOOD + "rows: [{label: a, run: [], repeats: [yang2020_table11, type A], sd: 1}]",
+        "row 1 ('a'): sd is that of the row it repeats; got 1",
+    ),
     (GOOD + "rows: [3]", "row 1: expected label, published"),
     (GOOD + "rows: [{label: a, run: [], published: 1, sd: -3}]", "sd must be a number of at least 0, got -3"),
     (
