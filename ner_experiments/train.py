@@ -46,6 +46,7 @@ from ner_experiments.runs.code import Code, code_of, digest
 from ner_experiments.runs.predictions import seqeval_f1, write_predictions, write_probabilities
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.runs.run import by_other_code
+from ner_experiments.runs.status import interrupted_by_other_code
 from ner_experiments.tagger import Tagger, count_parameters, describe
 from ner_experiments.training.callbacks import (
     EpochLog,
@@ -107,14 +108,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     code = code_of(cfg)
     about["code"] = digest(code)
     folder = run_folder(cfg, run_name(about["identity"], about["code"]))
-    if not folder.exists() and (other := by_other_code(cfg, about["identity"])) is not None:
-        if cfg.runtime.reuse == "any" and is_complete(dict(other.metrics), cfg, corpus):
-            log.info(
-                "%s is finished, but %s; it is reused, as runtime.reuse=any", other.folder, other.outdated
-            )
-            return {"folder": str(other.folder), **other.metrics}
-        rule = "trained again in a folder beside it (runtime.reuse=any reuses it)"
-        log.info("%s is finished, but %s; %s", other.folder, other.outdated, rule)
+    if not folder.exists() and (reused := result_by_other_code(cfg, about["identity"], corpus)) is not None:
+        return reused
     if not is_first:
         finished = finished_result(folder)
         if not is_complete(finished, cfg, corpus):
@@ -528,6 +523,23 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
         return None
     log.info("%s is finished (by commit %s); its result is reused", folder, result["commit"])
     return result
+
+
+def result_by_other_code(cfg: DictConfig, identity: str, corpus: Corpus) -> dict[str, Any] | None:
+    """The result of a finished run whose code has changed since, if runtime.reuse=any; else None.
+
+    Says which finished and interrupted runs are not taken, and what has changed.
+    """
+    beside = "in a folder beside it"
+    if (other := by_other_code(cfg, identity)) is not None:
+        if cfg.runtime.reuse == "any" and is_complete(dict(other.metrics), cfg, corpus):
+            log.info("%s is finished, but %s; reused, as runtime.reuse=any", other.folder, other.outdated)
+            return {"folder": str(other.folder), **other.metrics}
+        rule = f"trained again {beside} (runtime.reuse=any reuses it)"
+        log.info("%s is finished, but %s; %s", other.folder, other.outdated, rule)
+    for folder, reason in interrupted_by_other_code(cfg):
+        log.info("%s was interrupted, and %s; it starts over %s", folder, reason, beside)
+    return None
 
 
 def prepare_folder(folder: Path, cfg: DictConfig, code: Code) -> None:

@@ -6,7 +6,7 @@ import json
 import platform
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -132,6 +132,15 @@ def status_of(run: PlannedRun, folders: Sequence[Path], queued: Mapping[PlannedR
 def run_folders(output: Path) -> list[Path]:
     seeds = output.glob("*/seed-*")
     return sorted(path for path in seeds if path.is_dir() and path.name.removeprefix("seed-").isdecimal())
+
+
+def interrupted_by_other_code(cfg: DictConfig) -> Iterator[tuple[Path, str]]:
+    """The folders of the config's run that have a checkpoint by other code, with the reason, as `code.outdated`."""
+    for checkpoint in sorted(Path(cfg.output_dir).glob(f"*/seed-{cfg.seed}/{progress.CHECKPOINT}")):
+        folder = checkpoint.parent
+        reason = outdated(folder / artifacts.CODE)
+        if reason and experiment_and_seed(folder) == (experiment(cfg), cfg.seed):
+            yield folder, reason
 
 
 def is_of_present_code(folder: Path) -> bool:

@@ -13,6 +13,7 @@ from ner_experiments.config.compose import compose, compose_unchecked
 from ner_experiments.config.conf import PACKAGE, names
 from ner_experiments.report import own_runs
 from ner_experiments.runs import code, status
+from ner_experiments.runs.progress import CHECKPOINT
 from ner_experiments.tables import render
 from ner_experiments.tables.scores import collect
 from ner_experiments.tables.sweeps import of_jobs
@@ -181,7 +182,13 @@ def test_a_run_of_an_edited_class_is_trained_again_beside_the_old_one(
     caplog.clear()
     reused = train(compose_unchecked([*TINY, "runtime.reuse=any", f"output_dir={tmp_path}/outputs"]))
     assert reused["folder"] in (first["folder"], second["folder"])
-    assert "it is reused, as runtime.reuse=any" in caplog.text
+    assert "reused, as runtime.reuse=any" in caplog.text
+
+    for folder in map(Path, (first["folder"], second["folder"])):  # as if they had been interrupted
+        (folder / "metrics.json").rename(folder / CHECKPOINT)
+    train(cfg)
+    (said,) = [it for it in caplog.messages if it.startswith(f"{first['folder']} was interrupted")]
+    assert "own_encoders/late.py has changed since; it starts over in a folder beside it" in said
 
 
 def test_tables_reports_and_watch_show_the_runs_of_the_present_code(
