@@ -22,7 +22,8 @@ class SpanF1(Metric):
     """Precision, recall and F1 of exact mentions: S, or B I* E of one type; anything else is no mention.
 
     Equals conlleval on legal tags, and seqeval with mode="strict", scheme=IOBES on any tags. `labels` are "O"
-    and BIOES tags. `illegal_tags` counts predicted tags other than O outside mentions.
+    and BIOES tags. `illegal_tags` counts predicted tags other than O outside mentions. Gold mentions that no tags
+    express (`unreachable`, by a tag of their type) are missing.
     """
 
     primary_metric = PRIMARY_METRIC["mentions"][0]
@@ -50,6 +51,7 @@ class SpanF1(Metric):
         predicted: Int[Tensor, "batch time"],
         gold: Int[Tensor, "batch time"],
         mask: Bool[Tensor, "batch time"],
+        unreachable: Int[Tensor, " mentions"] | None = None,
     ) -> None:
         first = torch.zeros_like(mask)
         first[:, 0] = True
@@ -63,6 +65,8 @@ class SpanF1(Metric):
         self.correct = self.correct + self._per_type(kinds[correct])
         self.predicted = self.predicted + self._per_type(kinds)
         self.gold = self.gold + self._per_type(gold_kinds)
+        if unreachable is not None:
+            self.gold = self.gold + self._per_type(self.kinds[unreachable])
         tagged = (self.prefixes[predicted[mask]] > 0).sum()
         self.illegal = self.illegal + tagged - (tails - heads + 1).sum()
 
@@ -120,7 +124,9 @@ class TagAccuracy(Metric):
         predicted: Int[Tensor, "batch time"],
         gold: Int[Tensor, "batch time"],
         mask: Bool[Tensor, "batch time"],
+        unreachable: Int[Tensor, " mentions"] | None = None,
     ) -> None:
+        assert unreachable is None, "each token has a tag"
         correct = mask & (predicted == gold)
         self.correct = self.correct + torch.bincount(gold[correct], minlength=len(self.labels))
         self.gold = self.gold + torch.bincount(gold[mask], minlength=len(self.labels))

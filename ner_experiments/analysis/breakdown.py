@@ -18,7 +18,7 @@ from jaxtyping import Int
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tags import LENGTHS, Span, length_group
-from ner_experiments.runs.predictions import Predicted, as_field, units
+from ner_experiments.runs.predictions import UNREACHABLE, Predicted, as_field, units
 from ner_experiments.utils.f1 import f1_score
 
 TYPE, LENGTH, SEEN, FREQUENCY, SENTENCE_LENGTH = "type", "length", "seen", "frequency", "sentence length"
@@ -142,17 +142,20 @@ class TrainMentions:
 
     def seen(self, words: Sequence[str], mention: Span) -> str:
         """Group by whether train has the mention's surface form, with this type or another."""
-        start, end, kind = mention
-        surface = tuple(words[start:end])
+        surface, kind = surface_form(words, mention), mention[2]
         if surface in self.mentions:
             return SAME if kind in self.mentions[surface] else OTHER
         return NEW if self.words.issuperset(surface) else UNKNOWN
 
     def frequency(self, words: Sequence[str], mention: Span) -> str:
         """Group by the number of gold mentions of train with this surface form, of any type."""
-        surface = tuple(words[mention[0] : mention[1]])
+        surface = surface_form(words, mention)
         count = self.mentions[surface].total() if surface in self.mentions else 0
         return FREQUENCIES[bisect_left((0, 1, 5, 20), count)]
+
+
+def surface_form(words: Sequence[str], mention: Span) -> tuple[str, ...]:
+    return tuple(word.removeprefix(UNREACHABLE) for word in words[mention[0] : mention[1]])
 
 
 def dimensions(train: Sequence[Sentence] | None, task: Task) -> dict[str, Dimension]:
@@ -176,7 +179,8 @@ def dimensions(train: Sequence[Sentence] | None, task: Task) -> dict[str, Dimens
 
 
 def sentence_length(words: Sequence[str], _: Span) -> str:
-    return SENTENCE_LENGTHS[bisect_left((10, 20, 30, 50), len(words))]
+    length = sum(not word.startswith(UNREACHABLE) for word in words)
+    return SENTENCE_LENGTHS[bisect_left((10, 20, 30, 50), length)]
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--encoding", help="of the input, such as utf-16, latin-1 or gb18030 (utf-8)")
     parser.add_argument("--jobs", type=_count, default=1, help="processes that tag side by side (1)")
     parser.add_argument(
-        "--lines", action="store_true", help="each line of text is a sentence, such as a tweet"
+        "--lines",
+        action=argparse.BooleanOptionalAction,
+        help="each line of text is a sentence, such as a tweet (as in the run's corpus)",
     )
     parser.add_argument(
         "--tokens",

@@ -36,6 +36,7 @@ NEWER: Mapping[str, Any] = {
     "empty_word": None,
     "comments": "auto",
     "encoding": "utf-8",
+    "offsets": "characters",
 }
 """Settings of data that older runs do not have. They count only where they differ from these defaults."""
 

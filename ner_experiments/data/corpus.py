@@ -75,6 +75,11 @@ class Source(Protocol):
         """The kind of its tokens, by which new text is tokenized. Training and scoring do not depend on it."""
         ...
 
+    @property
+    def lines(self) -> bool:
+        """Whether each line of its texts is a sentence, as it is then in new text."""
+        ...
+
     def present(self) -> list[str]:
         """The splits that `read` returns. Raises ValueError for a missing file, without reading any."""
         ...
@@ -118,6 +123,7 @@ class ToyCorpus:
     task: ClassVar[Task] = "mentions"
     scheme: ClassVar[SchemeOrAuto] = "bioes"
     held_out: ClassVar[float] = 0.0
+    lines: ClassVar[bool] = False
 
     @property
     def tokens(self) -> Tokens:
@@ -194,14 +200,18 @@ def _read(source: Source) -> Corpus:
         schemes = schemes_of(source, windows)
     if {*schemes.values()} - {"iob2"} and _detected_together(source, splits):
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
-    corpus, mentions, illegal = dict(splits), dict[str, Counter[str]](), dict[str, int]()
-    for split, scheme in schemes.items():
-        illegal[split] = count_illegal(windows[split], scheme)
-        mentions[split] = count_mentions(windows[split])
-        corpus[split] = _to_bioes(splits[split], windows[split])
+    illegal = {split: count_illegal(windows[split], scheme) for split, scheme in schemes.items()}
+    mentions = {split: count_mentions(windows[split]) for split in schemes}
+    corpus = dict(splits)
     if "dev" not in splits:
         corpus, note = hold_out(source, corpus)
         notes.append(note)
+        if schemes:
+            windows |= {split: count_windows(it.tags for it in corpus[split]) for split in ("train", "dev")}
+            if any(it.scored for it in splits["train"]):  # dev may have other mentions than train had
+                mentions["train"] = count_mentions(windows["train"] + windows["dev"])
+    if schemes:
+        corpus = {split: _to_bioes(sentences, windows[split]) for split, sentences in corpus.items()}
     if any(illegal.values()):
         counts = ", ".join(f"{number:,} in {split}" for split, number in illegal.items() if number)
         read_as = "the mentions are read as conlleval reads them"
@@ -217,6 +227,7 @@ def _read(source: Source) -> Corpus:
     if source.max_sentences is not None:
         corpus = {split: sentences[: source.max_sentences] for split, sentences in corpus.items()}
         notes.append(f"limited to the first {source.max_sentences:,} sentences of each split")
+    notes += unreachable_notes(corpus)
     return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes), tuple(unofficial))
 
 
@@ -269,6 +280,7 @@ def schemes_by_letters(source: Source, tags: Mapping[str, Set[str]]) -> Schemes:
 def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     """The splits with the end of train as dev, and a note of it. One piece, so that few documents are divided.
 
+    In dev, gold decides neither tokens nor ends of sentences, as if it were read from a file of its own.
     Raises ValueError if `held_out` is 0, or leaves train or dev empty.
     """
     train = splits["train"]
@@ -287,7 +299,8 @@ def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:
     note = (
         f"dev: the last {count:,} of train's {len(train):,} sentences, as the corpus has no development set"
     )
-    return {"train": train[:-count], "dev": train[-count:], **others}, note
+    dev = [sentence for it in train[-count:] for sentence in it.scored or (it,)]
+    return {"train": train[:-count], "dev": dev, **others}, note
 
 
 def _to_bioes(sentences: Sequence[Sentence], windows: Iterable[Window]) -> list[Sentence]:
@@ -296,7 +309,7 @@ def _to_bioes(sentences: Sequence[Sentence], windows: Iterable[Window]) -> list[
     converted = {
         tags: tuple(map(bioes.__getitem__, windows_of(tags))) for tags in {it.tags for it in sentences}
     }
-    return [Sentence(it.words, converted[it.tags], it.columns, it.line) for it in sentences]
+    return [Sentence(it.words, converted[it.tags], it.columns, it.line, it.unreachable) for it in sentences]
 
 
 def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], corpus: Splits) -> None:
@@ -318,6 +331,21 @@ def _count_first_tokens(sentences: Iterable[Sentence]) -> Counter[str]:
         if tag[0] in "BS":
             counts[tag[2:]] += number
     return counts
+
+
+def unreachable_notes(splits: Mapping[str, Iterable[Sentence]]) -> list[str]:
+    """A note for each split and each reason why some of its gold mentions are unreachable."""
+    notes = []
+    for split, sentences in splits.items():
+        reasons = Counter(mention.reason for it in sentences for mention in it.unreachable)
+        gold = (
+            reasons.total() + count_mentions(count_windows(it.tags for it in sentences)).total()
+            if reasons
+            else 0
+        )
+        for reason, number in reasons.items():
+            notes.append(f"{split}: {number:,} of {gold:,} gold mentions {reason}; they count as missing")
+    return notes
 
 
 def count_shared(splits: Mapping[str, Sequence[Sentence]]) -> dict[tuple[str, str], int]:

@@ -19,6 +19,7 @@ from ner_experiments.data.corpus import (
     hold_out,
     printed,
     schemes_of,
+    unreachable_notes,
 )
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence
@@ -57,7 +58,7 @@ def corpus_report(source: Source) -> Report:
         schemes = schemes_of(source, windows)
     counts = {
         split: _count(sentences)
-        | (_count_mentions(windows[split], schemes[split]) if schemes else _count_tags(sentences))
+        | (_count_mentions(sentences, windows[split], schemes[split]) if schemes else _count_tags(sentences))
         for split, sentences in splits.items()
     }
     for split, number in source.sentences_with_docstart().items():
@@ -73,7 +74,7 @@ def corpus_report(source: Source) -> Report:
         "checksum": source.checksum(),
         "official": None if unofficial is None else not unofficial,
         "unofficial": unofficial or [],
-        "remarks": [*remarks.with_places(), *refusal(source, splits)],
+        "remarks": [*remarks.with_places(), *unreachable_notes(splits), *refusal(source, splits)],
     }
 
 
@@ -92,8 +93,10 @@ def _count(sentences: Sequence[Sentence]) -> Report:
     return {"sentences": len(sentences), "tokens": sum(lengths), "longest_sentence": max(lengths)}
 
 
-def _count_mentions(windows: Counter[Window], scheme: Scheme) -> Report:
-    by_type = count_mentions(windows)
+def _count_mentions(sentences: Sequence[Sentence], windows: Counter[Window], scheme: Scheme) -> Report:
+    by_type = count_mentions(windows) + Counter(
+        mention.type for it in sentences for mention in it.unreachable
+    )
     return {
         "mentions": by_type.total(),
         "mentions_by_type": dict(sorted(by_type.items())),

@@ -25,6 +25,7 @@ class Batch:
 
     sentences, lengths: [batch]; the former are numbers of sentences in the split.
     mask, tags: [batch time]. `mask` is True on real tokens; tags are 0 on padding.
+    unreachable: [mentions], a tag of the type of each gold mention that `tags` do not express; None without any.
 
     The module of input `name` is called with `inputs[name]`; row `places[name][b, t]` of its output belongs
     to token t of sentence b. Inputs in `shared` are the same in all batches of the split.
@@ -37,6 +38,7 @@ class Batch:
     inputs: dict[str, Any]
     places: dict[str, Tensor]
     shared: frozenset[str] = frozenset()
+    unreachable: Tensor | None = None
 
     def spread(self, name: str, rows: Tensor) -> Tensor:
         """Distribute output rows of input `name` to the tokens: [rows ...] -> [batch time ...]."""
@@ -47,8 +49,14 @@ class EncodedSplit:
     """A split as flat tensors on one device, from which any batch is gathered."""
 
     def __init__(
-        self, text: IndexedText, tags: Tensor, inputs: Mapping[str, Input], device: torch.device
+        self,
+        text: IndexedText,
+        tags: Tensor,
+        inputs: Mapping[str, Input],
+        device: torch.device,
+        unreachable: Mapping[int, Sequence[int]],
     ) -> None:
+        """unreachable: number of a sentence -> a tag of the type of each of its unreachable mentions."""
         import torch  # as in `indexed_text.Table.of`
 
         self.lengths = text.lengths
@@ -56,6 +64,7 @@ class EncodedSplit:
         self._lengths = torch.from_numpy(text.lengths).to(device)
         self._forms = torch.from_numpy(text.tokens).to(device)
         self._tags = tags.to(device)
+        self._unreachable = unreachable
         self._encoded = {name: input.encode(text).to(device) for name, input in inputs.items()}
 
     def __len__(self) -> int:
@@ -78,6 +87,7 @@ class EncodedSplit:
         index = BatchIndex(numbers, tokens, mask, forms, places)
         shared = {name: pair for name, text in self._encoded.items() if share and (pair := text.share(index))}
         selected = {name: shared.get(name) or text.select(index) for name, text in self._encoded.items()}
+        others = [tag for number in sentences.tolist() for tag in self._unreachable.get(number, ())]
         return Batch(
             sentences=numbers,
             lengths=lengths,
@@ -86,6 +96,7 @@ class EncodedSplit:
             inputs={name: inputs for name, (inputs, _) in selected.items()},
             places={name: places for name, (_, places) in selected.items()},
             shared=frozenset(shared),
+            unreachable=torch.tensor(others, device=numbers.device) if others else None,
         )
 
 
@@ -119,7 +130,12 @@ class Encoder:
         text = next(indexed, None) or IndexedText.from_sentences(sentences)
         tags = chain.from_iterable(sentence.tags for sentence in sentences)
         numbers = np.fromiter(map(ids.__getitem__, tags), dtype=np.int64, count=len(text.tokens))
-        return EncodedSplit(text, torch.from_numpy(numbers), self.inputs, device)
+        unreachable = {
+            number: [ids[f"S-{mention.type}"] for mention in sentence.unreachable]
+            for number, sentence in enumerate(sentences)
+            if sentence.unreachable
+        }
+        return EncodedSplit(text, torch.from_numpy(numbers), self.inputs, device, unreachable)
 
     def required_columns(self) -> list[str]:
         """Names of the columns that the inputs read besides the words."""
@@ -153,5 +169,8 @@ def labels(corpus: Corpus) -> tuple[str, ...]:
     tags = tags_of(chain.from_iterable(corpus.splits.values()))
     if corpus.task == "tags":
         return tuple(sorted(tags))
-    types = sorted({tag[2:] for tag in tags if tag != "O"})
+    unreachable = {
+        it.type for each in corpus.splits.values() for sentence in each for it in sentence.unreachable
+    }
+    types = sorted({tag[2:] for tag in tags if tag != "O"} | unreachable)
     return ("O", *(f"{prefix}-{kind}" for kind in types for prefix in "BIES"))

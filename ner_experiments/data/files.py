@@ -58,6 +58,7 @@ class Files(ABC):
     held_out: float = 0.0
     max_sentences: int | None = None
     tokens: Tokens = "words"
+    lines = False
     if_mixed: ClassVar[str] = ""
     """End of the message about a tag that the detected scheme does not have."""
 
@@ -77,8 +78,8 @@ class Files(ABC):
     def scheme(self) -> SchemeOrAuto | Mapping[str, SchemeOrAuto]: ...
 
     @abstractmethod
-    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
-        """Sentences of one file. Adds to `remarks` what was skipped or filled in."""
+    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
+        """Sentences of a file of a split. Adds to `remarks` what was skipped or filled in, and faults."""
 
     @abstractmethod
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -128,10 +129,11 @@ class Files(ABC):
 
     def read(self, remarks: Remarks | None = None) -> Splits:
         remarks = remarks or Remarks()
-        files: Parts = {
-            split: [(path, list(self.sentences(path, remarks))) for path in paths]
-            for split, paths in self.paths().items()
-        }
+        with remarks.counting_faults():
+            files: Parts = {
+                split: [(path, list(self.sentences(path, remarks, split))) for path in paths]
+                for split, paths in self.paths().items()
+            }
         if self.task == "mentions":
             files = self.standard_tags(files, remarks)
         splits = {
@@ -237,7 +239,7 @@ class ColumnFiles(Files):
             named = ", ".join(self.columns) or "none"
             raise ValueError(f"{self.name}: columns must name at least word and tag, got {named}")
 
-    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
+    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
         return read_columns(
             path, columns=self.columns, empty_tag=self.empty_tag, remarks=remarks, **self._layout()
         )
@@ -318,7 +320,7 @@ class ConlluFiles(Files):
         super().__post_init__()
         self._check_choice("tag", self.tag, get_args(Tag))
 
-    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
+    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
         return read_conllu(path, tag=self.tag)
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
@@ -340,7 +342,7 @@ class GoldConllFiles(Files):
             rule = f"expected a path or a pattern such as train/**/*_gold_conll, got {file!r}"
             raise ValueError(f"{self.name}: data.files: {rule}") from None
 
-    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
+    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
         return read_gold_conll(path)
 
     def untagged(self, path: PathOrFile) -> Iterator[Sentence]:

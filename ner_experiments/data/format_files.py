@@ -13,10 +13,18 @@ from typing import ClassVar, Literal, get_args
 from ner_experiments.data.corpus import SchemeOrAuto, Source
 from ner_experiments.data.files import Files, Parts
 from ner_experiments.data.formats import hf
-from ner_experiments.data.formats.annotated import Annotated, Misaligned, Nested, Options, flat, of_sentence
+from ner_experiments.data.formats.annotated import (
+    Annotated,
+    Misaligned,
+    Nested,
+    Offsets,
+    Options,
+    flat,
+    of_sentence,
+)
 from ner_experiments.data.formats.registry import FORMATS, require
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.sentence import Sentence, Task, Tokens, intern_all
+from ner_experiments.data.sentence import SCORED, Sentence, Task, Tokens, intern_all
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
 from ner_experiments.data.tags import convert
 from ner_experiments.data.text_files import PathOrFile, codec_of
@@ -38,13 +46,14 @@ class SentenceWithPlaces(Sentence):
 class AnnotatedFiles(Files):
     """A corpus in one of the formats. It is read without nesting: `nested` says which of nested mentions are kept.
 
-    lines: whether each line of a text is a sentence. tokens, misaligned, encoding, tag_style, multi_label, names,
-    columns: see `Options`.
+    lines: whether each line of a text is a sentence. tokens, misaligned, offsets, encoding, tag_style, multi_label,
+    names, columns: see `Options`.
     """
 
     format: str
     nested: Nested = "refuse"
     misaligned: Misaligned = "refuse"
+    offsets: Offsets = "characters"
     lines: bool = False
     encoding: str = "utf-8"
     tag_style: TagStyle | Literal["auto"] = "auto"
@@ -60,12 +69,21 @@ class AnnotatedFiles(Files):
         self._check_choice("format", self.format, [name for name, it in FORMATS.items() if it.read])
         self._check_choice("nested", self.nested, get_args(Nested))
         self._check_choice("misaligned", self.misaligned, get_args(Misaligned))
+        self._check_choice("offsets", self.offsets, get_args(Offsets))
         self._check_choice("tag_style", self.tag_style, ("auto", *get_args(TagStyle)))
         self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
         codec_of(self.encoding)
 
-    def annotated(self, path: Path, remarks: Remarks, *, all_texts: bool = False) -> Iterator[Annotated]:
-        """Sentences of one file with all their mentions, nested ones too. all_texts: see `Options`."""
+    def annotated(
+        self,
+        path: Path,
+        remarks: Remarks,
+        *,
+        scored: bool = False,
+        nested: Nested | None = None,
+        all_texts: bool = False,
+    ) -> Iterator[Annotated]:
+        """Sentences of one file. scored, nested, all_texts: see `Options`."""
         require(self.format)
         read = FORMATS[self.format].read
         assert read is not None
@@ -73,6 +91,9 @@ class AnnotatedFiles(Files):
             tokens=self.tokens,
             lines=self.lines,
             misaligned=self.misaligned,
+            offsets=self.offsets,
+            scored=scored,
+            nested=nested,
             encoding=self.encoding,
             tag_style=self.tag_style,
             multi_label=self.multi_label,
@@ -91,14 +112,24 @@ class AnnotatedFiles(Files):
                     raise ValueError(f"{sentence.place}: {rule}")
             yield sentence
 
-    def sentences(self, path: Path, remarks: Remarks) -> Iterator[Sentence]:
-        for it in self.annotated(path, remarks):
-            words, columns = intern_all(it.words), dict(it.columns)
-            if it.tagged:
-                tags = intern_all(it.tagged.tags)
-                yield SentenceWithPlaces(words, tags, columns, it.line, at=it.tagged.at)
-            else:
-                yield Sentence(words, intern_all(flat(it, self.nested, remarks).tags()), columns, it.line)
+    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
+        scored = split in SCORED
+        for it in self.annotated(path, remarks, scored=scored, nested=self.nested):
+            yield self._sentence(it, remarks)
+
+    def _sentence(self, it: Annotated, remarks: Remarks) -> Sentence:
+        words, columns = intern_all(it.words), dict(it.columns)
+        if it.tagged:
+            tags = intern_all(it.tagged.tags)
+            return SentenceWithPlaces(words, tags, columns, it.line, at=it.tagged.at)
+        return Sentence(
+            words,
+            intern_all(flat(it, self.nested, remarks).tags()),
+            columns,
+            it.line,
+            it.unreachable,
+            tuple(self._sentence(other, remarks) for other in it.scored),
+        )
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with tags of one scheme: IOB2 if some have mentions and others tags."""
@@ -121,7 +152,7 @@ class AnnotatedFiles(Files):
         if not (paths := FORMATS[self.format].files(Path(path))):
             raise ValueError(f"{path}: expected {FORMATS[self.format].about}")
         for each in paths:
-            for it in self.annotated(each, Remarks(), all_texts=True):
+            for it in self.annotated(each, Remarks(), scored=True, all_texts=True):
                 yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
 
     def token_place(self, path: Path, sentence: Sentence, token: int) -> str:
@@ -171,22 +202,25 @@ class HubFiles(AnnotatedFiles):
         if self.path is None:
             return super().checksum()
         digest = hashlib.sha256()
-        for split, sentences in annotated_splits(self, Remarks()).items():
+        for split, sentences in annotated_splits(self, Remarks(), scored=True).items():
             for it in sentences:
-                digest.update(f"{split} {json.dumps([it.words, it.mentions])}\n".encode())
+                content = [it.words, it.mentions, *it.unreachable]
+                digest.update(f"{split} {json.dumps(content)}\n".encode())
         return digest.hexdigest()
 
 
-def annotated_splits(source: Source, remarks: Remarks) -> dict[str, list[Annotated]]:
+def annotated_splits(source: Source, remarks: Remarks, *, scored: bool = False) -> dict[str, list[Annotated]]:
     """The sentences of each split of a corpus in any format, with nested mentions where the format has them.
 
+    scored: whether all splits are read as dev and test are, see `Options`; else all as train is.
     Raises ValueError for a corpus of parts of speech.
     """
     if isinstance(source, AnnotatedFiles):
-        return {
-            split: [it for path in paths for it in source.annotated(path, remarks)]
-            for split, paths in source.paths().items()
-        }
+        with remarks.counting_faults():
+            return {
+                split: [it for path in paths for it in source.annotated(path, remarks, scored=scored)]
+                for split, paths in source.paths().items()
+            }
     if source.task != "mentions":
         raise ValueError(f"{source.name}: it has parts of speech, not mentions")
     joint = " " if source.tokens == "words" else ""

@@ -138,7 +138,7 @@ class FrozenPieces(Input):
         bert = (self._bert or self._read_model()).to(device)
         if self._keeps_bert:
             self._bert = bert
-        split = EncodedSplit(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device)
+        split = EncodedSplit(text, torch.zeros(len(text.tokens)), {"words": self.pieces}, device, {})
         console = Console(stderr=True)
         plan = _BATCH.in_order(text.lengths)
         progress = track(

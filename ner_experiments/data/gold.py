@@ -13,5 +13,5 @@ def gold_digest(sentences: Iterable[Sentence], task: Task) -> str:
     """SHA-256 of the task and of all that the score depends on: the tokens and the gold of each sentence, in order."""
     digest = hashlib.sha256(task.encode())
     for it in sentences:
-        digest.update(b"\n" + json.dumps([it.words, it.tags]).encode())
+        digest.update(b"\n" + json.dumps([it.words, it.tags, *it.unreachable]).encode())
     return digest.hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Task = Literal["mentions", "tags"]
 """Exact mentions (names, chunks), scored by F1, or one tag per token (POS), scored by accuracy."""
@@ -17,15 +17,36 @@ Tokens = Literal["words", "characters"]
 """The unit of a corpus's tokens, into which new text is tokenized as well."""
 
 
+class Unreachable(NamedTuple):
+    """A gold mention that no tags of the sentence express, so that it counts as missing.
+
+    words: the part of each token that it touches. reason: the end of a sentence of notes, such as "are in pieces".
+    """
+
+    type: str
+    words: tuple[str, ...]
+    reason: str
+
+
+SCORED = ("dev", "test")
+"""The splits whose gold decides nothing but the score."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Tokens with one tag each. `columns` holds further layers (pos, chunk), also one value per token."""
+    """Tokens with one tag each. `columns` holds further layers (pos, chunk), also one value per token.
+
+    unreachable: its other gold mentions.
+    scored: if gold decided its tokens or its ends, the sentences that dev or test would have in its place.
+    """
 
     words: tuple[str, ...]
     tags: tuple[str, ...]
     columns: dict[str, tuple[str, ...]] = field(default_factory=dict)
     line: int = 0
     """1-based line of the first token in its file; 0 if the sentence comes from no file."""
+    unreachable: tuple[Unreachable, ...] = ()
+    scored: tuple[Sentence, ...] = ()
 
     def __len__(self) -> int:
         return len(self.words)

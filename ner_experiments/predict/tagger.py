@@ -31,7 +31,7 @@ def load(
     run: Path | str,
     *,
     tokens: Tokens | None = None,
-    lines: bool = False,
+    lines: bool | None = None,
     device: str = "cpu",
     revision: str | None = None,
 ) -> TextTagger:
@@ -39,9 +39,9 @@ def load(
 
     Executes no code from there and needs no corpus. revision: a commit, branch or tag on the hub.
 
-    Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. With `lines`, each line is a
-    sentence, such as a tweet. Raises ValueError or OSError if the folder holds no finished run, or if PyTorch cannot
-    use the device.
+    Raw text is tokenized as the run's corpus is, unless `tokens` overrides it. lines: whether each line is a sentence,
+    such as a tweet; None for as in the run's corpus. Raises ValueError or OSError if the folder holds no finished run,
+    or if PyTorch cannot use the device.
     """
     if tokens not in (None, *get_args(Tokens)):
         raise ValueError(f"tokens must be {' or '.join(get_args(Tokens))}, got {truncated_repr(tokens)}")
@@ -57,7 +57,7 @@ def load(
         source=source,
         tokens=tokens or source.tokens,
         required_columns=encoder.required_columns(),
-        lines=lines,
+        lines=source.lines if lines is None else lines,
     )
     return TextTagger(tagger.to(device), encoder, reader)
 

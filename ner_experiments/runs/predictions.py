@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import chain, repeat
 from pathlib import Path
 from sys import intern
 
@@ -16,17 +17,26 @@ from ner_experiments.data.tags import Span, encode, spans, strict_spans
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 
+UNREACHABLE = "\u2400"
+"""First character of the words of an unreachable gold mention, which no token has."""
+
 
 @dataclass(frozen=True)
 class Predicted:
     """A sentence with its gold and predicted tags, mentions in IOB2; spaces within a field are U+2423.
 
+    After its tokens come the words of gold mentions that its tokens cannot express, so that these count as missing.
     What is computed from its tags is kept: runs that tag a sentence alike share the object.
     """
 
     words: tuple[str, ...]
     gold: tuple[str, ...]
     predicted: tuple[str, ...]
+
+    @cached_property
+    def num_tokens(self) -> int:
+        """Number of its tokens, without the words of unreachable mentions."""
+        return next((n for n in range(len(self.words), 0, -1) if self.words[n - 1][0] != UNREACHABLE), 0)
 
     @cached_property
     def tags(self) -> frozenset[str]:
@@ -97,8 +107,8 @@ def units(tags: Sequence[str], task: Task) -> list[Span]:
 
 
 def as_field(text: str) -> str:
-    """A word or tag as it is written in files of predictions, with U+2423 for spaces."""
-    return text.replace(" ", "␣")
+    """A word or tag as it is written in files of predictions, with U+2423 for spaces and for U+2400."""
+    return text.replace(" ", "␣").replace(UNREACHABLE, "␣")
 
 
 def count(sentences: Sequence[Predicted], task: Task) -> np.ndarray:
@@ -130,7 +140,9 @@ def write_predictions(
 ) -> None:
     """Write token, gold tag and predicted tag, separated by one space, as conlleval reads them.
 
-    Mentions are written in IOB2. Spaces within a token or tag become U+2423, so every line has three fields.
+    Mentions are written in IOB2. Spaces within a token or tag become U+2423, so every line has three fields. After the
+    tokens of a sentence come lines for its unreachable gold mentions, whose words start with U+2400: in every scorer
+    these are missing.
     """
     path.parent.mkdir(exist_ok=True)
     with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
@@ -138,6 +150,9 @@ def write_predictions(
             columns = [sentence.tags, tags] if task == "tags" else [iob2(sentence.tags), iob2(tags)]
             for fields in zip(sentence.words, *columns, strict=True):
                 file.write(" ".join(map(as_field, fields)) + "\n")
+            for mention in sentence.unreachable:
+                for letter, word in zip(chain("B", repeat("I")), mention.words, strict=False):
+                    file.write(f"{UNREACHABLE}{as_field(word)} {as_field(f'{letter}-{mention.type}')} O\n")
             file.write("\n")
 
 

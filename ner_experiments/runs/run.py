@@ -133,8 +133,8 @@ class Run:
         return [100 * row[f"test_{self.primary_metric}"] for row in rows]
 
     def predicted_tags(self) -> list[tuple[str, ...]]:
-        """The predicted tags of each test sentence, mentions in IOB2."""
-        return [sentence.predicted for sentence in self.predicted()]
+        """The predicted tags of the tokens of each test sentence, mentions in IOB2."""
+        return [sentence.predicted[: sentence.num_tokens] for sentence in self.predicted()]
 
     def predicted(self) -> list[Predicted]:
         """The test sentences with their predicted tags, which are read once.

@@ -180,7 +180,7 @@ def text_of(group: Sequence[Result], page: Page, overrides: Sequence[str]) -> li
             f"{runs[0].metrics['data']['name']} has one tag per token, and only mentions are rescored"
         )
     if folders := [run for run in runs if not run.archived]:
-        return [sentence.words for sentence in folders[0].predicted()]
+        return [sentence.words[: sentence.num_tokens] for sentence in folders[0].predicted()]
 
     row = group[0].row.label
     found = experiments(page.table, joined(page.deviations, overrides))

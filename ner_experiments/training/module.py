@@ -36,7 +36,7 @@ class LightningTagger(Tagger, LightningModule):
         """Decode a batch and add it to the metric; return its tag scores, and the `ids` of the predicted tags."""
         scores = self(batch)
         predicted = self.decoder.decode(scores, batch.mask)
-        self.metric.update(predicted, batch.tags, batch.mask)
+        self.metric.update(predicted, batch.tags, batch.mask, batch.unreachable)
         return {"scores": scores, "ids": predicted}
 
     def finish_evaluation(self) -> dict[str, Any]:

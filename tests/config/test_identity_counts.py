@@ -22,7 +22,7 @@ from ner_experiments.config.conf import names
 from ner_experiments.config.identity import identity
 from ner_experiments.data import toy
 from ner_experiments.data.corpus import load
-from ner_experiments.data.formats.annotated import Annotated, Characters, Options, flat, of_text
+from ner_experiments.data.formats.annotated import Annotated, Options, Stated, flat, of_text
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import convert
@@ -83,7 +83,7 @@ MENTIONS = [(0, 23, "PER"), (0, 11, "PER"), (28, 31, "PER"), (59, 75, "ORG"), (6
 
 def sentences() -> list[Annotated]:
     """A text with words of several parts, line ends, and nested mentions."""
-    mentions = [Characters(*it) for it in MENTIONS]
+    mentions = [Stated(*it, "") for it in MENTIONS]
     return [*of_text(TEXT, mentions, Options(lines=True), Remarks(), place="")]
 
 
@@ -121,7 +121,10 @@ def write_corpus(data: dict[str, Any], folder: Path) -> dict[str, str]:
 def corpus_of(part: dict[str, Any]) -> tuple[str, str]:
     """The content of a corpus as text, and its checksum."""
     corpus = load(source(OmegaConf.create({"data": part})))
-    content = {name: [(it.words, it.tags, it.columns) for it in own] for name, own in corpus.splits.items()}
+    content = {
+        name: [(it.words, it.tags, it.columns, it.unreachable) for it in own]
+        for name, own in corpus.splits.items()
+    }
     return json.dumps([corpus.task, content]), corpus.checksum
 
 

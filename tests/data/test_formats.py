@@ -70,7 +70,7 @@ def test_docbin_as_spacy_writes_it(tmp_path: Path) -> None:
     spacy.tokens.DocBin(docs=[doc]).to_disk(path)
     assert "nested or overlapping mentions" in message(path, "docbin")
     sentences, remarks = [], Remarks()
-    sentences = list(source(path, "docbin", nested="innermost").sentences(path, remarks))
+    sentences = list(source(path, "docbin", nested="innermost").sentences(path, remarks, "train"))
     assert [len(it) for it in sentences] == [10, 4]
     assert remarks.counts() == ["mentions left out beside the innermost: 1"]
     path.write_bytes(b"no")
@@ -184,8 +184,14 @@ def test_brat(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "rule"),
     [
-        ("T1\tPER 0 3\tBob", "one.ann:1: the text from 0 to 3 is 'Ada': "),
-        ("T1\tPER 0 3;17 24\tAda Charles", "one.ann:1: a mention in pieces (misaligned: expand or skip): "),
+        (
+            "T1\tPER 0 3\tBob",
+            "one.ann:1: a mention has the text 'Bob', but its offsets give 'Ada' (data.misaligned=skip)",
+        ),
+        (
+            "T1\tPER 0 3;17 24\tAda Charles",
+            "one.ann:1: mention PER 'Ada Lovelace met Charles' at 0 is in pieces (data.misaligned=expand or skip)",
+        ),
         ("T1 PER 0 3 Ada", "one.ann:1: expected a mention as T1<TAB>TYPE START END<TAB>TEXT: "),
     ],
 )
@@ -194,7 +200,7 @@ def test_malformed_brat_is_refused_with_its_line(line: str, rule: str, tmp_path:
     (tmp_path / "one.ann").write_text(f"{line}\n")
     assert rule in message(tmp_path, "brat")
     (tmp_path / "one.ann").unlink()
-    assert "there is no one.ann beside it" in message(tmp_path, "brat")
+    assert "there is no one.ann beside it (data.misaligned=skip)" in message(tmp_path, "brat")
     assert "there is no one.ann beside it" in message(tmp_path / "one.txt", "brat")
     (tmp_path / "one.ann").touch()
     rule = "one.ann: expected a folder of BRAT's .txt and .ann, or one .txt, got another file"
@@ -610,4 +616,4 @@ def test_notes_of_a_corpus_say_which_tags_break_its_scheme(tmp_path: Path) -> No
 
 
 def test_options_have_the_settings_of_the_corpus() -> None:
-    assert {*Options.__dataclass_fields__} - {"all_texts"} <= {*AnnotatedFiles.__dataclass_fields__}
+    assert {*Options.__dataclass_fields__} - {"all_texts", "scored"} <= {*AnnotatedFiles.__dataclass_fields__}

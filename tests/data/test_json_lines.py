@@ -302,7 +302,7 @@ def test_a_mention_inside_a_token_is_never_dropped_in_silence(tmp_path: Path) ->
         tmp_path / "a.jsonl", {"text": "In NewYork today", "entities": [[3, 6, "X"], [11, 16, "T"]]}
     )
     assert message(path, "jsonl") == (
-        "a.jsonl:1: mention X 'New' at 3 starts or ends inside a token (misaligned: split, expand or skip)"
+        "a.jsonl:1: mention X 'New' at 3 starts or ends inside a token (data.misaligned=split, expand or skip)"
     )
     expected = {
         "split": (("In", "New", "York", "today"), [("X", "New"), ("T", "today")], "tokens split for it"),
@@ -331,8 +331,8 @@ def test_no_sentence_ends_inside_a_mention(tmp_path: Path) -> None:
 def test_nested_mentions_are_refused_or_chosen_from_with_counts(tmp_path: Path) -> None:
     path = lines_of(tmp_path / "a.jsonl", NESTED)
     assert message(path, "jsonl") == (
-        "a.jsonl:1: nested or overlapping mentions (nested: outermost or innermost): "
-        "'Bank of New York' (ORG) and 'New York' (LOC)"
+        "a.jsonl:1: nested or overlapping mentions: 'New York' (LOC) and 'Bank of New York' (ORG) "
+        "(data.nested=outermost or innermost)"
     )
     for choice, tags in (("outermost", "B-ORG I-ORG I-ORG I-ORG O"), ("innermost", "O O B-LOC I-LOC O")):
         remarks = Remarks()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.sentence import Sentence, Tokens
+from ner_experiments.data.sentence import Sentence, Tokens, Unreachable
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.data.tokenize import tokenize
@@ -18,6 +20,17 @@ from ner_experiments.utils.text import truncated_repr
 
 Nested = Literal["refuse", "outermost", "innermost"]
 Misaligned = Literal["refuse", "split", "expand", "skip"]
+Offsets = Literal["characters", "utf16"]
+SKIP = ("misaligned", "skip")
+"""The setting that skips faulty mentions."""
+DISAGREE = "disagree with their text"
+Pair = tuple[int, int]
+"""The first character of a token, and the one after its last."""
+
+_WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Characters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which are written without spaces between words."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +43,7 @@ class Annotated:
     keys: what else the file says about it, such as id and meta; formats that have keys write them back.
     document: name of the document that it is from; empty if the file has none.
     tagged: the sentence with the tags of its file, spelled as `B-ORG`; None if the file has mentions instead.
+    unreachable, scored: as in `Sentence`.
     """
 
     words: tuple[str, ...]
@@ -42,6 +56,8 @@ class Annotated:
     keys: Mapping[str, Any] = field(default_factory=dict)
     document: str = ""
     tagged: Tagged | None = field(default=None, compare=False)
+    unreachable: tuple[Unreachable, ...] = ()
+    scored: tuple[Annotated, ...] = field(default=(), compare=False)
 
     def tags(self) -> tuple[str, ...]:
         """IOB2 tags. Raises ValueError for nested mentions."""
@@ -67,13 +83,33 @@ class Characters(NamedTuple):
     type: str
 
 
+class Stated(NamedTuple):
+    """A mention as a file states it, by characters, and its place for messages.
+
+    written: the text that the file repeats for it, if it does.
+    in_pieces: whether these are the first and the last character of a mention that leaves out characters in between.
+    """
+
+    start: int
+    end: int
+    type: str
+    place: str
+    written: str | None = None
+    in_pieces: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """How to read a file in matters that its format leaves open.
 
     tokens, lines: how text is tokenized, and whether each of its lines is a sentence.
-    misaligned: what becomes of a mention that starts or ends inside a token: refuse the file, split the token there,
-        expand the mention to whole tokens, or skip the mention.
+    misaligned: what becomes of a mention that starts or ends inside a token, or is in pieces: refuse the file, split
+        the token there, expand the mention to whole tokens, or skip the mention. With "skip", mentions outside their
+        text, and those with another text than the file repeats for them, are skipped too.
+    scored: whether the sentences are those of dev or test, in which gold decides neither tokens nor ends of sentences:
+        mentions that these cannot express are unreachable, and so are those that only "skip" would skip.
+    nested: which of nested mentions to keep in texts; None for all.
+    offsets: the unit of the file's offsets in texts: characters, or units of UTF-16, as in JavaScript and Java.
     tag_style, multi_label: see `ColumnFiles`.
     names: where tags are numbers, the tag of each number from 0.
     columns: "word", "tag" or "sentence" -> the name of its column in the header, where it is not a usual one.
@@ -83,6 +119,9 @@ class Options:
     tokens: Tokens = "words"
     lines: bool = False
     misaligned: Misaligned = "refuse"
+    scored: bool = False
+    nested: Nested | None = None
+    offsets: Offsets = "characters"
     encoding: str = "utf-8"
     tag_style: TagStyle | Literal["auto"] = "auto"
     multi_label: MultiLabel = "refuse"
@@ -168,34 +207,44 @@ def _spans(tags: Sequence[str], at: Sequence[str]) -> list[Span]:
 
 def of_text(
     text: str,
-    mentions: Sequence[Characters],
+    mentions: Iterable[Stated],
     options: Options,
     remarks: Remarks,
     *,
     place: str,
-    tokens: Sequence[tuple[int, int]] | None = None,
+    tokens: Sequence[Sequence[Pair]] | None = None,
     **about: Any,
 ) -> Iterator[Annotated]:
-    """The sentences of a text, with their mentions.
+    """The sentences of a text, with their mentions. White space at the ends of a mention does not count.
 
-    tokens: the offsets of its tokens, if the file has them; those of white space are left out.
-    No sentence ends inside a mention. Raises ValueError for a mention outside the text, and for one that starts or ends
-    inside a token, unless `misaligned` says what becomes of it.
+    tokens: the offsets of the tokens of each sentence, if the file has them; those of white space are left out.
+    Dev and test (`options.scored`) have the tokens and sentences that `predict` makes. In train, no sentence ends
+    inside a mention, and `options.misaligned` may change tokens and mentions. Faults, see `Remarks.fault`, are mentions
+    outside the text, those with another text than the file repeats, and in train those that are misaligned.
     """
-    for it in mentions:
-        if not 0 <= it.start < it.end <= len(text):
-            raise ValueError(
-                f"{place}: mention {tuple(it)} is not within the {len(text)} characters of its text"
-            )
     sentences = _sentences(text, options, tokens)
     every = [pair for sentence in sentences for pair in sentence]
+    gold, faulty = _sound(text, [] if options.all_texts else mentions, every, options, remarks)
+    if options.nested:
+        gold = _flat(text, gold, every, options.nested, remarks)
+    if not every:
+        if gold or faulty:
+            remarks.fault(f"{(*gold, *faulty)[0].place}: a mention in a text without a token")
+        return
+    scored = partial(_scored, text, sentences, gold, faulty, place=place, **about)
+    if options.scored:
+        yield from scored()
+        return
+    kept, cuts = _aligned(text, gold, every, options, remarks)
     ends = {sentence[-1][1] for sentence in sentences}
-    kept, cuts = _aligned(text, mentions, every, options, remarks, place)
+    tokens_of = [_inside(every, it) for it in kept]
+    inner = {end for first, last in tokens_of for _, end in every[first : last - 1]}
+    expanded = any(not _is_aligned(every, it) for it in kept)
+    decided = bool(cuts or faulty or expanded or len(kept) < len(gold) or not inner.isdisjoint(ends))
+    plain = list(zip(sentences, scored(), strict=True)) if decided else []
     every = list(_cut(every, cuts))
-    covered = [(*_inside(every, it), it.type) for it in kept]
-    for first, last, _ in covered:
-        ends.difference_update(end for _, end in every[first : last - 1])
-    covered.sort()
+    covered = sorted((*_inside(every, it), it.type) for it in kept)
+    ends -= inner
     begin = 0
     for number, (_, end) in enumerate(every, 1):
         if end not in ends:
@@ -206,54 +255,179 @@ def of_text(
             first, last, type_ = covered.pop(0)
             found.append((first - begin, last - begin, type_))
         begin = number
-        yield Annotated(
-            words=tuple(text[one:other] for one, other in offsets),
-            mentions=in_order(found),
-            text=text[start:end],
-            offsets=tuple((one - start, other - start) for one, other in offsets),
-            place=place,
-            **about,
-        )
+        it = _sentence(text, offsets, found, place=place, **about)
+        there = tuple(other for tokens, other in plain if start <= tokens[0][0] < end)
+        yield it if there in ((), (it,)) else replace(it, scored=there)
 
 
-def _sentences(
-    text: str, options: Options, tokens: Sequence[tuple[int, int]] | None
-) -> list[Sequence[tuple[int, int]]]:
+def _sentence(text: str, offsets: Sequence[Pair], mentions: Iterable[Span], **about: Any) -> Annotated:
+    start, end = offsets[0][0], offsets[-1][1]
+    return Annotated(
+        words=tuple(text[one:other] for one, other in offsets),
+        mentions=in_order(mentions),
+        text=text[start:end],
+        offsets=tuple((one - start, other - start) for one, other in offsets),
+        **about,
+    )
+
+
+def _sentences(text: str, options: Options, tokens: Sequence[Sequence[Pair]] | None) -> list[Sequence[Pair]]:
     """The offsets of the tokens of each sentence."""
-    if tokens is not None:
-        visible = [(start, end) for start, end in tokens if text[start:end].strip(" \t\r\n")]
-        return [visible] if visible else []
-    return [sentence.offsets for sentence in tokenize(text, options.tokens, lines=options.lines)]
+    if tokens is None:
+        return [sentence.offsets for sentence in tokenize(text, options.tokens, lines=options.lines)]
+    visible = [[(start, end) for start, end in it if text[start:end].strip(" \t\r\n")] for it in tokens]
+    return [it for it in visible if it]
 
 
-def _inside(tokens: Sequence[tuple[int, int]], it: Characters) -> tuple[int, int]:
+def _inside(tokens: Sequence[Pair], it: Stated) -> tuple[int, int]:
     """The first token that has a character of the mention, and the token after the last such one."""
     first = bisect_right(tokens, it.start, key=lambda token: token[1])
     return first, max(first, bisect_left(tokens, it.end, key=lambda token: token[0]))
 
 
-def _aligned(
+def _is_aligned(tokens: Sequence[Pair], it: Stated) -> bool:
+    first, last = _inside(tokens, it)
+    return first < last and tokens[first][0] >= it.start and tokens[last - 1][1] <= it.end
+
+
+def _sound(
+    text: str, mentions: Iterable[Stated], tokens: Sequence[Pair], options: Options, remarks: Remarks
+) -> tuple[list[Stated], list[Stated]]:
+    """The mentions whose offsets may be right, each once and without white space at its ends, and the others."""
+    sound: dict[tuple[int, int, str, bool], Stated] = {}
+    faulty = []
+    for it in mentions:
+        if not (fault := _fault(text, it)):
+            first, last = _inside(tokens, it)
+            if first < last:
+                start, end = max(it.start, tokens[first][0]), min(it.end, tokens[last - 1][1])
+                it = it._replace(start=start, end=end)
+            sound.setdefault((it.start, it.end, it.type, it.in_pieces), it)
+        elif options.misaligned == "skip":
+            faulty.append(it)
+            if not options.scored:
+                remarks.add(f"mentions that {DISAGREE}, skipped", it.place, fault)
+        else:
+            way_out = ("offsets", "utf16") if _fits_as_utf16(text, it, tokens, options) else SKIP
+            remarks.fault(f"{it.place}: {fault}", [way_out])
+    return sorted(sound.values(), key=lambda it: (it.start, -it.end, it.type)), faulty
+
+
+def _fault(text: str, it: Stated) -> str:
+    """The rule that the offsets of a mention break whatever the tokens are; empty if they break none."""
+    if not 0 <= it.start < it.end <= len(text):
+        return f"mention {it[:3]} is not within the {len(text)} characters of its text"
+    there = text[it.start : it.end]
+    if it.written is not None and not it.in_pieces and there.split() != it.written.split():
+        written = truncated_repr(it.written)
+        return f"a mention has the text {written}, but its offsets give {truncated_repr(there)}"
+    return ""
+
+
+def to_characters(text: str, offsets: Offsets) -> Callable[[int], int]:
+    """A function from offsets in a text to characters. It raises ValueError for the second half of a character."""
+    if offsets == "characters" or max(text, default="") <= "\uffff":
+        return lambda place: place
+    starts = [*accumulate((1 + (it > "\uffff") for it in text), initial=0)]
+
+    def character(place: int) -> int:
+        if not 0 <= place <= starts[-1]:
+            return place
+        number = bisect_left(starts, place)
+        if starts[number] != place:
+            raise ValueError(f"offset {place} is inside a character")
+        return number
+
+    return character
+
+
+def _fits_as_utf16(text: str, it: Stated, tokens: Sequence[Pair], options: Options) -> bool:
+    """Whether the offsets of a mention that does not fit would do so in units of UTF-16."""
+    if options.offsets == "utf16" or max(text, default="") <= "\uffff":
+        return False
+    character = to_characters(text, "utf16")
+    try:
+        moved = it._replace(start=character(it.start), end=character(it.end))
+    except ValueError:
+        return False
+    return not _fault(text, moved) and (it.written is not None or _is_aligned(tokens, moved))
+
+
+def _scored(
     text: str,
-    mentions: Iterable[Characters],
-    tokens: Sequence[tuple[int, int]],
-    options: Options,
-    remarks: Remarks,
-    place: str,
-) -> tuple[list[Characters], set[int]]:
-    """The mentions to keep, and where tokens are to be split for them."""
+    sentences: Sequence[Sequence[Pair]],
+    gold: Iterable[Stated],
+    faulty: Iterable[Stated],
+    **about: Any,
+) -> Iterator[Annotated]:
+    """The sentences as they are, with those of the mentions that they can express; the others are unreachable."""
+    starts = [tokens[0][0] for tokens in sentences]
+    every = [pair for tokens in sentences for pair in tokens]
+    found: list[list[Span]] = [[] for _ in sentences]
+    unreachable: list[list[Unreachable]] = [[] for _ in sentences]
+    for it in gold:
+        number = max(0, bisect_right(starts, it.start) - 1)
+        tokens = sentences[number]
+        first, last = _inside(tokens, it)
+        if not (reason := _reason(tokens, it)):
+            found[number].append((first, last, it.type))
+            continue
+        touched = [every[token] for token in range(*_inside(every, it))] or [(it.start, it.end)]
+        parts = (text[max(start, it.start) : min(end, it.end)] for start, end in touched)
+        unreachable[number].append(
+            Unreachable(it.type, tuple(" ".join(part.split()) for part in parts), reason)
+        )
+    for it in faulty:
+        number = max(0, bisect_right(starts, it.start) - 1)
+        words = tuple((it.written or text[max(0, it.start) : max(0, it.end)]).split()) or ("",)
+        unreachable[number].append(Unreachable(it.type, words, DISAGREE))
+    for tokens, mentions, others in zip(sentences, found, unreachable, strict=True):
+        yield _sentence(text, tokens, mentions, unreachable=tuple(others), **about)
+
+
+def _reason(tokens: Sequence[Pair], it: Stated) -> str:
+    """The reason why a mention that starts in a sentence with these tokens is unreachable; empty if it is not."""
+    first, last = _inside(tokens, it)
+    if it.in_pieces:
+        return "are in pieces"
+    if it.end > tokens[-1][1] and first < last:
+        return "cross the end of a sentence"
+    if first == last:
+        return "cover no token"
+    return "" if _is_aligned(tokens, it) else "start or end inside a token"
+
+
+def _aligned(
+    text: str, mentions: Iterable[Stated], tokens: Sequence[Pair], options: Options, remarks: Remarks
+) -> tuple[list[Stated], set[int]]:
+    """The mentions of train to keep, and where tokens are to be split for them."""
     kept, cuts = [], set()
     for it in mentions:
-        first, last = _inside(tokens, it)
-        if first < last and tokens[first][0] >= it.start and tokens[last - 1][1] <= it.end:
+        if not it.in_pieces and _is_aligned(tokens, it):
             kept.append(it)
             continue
+        first, last = _inside(tokens, it)
         shown = f"{it.type} {truncated_repr(text[it.start : it.end])}"
-        rule = "starts or ends inside a token" if first < last else "covers no token"
-        if options.misaligned == "refuse" or (first == last and options.misaligned != "skip"):
-            hint = "misaligned: split, expand or skip" if first < last else "misaligned: skip leaves it out"
-            raise ValueError(f"{place}: mention {shown} at {it.start} {rule} ({hint})")
+        choices = (
+            ["skip"] if first == last else ["expand", "skip"] if it.in_pieces else ["split", "expand", "skip"]
+        )
+        if options.misaligned not in choices:
+            rule = "covers no token" if first == last else "starts or ends inside a token"
+            settings = [("misaligned", choice) for choice in choices]
+            if _fits_as_utf16(text, it, tokens, options):
+                settings = [("offsets", "utf16"), *settings]
+            elif options.tokens == "words" and any(
+                _WITHOUT_SPACES.search(text, *token) for token in tokens[first:last]
+            ):
+                settings = [("tokens", "characters"), *settings]
+            remarks.fault(
+                f"{it.place}: mention {shown} at {it.start} {'is in pieces' if it.in_pieces else rule}",
+                settings,
+            )
+            continue
+        what = "in pieces" if it.in_pieces else "inside a token"
         done = {"split": "tokens split for it", "expand": "expanded to whole tokens", "skip": "skipped"}
-        remarks.add(f"mentions inside a token, {done[options.misaligned]}", place, shown)
+        remarks.add(f"mentions {what}, {done[options.misaligned]}", it.place, shown)
         if options.misaligned == "split":
             cuts |= {it.start, it.end}
         if options.misaligned != "skip":
@@ -261,7 +435,7 @@ def _aligned(
     return kept, cuts
 
 
-def _cut(offsets: Iterable[tuple[int, int]], cuts: set[int]) -> Iterator[tuple[int, int]]:
+def _cut(offsets: Iterable[Pair], cuts: set[int]) -> Iterator[Pair]:
     at = sorted(cuts)
     for start, end in offsets:
         yield from pairwise((start, *at[bisect_right(at, start) : bisect_left(at, end)], end))
@@ -274,25 +448,59 @@ def flat(sentence: Annotated, nested: Nested, remarks: Remarks) -> Annotated:
     """The sentence without overlapping mentions: only the outermost, or only the innermost, of nested ones are kept.
 
     Of two that overlap without nesting, "outermost" keeps the first and "innermost" the shorter. Of two with the same
-    tokens, the first is kept. Raises ValueError for overlapping mentions if `nested` is "refuse".
+    tokens, the first is kept. Overlapping mentions are a fault, see `Remarks.fault`, if `nested` is "refuse".
     """
-    mentions = list(sentence.mentions)
+
+    def shown(it: Span) -> str:
+        return " ".join(sentence.words[it[0] : it[1]])
+
+    mentions = _without_overlap(
+        sentence.mentions, nested, remarks, shown, lambda it: it[1] - it[0], lambda _: sentence.place
+    )
+    return (
+        replace(sentence, mentions=in_order(mentions)) if len(mentions) < len(sentence.mentions) else sentence
+    )
+
+
+def _flat(
+    text: str, gold: Sequence[Stated], tokens: Sequence[Pair], nested: Nested, remarks: Remarks
+) -> list[Stated]:
+    """As `flat`, before mentions are aligned with tokens. Lengths are those in tokens that a mention touches."""
+
+    def length(it: Stated) -> int:
+        first, last = _inside(tokens, it)
+        return last - first
+
+    kept = _without_overlap(
+        gold, nested, remarks, lambda it: text[it.start : it.end], length, lambda it: it.place
+    )
+    return [it for it in gold if it in kept]
+
+
+M = TypeVar("M", Span, Stated)
+
+
+def _without_overlap(
+    mentions: Sequence[M],
+    nested: Nested,
+    remarks: Remarks,
+    shown: Callable[[M], str],
+    length: Callable[[M], int],
+    place: Callable[[M], str],
+) -> Sequence[M]:
+    """The mentions to keep. `mentions` are in order, so that of nested ones the outer comes first."""
     if all(one[1] <= other[0] for one, other in pairwise(mentions)):
-        return sentence
-    wanted = mentions if nested == "outermost" else sorted(mentions, key=lambda it: (it[1] - it[0], it[0]))
-    kept: list[Span] = []
-    for it in wanted:
+        return mentions
+    innermost = sorted(mentions, key=lambda it: (length(it), it[0], it[1]))
+    kept: list[M] = []
+    for it in innermost if nested == "innermost" else mentions:
         clash = next((other for other in kept if it[0] < other[1] and other[0] < it[1]), None)
         if clash is None:
             kept.append(it)
-            continue
-        if nested == "refuse":
-            one, other = (" ".join(sentence.words[a:b]) for a, b, _ in (clash, it))
-            shown = f"{truncated_repr(other)} ({it[2]}) and {truncated_repr(one)} ({clash[2]})"
-            raise ValueError(
-                f"{sentence.place}: nested or overlapping mentions (nested: outermost or innermost): {shown}"
-            )
-        remarks.add(
-            f"mentions left out beside the {nested}", sentence.place, " ".join(sentence.words[it[0] : it[1]])
-        )
-    return replace(sentence, mentions=in_order(kept))
+        elif nested == "refuse":
+            both = f"{truncated_repr(shown(it))} ({it[2]}) and {truncated_repr(shown(clash))} ({clash[2]})"
+            settings = [("nested", "outermost"), ("nested", "innermost")]
+            remarks.fault(f"{place(it)}: nested or overlapping mentions: {both}", settings)
+        else:
+            remarks.add(f"mentions left out beside the {nested}", place(it), shown(it))
+    return kept

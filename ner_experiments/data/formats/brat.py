@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ner_experiments.data.formats.annotated import Annotated, Characters, Options, of_text
+from ner_experiments.data.formats.annotated import (
+    SKIP,
+    Annotated,
+    Characters,
+    Options,
+    Stated,
+    of_text,
+    to_characters,
+)
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.text_files import read_lines, read_text
 from ner_experiments.utils.files import atomic_folder
@@ -39,14 +47,18 @@ def beside(path: Path) -> list[Path]:
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of one text.
 
-    Raises ValueError, with file and line, for a mention that the text does not have, and, unless `options.all_texts`,
-    for a text without its .ann.
+    Faults, see `Remarks.fault`, are lines that are malformed mentions, those of `of_text`, and, unless
+    `options.all_texts`, a text without its .ann, which `options.misaligned` may skip.
     """
     text = "".join(line for _, line in read_text(path, options.encoding))
     mentions = path.with_suffix(".ann")
     annotated = mentions.is_file()
     if not annotated and not options.all_texts:
-        raise ValueError(f"{path}: there is no {mentions.name} beside it")
+        if options.misaligned == "skip":
+            remarks.add("texts without .ann, left out", str(path))
+        else:
+            remarks.fault(f"{path}: there is no {mentions.name} beside it", [SKIP])
+        return
     yield from of_text(
         text,
         list(_mentions(mentions, text, options, remarks)) if annotated else [],
@@ -57,7 +69,8 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     )
 
 
-def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iterator[Characters]:
+def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iterator[Stated]:
+    character = to_characters(text, options.offsets)
     for number, line in read_lines(path, options.encoding):
         place = f"{path}:{number}"
         if not line.startswith("T"):
@@ -66,26 +79,17 @@ def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iter
             continue
         match = _MENTION.fullmatch(line)
         if match is None:
-            raise ValueError(
-                f"{place}: expected a mention as T1<TAB>TYPE START END<TAB>TEXT: {truncated_repr(line)}"
-            )
+            rule = "expected a mention as T1<TAB>TYPE START END<TAB>TEXT"
+            remarks.fault(f"{place}: {rule}: {truncated_repr(line)}")
+            continue
         _, type_, start, end, others, written = match.groups()
-        found = Characters(int(start), int(end), type_)
-        if others:
-            if options.misaligned not in ("expand", "skip"):
-                raise ValueError(
-                    f"{place}: a mention in pieces (misaligned: expand or skip): {truncated_repr(line)}"
-                )
-            remarks.add(f"mentions in pieces, by misaligned: {options.misaligned}", place, line)
-            if options.misaligned == "skip":
-                continue
-            found = Characters(found.start, int(others.rsplit(" ", 1)[1]), type_)
-        elif written is not None and " ".join(text[found.start : found.end].split()) != " ".join(
-            written.split()
-        ):
-            there = truncated_repr(text[found.start : found.end])
-            raise ValueError(f"{place}: the text from {start} to {end} is {there}: {truncated_repr(line)}")
-        yield found
+        last = others.rsplit(" ", 1)[1] if others else end
+        try:
+            first, after = character(int(start)), character(int(last))
+        except ValueError as error:
+            remarks.fault(f"{place}: {error}: {truncated_repr(line)}")
+            continue
+        yield Stated(first, after, type_, place, written, in_pieces=bool(others))
 
 
 class Document(NamedTuple):

@@ -9,7 +9,7 @@ from zlib import decompress
 
 import numpy as np
 
-from ner_experiments.data.formats.annotated import Annotated, Characters, Options, of_text
+from ner_experiments.data.formats.annotated import Annotated, Options, Stated, of_text
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Span
 from ner_experiments.utils.files import atomic_write
@@ -23,7 +23,7 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file with spaCy's tokens: those of a document's `sents` if it has them, else whole documents.
 
     Mentions are the entities and the spans of every key. Raises ValueError for a file that spaCy cannot read, for one
-    with only the types or only the extents of entities, and for a mention without a label or across a sentence's end.
+    with only the types or only the extents of entities, and for a mention without a label.
     """
     from spacy.attrs import ENT_IOB, ENT_TYPE
     from spacy.tokens import DocBin
@@ -44,23 +44,16 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
         if unlabeled := next((document[start:end] for start, end, label in mentions if not label), None):
             raise ValueError(f"{place}: a span without a label: {truncated_repr(unlabeled.text)}")
         parts = list(document.sents) if document.has_annotation("SENT_START") else [document[:]]
-        left = len(mentions)
-        for part in parts:
-            first = part.start_char
-            inside = [it for it in mentions if part.start <= it[0] and it[1] <= part.end]
-            left -= len(inside)
-            spans = [(document[start:end], label) for start, end, label in inside]
-            yield from of_text(
-                part.text,
-                [Characters(it.start_char - first, it.end_char - first, label) for it, label in spans],
-                options,
-                remarks,
-                place=place,
-                tokens=[(it.idx - first, it.idx - first + len(it)) for it in part],
-                line=number,
-            )
-        if left:
-            raise ValueError(f"{place}: {left} mentions cross the end of a sentence")
+        spans = [(document[start:end], label) for start, end, label in mentions]
+        yield from of_text(
+            document.text,
+            [Stated(it.start_char, it.end_char, label, place) for it, label in spans],
+            options,
+            remarks,
+            place=place,
+            tokens=[[(it.idx, it.idx + len(it)) for it in part] for part in parts],
+            line=number,
+        )
 
 
 def _check_lengths(path: Path) -> None:

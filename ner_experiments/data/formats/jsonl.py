@@ -14,16 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.data.formats.annotated import (
+    DISAGREE,
+    SKIP,
     Annotated,
-    Characters,
     Options,
+    Stated,
     Tagged,
     of_tags,
     of_text,
     of_words,
+    to_characters,
 )
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.sentence import Unreachable
 from ner_experiments.data.tag_styles import check_label
+from ner_experiments.data.tags import Span
 from ner_experiments.data.text_files import name_of, read_lines
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import (
@@ -48,9 +53,9 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file; the text of a document is split into sentences.
 
     Every record has tokens, with tags or with mentions by tokens, but not both; or it has a text, with mentions by
-    characters. Other keys go to `Annotated.keys`. Raises ValueError, with file and line, for anything else.
+    characters. Other keys go to `Annotated.keys`. Anything else is a fault, see `Remarks.fault`.
     """
-    return from_records(records(path, options.encoding), options, remarks)
+    return from_records(records(path, options.encoding, remarks), options, remarks)
 
 
 def from_records(
@@ -75,8 +80,7 @@ def _sentences(
             yield from found
         except ValueError as error:
             message = str(error)
-            at_place = message.startswith(f"{place}: ")
-            raise ValueError(message if at_place else f"{place}: {message}") from None
+            remarks.fault(message if message.startswith(f"{place}: ") else f"{place}: {message}")
 
 
 def _of_record(
@@ -98,18 +102,19 @@ def _of_record(
             if words:
                 yield Tagged(words=words, tags=tags, at=[place] * len(words), about=about)
         elif words:
-            yield of_words(words, _by_tokens(record, len(words), options, remarks, place), **about)
+            mentions, outside = _by_tokens(record, len(words), options, remarks, place)
+            yield of_words(words, mentions, unreachable=outside, **about)
     elif "text" in record:
         yield from _of_text(record, options, remarks, about)
     else:
         raise ValueError('expected "tokens" or "text"')
 
 
-def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+def records(path: Path, encoding: str, remarks: Remarks) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Place, line and content of each record of a file. In a JSON array, the record's number replaces its line.
 
-    A file whose first line is a pair of spaCy's has a record per line. Raises ValueError for a record that is neither
-    a JSON object nor such a pair.
+    A file whose first line is a pair of spaCy's has a record per line. A record that is neither a JSON object nor such
+    a pair is a fault, see `Remarks.fault`. Raises ValueError for records of several lines, and for a damaged array.
     """
     lines = [(number, text) for number, text in read_lines(path, encoding) if text.strip(" \t")]
     if lines and lines[0][1].lstrip().startswith("[") and not is_line_of_spacy(lines[0][1]):
@@ -123,15 +128,31 @@ def records(path: Path, encoding: str) -> Iterator[tuple[str, int, dict[str, Any
             raise ValueError(f"{name_of(path)}: {error}") from None
         for number, item in enumerate(items, 1):
             place = f"{name_of(path)}: record {number}"
-            yield place, number, _as_record(item, place)
+            if (record := _as_record(item, place, remarks)) is not None:
+                yield place, number, record
         return
     for number, text in lines:
         place = f"{name_of(path)}:{number}"
         try:
-            record = parse_json(text)
+            item = parse_json(text)
         except ValueError as error:
-            raise ValueError(f"{place}: {error}: {truncated_repr(text)}") from None
-        yield place, number, _as_record(record, place)
+            if number == lines[0][0] and (height := _height(text for _, text in lines)) > 1:
+                rule = f"the first record has {height} lines; in JSON Lines, each record is one line"
+                raise ValueError(f"{place}: {rule} (`jq -c .` writes them so)") from None
+            remarks.fault(f"{place}: {error}: {truncated_repr(text)}")
+            continue
+        if (record := _as_record(item, place, remarks)) is not None:
+            yield place, number, record
+
+
+def _height(lines: Iterable[str]) -> int:
+    """Number of lines, without blank ones, of the JSON object with which a file starts; 0 if it starts otherwise."""
+    text = "\n".join(lines).lstrip()
+    try:
+        record, end = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return 0
+    return text.count("\n", 0, end) + 1 if isinstance(record, dict) else 0
 
 
 def is_line_of_spacy(text: str) -> bool:
@@ -146,13 +167,14 @@ def _is_pair(item: Any) -> bool:
     return isinstance(item, list) and [type(it) for it in item] == [str, dict]
 
 
-def _as_record(item: Any, place: str) -> dict[str, Any]:
-    """The record; a pair of spaCy's becomes one with the keys `text` and `entities`."""
+def _as_record(item: Any, place: str, remarks: Remarks) -> dict[str, Any] | None:
+    """The record; a pair of spaCy's becomes one with the keys `text` and `entities`. None, and a fault, for others."""
     if _is_pair(item):
         return {"text": item[0], **item[1]}
-    if not isinstance(item, dict):
-        raise ValueError(f"{place}: expected a JSON object: {truncated_repr(item)}")
-    return item
+    if isinstance(item, dict):
+        return item
+    remarks.fault(f"{place}: expected a JSON object: {truncated_repr(item)}")
+    return None
 
 
 def _of_label_studio(
@@ -244,17 +266,28 @@ def _filled(record: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 def _by_tokens(
     record: Mapping[str, Any], count: int, options: Options, remarks: Remarks, place: str
-) -> list[tuple[int, int, str]]:
+) -> tuple[list[Span], tuple[Unreachable, ...]]:
+    """The mentions of a record by its tokens, and those outside of these."""
     mentions = mentions_of(record)
     if mentions is None and options.all_texts:
-        return []
+        return [], ()
     if mentions is None:
         raise ValueError('"tokens" without "ner_tags" or "entities"')
-    spans = [_mention(it, options, remarks, place) for it in mentions]
-    for it in spans:
-        if not 0 <= it.start < it.end <= count:
-            raise ValueError(f"mention {tuple(it)} is not within the {count} tokens of its sentence")
-    return [(it.start, it.end, it.type) for it in spans]
+    found: list[Span] = []
+    outside: list[Unreachable] = []
+    for item in mentions:
+        start, end, type_ = it = _mention(item, options, remarks, place)[:3]
+        if 0 <= start < end <= count:
+            found.append(it)
+            continue
+        fault = f"mention {it} is not within the {count} tokens of its sentence"
+        if options.misaligned != "skip":
+            remarks.fault(f"{place}: {fault}", [SKIP])
+        elif options.scored:
+            outside.append(Unreachable(type_, ("",), DISAGREE))
+        else:
+            remarks.add(f"mentions that {DISAGREE}, skipped", place, fault)
+    return found, tuple(outside)
 
 
 def _of_text(
@@ -268,6 +301,7 @@ def _of_text(
             raise ValueError(f'"{tags}" without "tokens"')
         remarks.add('texts without "entities", "spans" or "label", read as having no mentions', place)
     mentions = [_mention(it, options, remarks, place) for it in found or []]
+    character = to_characters(text, options.offsets)
     shift = 0
     if all(isinstance(record.get(key), int) for key in _OF_PREDICT) and "mentions" in record:
         shift = record["start"]  # offsets of `predict` are those of the document
@@ -277,12 +311,13 @@ def _of_text(
         }
     offsets = None if tokens is None else [_offsets(token) for token in _listed(tokens, "tokens")]
     if offsets is not None:
-        offsets = [(start - shift, end - shift) for start, end in offsets]
+        offsets = [(character(start - shift), character(end - shift)) for start, end in offsets]
         _check_tokens(offsets, text)
-    mentions = [Characters(it.start - shift, it.end - shift, it.type) for it in mentions]
-    for it, raw in zip(mentions, found or [], strict=True):
-        _check_text(text[max(it.start, 0) : it.end], raw)
-    yield from of_text(text, mentions, options, remarks, tokens=offsets, **about)
+    mentions = [
+        it._replace(start=character(it.start - shift), end=character(it.end - shift)) for it in mentions
+    ]
+    sentences = None if offsets is None else [offsets]
+    yield from of_text(text, mentions, options, remarks, tokens=sentences, **about)
 
 
 def _check_tokens(offsets: Sequence[tuple[int, int]], text: str) -> None:
@@ -299,18 +334,6 @@ def _check_tokens(offsets: Sequence[tuple[int, int]], text: str) -> None:
         raise ValueError(f"no token covers {truncated_repr(left_out)}")
 
 
-def _check_text(there: str, mention: Any) -> None:
-    """Raise ValueError if the text that a mention comes with is not `there`, the text at its offsets.
-
-    White space may differ.
-    """
-    written = mention.get("text") if isinstance(mention, dict) else None
-    if isinstance(written, str) and there.split() != written.split():
-        raise ValueError(
-            f"a mention has the text {truncated_repr(written)}, but its offsets give {truncated_repr(there)}"
-        )
-
-
 def _offsets(token: Any) -> tuple[int, int]:
     pair = (token.get("start"), token.get("end")) if isinstance(token, dict) else token
     if not isinstance(pair, list | tuple) or len(pair) != 2 or not all(type(it) is int for it in pair):
@@ -324,9 +347,10 @@ def _listed(found: Any, what: str = "mentions") -> list[Any]:
     return found
 
 
-def _mention(item: Any, options: Options, remarks: Remarks, place: str) -> Characters:
-    parts = item
+def _mention(item: Any, options: Options, remarks: Remarks, place: str) -> Stated:
+    parts, written = item, None
     if isinstance(item, dict):
+        written = item.get("text") if isinstance(item.get("text"), str) else None
         parts = [first_of(item, _START), first_of(item, _END), first_of(item, _TYPE)]
     if isinstance(parts, list) and len(parts) == 3:
         start, end, type_ = parts
@@ -335,7 +359,7 @@ def _mention(item: Any, options: Options, remarks: Remarks, place: str) -> Chara
                 check_label(str(type_), place, options.multi_label, remarks, what="mention")
             type_ = type_[0]
         if type(start) is int and type(end) is int and isinstance(type_, str) and type_:
-            return Characters(start, end, type_)
+            return Stated(start, end, type_, place, written)
     raise ValueError(f"expected a mention as [start, end, type], got {truncated_repr(item)}")
 
 

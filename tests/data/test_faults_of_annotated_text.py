@@ -1,0 +1,218 @@
+"""Faults of annotated texts: all are counted, one setting reads the rest, and no gold mention of test is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from annotated_files import lines_of, message
+from corpus_files import data_command
+
+from ner_experiments.data.corpus import load
+from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.gold import gold_digest
+from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.sentence import Sentence
+
+OFF_BY_ONE = "T1\tPER 0 3\tAnn\nT2\tLOC 12 16\tOslo\n"
+TEXT = "Ann lives in Oslo."
+
+
+def brat(folder: Path, annotations: str = OFF_BY_ONE, text: str = TEXT) -> Path:
+    folder.mkdir()
+    (folder / "a.txt").write_text(text, encoding="utf-8")
+    (folder / "a.ann").write_text(annotations, encoding="utf-8")
+    return folder
+
+
+def corpus(format: str, files: dict[str, Path], **settings: Any) -> AnnotatedFiles:
+    named = {split: str(path) for split, path in files.items()}
+    return AnnotatedFiles(name="mine", folder="", files=named, format=format, **settings)
+
+
+def missing(sentences: list[Sentence]) -> list[tuple[str, tuple[str, ...], str]]:
+    return [(*it,) for sentence in sentences for it in sentence.unreachable]
+
+
+def test_a_brat_mention_with_another_text_is_skipped_in_train_and_missing_in_test(tmp_path: Path) -> None:
+    files = {split: brat(tmp_path / split) for split in ("train", "dev", "test")}
+    rule = "a.ann:2: a mention has the text 'Oslo', but its offsets give ' Osl'"
+    for split in files:  # refused in each
+        with pytest.raises(ValueError, match=rule):
+            corpus("brat", {split: files[split]}).read()
+    read = load(corpus("brat", files, misaligned="skip"))
+    assert [it.tags for it in read.splits["train"]] == [("S-PER", "O", "O", "O", "O")]
+    assert missing(read.splits["train"]) == []
+    assert missing(read.splits["test"]) == [("LOC", ("Oslo",), "disagree with their text")]
+    assert read.notes[0] == "mentions that disagree with their text, skipped: 1"
+    assert read.notes[-2:] == (
+        "dev: 1 of 2 gold mentions disagree with their text; they count as missing",
+        "test: 1 of 2 gold mentions disagree with their text; they count as missing",
+    )
+
+
+def test_all_faults_are_counted_and_the_first_three_shown_with_one_setting_for_all(tmp_path: Path) -> None:
+    annotations = "".join(f"T{n}\tLOC {n} {n + 4}\tOslo\n" for n in range(1, 6))
+    brat(tmp_path / "brat", annotations)
+    (tmp_path / "brat/b.txt").write_text("Bob")
+    shown = "; ".join(
+        f"a.ann:{n}: a mention has the text 'Oslo', but its offsets give {TEXT[n : n + 4]!r}"
+        for n in (1, 2, 3)
+    )
+    found = message(tmp_path / "brat", "brat").replace("brat/", "")
+    assert found == f"6 faults, the first 3: {shown} (data.misaligned=skip)"
+    remarks = Remarks()
+    source = corpus("brat", {"train": tmp_path / "brat"}, misaligned="skip")
+    assert [it.words[0] for it in source.read(remarks)["train"]] == ["Ann"]
+    assert remarks.counts() == [
+        "mentions that disagree with their text, skipped: 5",
+        "texts without .ann, left out: 1",
+    ]
+
+
+def test_faults_with_different_ways_out_have_the_setting_that_all_share(tmp_path: Path) -> None:
+    inside = {"text": "In NewYork today", "entities": [[3, 6, "LOC"]]}
+    outside = {"text": "Ada", "entities": [[0, 9, "PER"]]}
+    path = lines_of(tmp_path / "a.jsonl", inside, outside)
+    assert message(path, "jsonl") == (
+        "2 faults: a.jsonl:1: mention LOC 'New' at 3 starts or ends inside a token; a.jsonl:2: mention (0, 9, 'PER') "
+        "is not within the 3 characters of its text (data.misaligned=skip)"
+    )
+    path.write_text(path.read_text() + "{no\n[1]\n")
+    found = message(path, "jsonl")
+    assert found.startswith("4 faults, the first 3: ")
+    assert not found.endswith(")") or "data." not in found  # no setting reads a line that is not JSON
+
+
+def test_mentions_by_tokens_outside_their_sentence(tmp_path: Path) -> None:
+    record = {"tokens": ["Ada", "left"], "entities": [[0, 1, "PER"], [1, 3, "LOC"]]}
+    path = lines_of(tmp_path / "a.jsonl", record)
+    rule = (
+        "a.jsonl:1: mention (1, 3, 'LOC') is not within the 2 tokens of its sentence (data.misaligned=skip)"
+    )
+    assert message(path, "jsonl") == rule
+    read = corpus("jsonl", {"train": path, "test": path}, misaligned="skip").read()
+    assert [it.tags for it in read["train"] + read["test"]] == [("B-PER", "O")] * 2
+    assert missing(read["train"]) == []
+    assert missing(read["test"]) == [("LOC", ("",), "disagree with their text")]
+
+
+def test_mentions_of_dev_and_test_leave_tokens_and_sentences_as_they_are(tmp_path: Path) -> None:
+    text = "Bob saw Who? What? When? at ten in preOslo or  Lima."
+    entities = [
+        [8, 24, "WORK"],
+        [38, 42, "LOC"],
+        [46, 51, "LOC"],
+        [0, 3, "PER"],
+        [45, 47, "X"],
+        [0, 3, "PER"],
+    ]
+    path = lines_of(tmp_path / "a.jsonl", {"text": text, "entities": entities})
+    bare = lines_of(tmp_path / "b.jsonl", {"text": text, "entities": []})
+    for split in ("dev", "test"):
+        for misaligned in ("refuse", "split", "expand", "skip"):
+            found = corpus("jsonl", {split: path}, misaligned=misaligned).read()[split]
+            expected = corpus("jsonl", {split: bare}).read()[split]
+            assert [it.words for it in found] == [it.words for it in expected]
+            assert [tag for it in found for tag in it.tags if tag != "O"] == ["B-PER", "B-LOC"]
+            assert missing(found) == [
+                ("WORK", ("Who", "?", "What", "?", "When", "?"), "cross the end of a sentence"),
+                ("LOC", ("Oslo",), "start or end inside a token"),
+                ("X", ("",), "cover no token"),
+            ]
+
+
+def test_which_of_nested_mentions_is_gold_does_not_depend_on_the_tokens(tmp_path: Path) -> None:
+    """The inner one ends inside a token, or the outer one does."""
+    for text, outer, inner in (("Bank of Oslobank fell", 16, 12), ("Bank of Oslo-bank fell", 15, 12)):
+        record = {"text": text, "entities": [[0, outer, "ORG"], [8, inner, "LOC"]]}
+        path = lines_of(tmp_path / "a.jsonl", record)
+        for nested, type_ in (("outermost", "ORG"), ("innermost", "LOC")):
+            (it,) = corpus("jsonl", {"test": path}, nested=nested).read()["test"]
+            found = [tag[2:] for tag in it.tags if tag[0] == "B"] + [other.type for other in it.unreachable]
+            assert found == [type_]
+        with pytest.raises(ValueError, match="nested or overlapping mentions"):
+            corpus("jsonl", {"test": path}).read()
+
+
+def test_mentions_in_pieces_are_missing_in_test(tmp_path: Path) -> None:
+    path = brat(tmp_path / "test", "T1\tPER 0 3;13 17\tAnn Oslo\n")
+    for misaligned in ("refuse", "split", "expand", "skip"):
+        (it,) = corpus("brat", {"test": path}, misaligned=misaligned).read()["test"]
+        assert it.tags == ("O",) * 5
+        assert missing([it]) == [("PER", ("Ann", "lives", "in", "Oslo"), "are in pieces")]
+
+
+def test_a_mention_in_a_text_without_a_token_is_refused_everywhere(tmp_path: Path) -> None:
+    path = lines_of(
+        tmp_path / "a.jsonl", {"text": "Ada", "label": []}, {"text": "  ", "label": [[0, 1, "X"]]}
+    )
+    for split in ("train", "test"):
+        with pytest.raises(ValueError, match="jsonl:2: a mention in a text without a token"):
+            corpus("jsonl", {split: path}, misaligned="skip").read()
+
+
+def test_reading_texts_to_tag_them_looks_at_no_gold(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"text": "In NewYork", "entities": [[3, 6, "LOC"], [3, 99, "LOC"]]})
+    for misaligned in ("refuse", "split"):
+        (it,) = corpus("jsonl", {"train": path}, misaligned=misaligned).untagged(path)
+        assert it.words == ("In", "NewYork")
+
+
+@pytest.mark.parametrize("text", ["王小明昨天在上海。", "山田は東京へ。", "สมชายไปกรุงเทพ"])
+def test_for_text_without_spaces_characters_come_first(text: str, tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"text": text, "entities": [[0, 2, "PER"]]})
+    way_out = "(data.tokens=characters; or data.misaligned=split, expand or skip)"
+    assert message(path, "jsonl").endswith(f"starts or ends inside a token {way_out}")
+    ((it,),) = corpus("jsonl", {"train": path}, tokens="characters").read().values()
+    assert it.tags[:3] == ("B-PER", "I-PER", "O")
+
+
+# Units of UTF-16
+
+EMOJI = "👩‍💻 Mia Katz visits Oslo 🇳🇴 today"
+IN_UTF16 = [[6, 14, "PER"], [22, 26, "LOC"]]
+
+
+def test_offsets_in_utf16_are_named_and_read(tmp_path: Path) -> None:
+    way_out = "(data.offsets=utf16; or data.misaligned=split, expand or skip)"
+    path = lines_of(tmp_path / "a.jsonl", {"text": EMOJI, "label": IN_UTF16})
+    assert message(path, "jsonl").endswith(f"starts or ends inside a token {way_out}")
+    spans = [
+        {"start": a, "end": b, "label": t, "text": w}
+        for (a, b, t), w in zip(IN_UTF16, ("Mia Katz", "Oslo"), strict=True)
+    ]
+    written = lines_of(tmp_path / "b.jsonl", {"text": EMOJI, "label": spans})
+    assert message(written, "jsonl").endswith("(data.offsets=utf16)")
+    annotations = "".join(
+        f"T1\t{t} {a} {b}\t{w}\n" for (a, b, t), w in zip(IN_UTF16, ("Mia Katz", "Oslo"), strict=True)
+    )
+    folder = brat(tmp_path / "brat", annotations, EMOJI)
+    assert message(folder, "brat").endswith("(data.offsets=utf16)")
+    for format, file in (("jsonl", path), ("jsonl", written), ("brat", folder)):
+        ((it,),) = corpus(format, {"test": file}, offsets="utf16").read().values()
+        mentions = [word for word, tag in zip(it.words, it.tags, strict=True) if tag != "O"]
+        assert (mentions, it.unreachable) == (["Mia", "Katz", "Oslo"], ())
+
+
+def test_an_offset_inside_a_character(tmp_path: Path) -> None:
+    path = lines_of(tmp_path / "a.jsonl", {"text": EMOJI, "label": [[1, 14, "PER"]]})
+    assert message(path, "jsonl", offsets="utf16") == "a.jsonl:1: offset 1 is inside a character"
+
+
+def test_a_record_of_several_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{\n    "text": "Zorbax.",\n    "label": []\n}\n')
+    assert data_command(["check", str(path)]) == 1
+    rule = "the first record has 4 lines; in JSON Lines, each record is one line"
+    assert capsys.readouterr().err == f"{path}:1: {rule} (`jq -c .` writes them so)\n"
+
+
+def test_the_digest_of_gold_covers_mentions_that_no_tags_express(tmp_path: Path) -> None:
+    text = {"text": "In NewYork and preOslo"}
+    digests = set()
+    for number, mentions in enumerate(([[3, 6, "LOC"]], [[18, 22, "LOC"]], [[3, 6, "PER"]], [])):
+        path = lines_of(tmp_path / f"{number}.jsonl", {**text, "label": mentions})
+        digests.add(gold_digest(corpus("jsonl", {"test": path}).read()["test"], "mentions"))
+    assert len(digests) == 4
