@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check(arguments, files, output)
 
     # slow to import: torch
-    from ner_experiments.predict.output import FILE, WRITERS, write_binary, write_brat
+    from ner_experiments.predict.output import FILE, WRITERS, write_binary, write_brat, write_brat_lines
     from ner_experiments.predict.parallel import tag_in_processes
     from ner_experiments.predict.tagger import load
 
@@ -124,7 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
         tagged = tag_in_processes(arguments.run, settings, sentences(), arguments.jobs)
     else:
         tagged = tagger.stream(sentences())
-    if output == "brat":
+    if output == "brat" and (arguments.input != "text" or "-" in files):
+        write_brat_lines(tagged, arguments.to)
+    elif output == "brat":
         encoding = arguments.encoding or UTF_8
         texts = {name: "".join(line for _, line in read_text(name, encoding)) for name in files}
         write_brat(tagged, texts, arguments.to)
@@ -143,10 +145,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace, files: Sequence[str], output: str) -> None:
     """Raise ValueError for arguments that do not fit each other or the run, before torch is imported."""
     if output == "brat":
-        if arguments.to is None or arguments.input != "text" or "-" in files:
-            raise ValueError(
-                "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER"
-            )
+        if arguments.to is None:
+            raise ValueError("--output brat writes texts and their mentions into a folder: add --to FOLDER")
         stems = Counter(Path(name).stem for name in files)
         if twice := [name for name in files if stems[Path(name).stem] > 1]:
             raise ValueError(f"{twice[-1]}: another file is named {Path(twice[-1]).stem}, too")

@@ -7,6 +7,7 @@ import re
 import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -239,6 +240,18 @@ def write_brat(tagged: Iterable[TaggedSentence], texts: Mapping[str, str], folde
         mentions[name] += [(place, Characters(it.start, it.end, it.type)) for it in sentence.mentions]
     documents = {Path(name).stem: brat.Document(text, mentions[name]) for name, text in texts.items()}
     brat.write_documents(documents, folder)
+
+
+def write_brat_lines(tagged: Iterable[TaggedSentence], folder: Path) -> None:
+    """Write the sentences of each input, one per line, and their predicted mentions, into a folder.
+
+    For inputs that are not the text of a file: records, columns, and standard input, whose text is named `stdin`.
+    """
+    names = ((it, str(it.sentence.keys[FILE])) for it in tagged)
+    documents = (
+        replace(annotated(it), document="stdin" if name == "-" else Path(name).stem) for it, name in names
+    )
+    FORMATS[BRAT].write(documents, folder)
 
 
 def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> None:

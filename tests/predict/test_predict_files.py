@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -109,6 +110,42 @@ def test_brat_has_the_text_as_it_is_and_offsets_in_it(
         ]
         assert [place for _, place, _ in rows] == [f"{it['type']} {it['start']} {it['end']}" for it in found]
     assert predict(capsys, toy_run, str(tmp_path / "brat"), "--lines").count("\n") == len(records)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "conll", "text"])
+def test_brat_has_a_line_per_sentence_of_what_is_no_text_of_a_file(
+    kind: str,
+    toy_run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """JSON lines, columns, and text on standard input."""
+    contents = {
+        "jsonl": "".join(json.dumps({"text": line, "id": line}) + "\n" for line in LINES),
+        "conll": "".join("".join(f"{word}\n" for word in line.split()) + "\n" for line in LINES),
+        "text": "".join(f"{line}\n" for line in LINES),
+    }
+    file = tmp_path / "some.in"
+    file.write_text(contents[kind], encoding="utf-8")
+    arguments = ("--input", kind, *(["--lines"] if kind == "text" else []))
+    records = [json.loads(line) for line in predict(capsys, toy_run, str(file), *arguments).splitlines()]
+    with file.open("rb") as stream:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+        name = "-" if kind == "text" else str(file)
+        predict(capsys, toy_run, name, *arguments, "--output", "brat", "--to", str(tmp_path / "brat"))
+    document = tmp_path / "brat" / ("stdin" if kind == "text" else "some")
+    text = document.with_suffix(".txt").read_text(encoding="utf-8")
+    assert text == "".join(f"{record['text']}\n" for record in records)
+    rows = [
+        line.split("\t") for line in document.with_suffix(".ann").read_text(encoding="utf-8").splitlines()
+    ]
+    expected = [(it["type"], it["text"]) for record in records for it in record["mentions"]]
+    assert [(place.split()[0], shown) for _, place, shown in rows] == expected
+    for _, place, shown in rows:
+        _, start, end = place.split()
+        assert text[int(start) : int(end)] == shown
+    assert len(expected) > 2
 
 
 def tagged_brat(text: str, offsets: tuple[tuple[int, int], ...], mention: Mention) -> TaggedSentence:
@@ -233,8 +270,7 @@ def test_several_processes_tag_as_one(
 REFUSED = {
     "gone.txt": "gone.txt",
     "empty": "empty: the folder has no file to tag",
-    "a.txt --output brat": "--output brat writes the texts of files and their mentions into a folder: add --to FOLDER",
-    "- --output brat --to x": "--output brat writes the texts of files",
+    "a.txt --output brat": "--output brat writes texts and their mentions into a folder: add --to FOLDER",
     "a.txt --output docbin": "--output docbin writes a file that is no text: add --to FILE",
     "a.txt --to a.txt": "a.txt: already exists",
     "a.txt same/a.txt --output brat --to x": "same/a.txt: another file is named a, too",
