@@ -30,8 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError for a broken ledger and an unknown ID."""
-    from ner_experiments.tables import claims, claims_page, verdicts  # slow to import: SciPy
+    from ner_experiments.tables import claims, claims_page, results_folder, verdicts  # slow to import: SciPy
 
+    results_folder.check_is_there(arguments.results / claims.FILE, "--results DIR")
     ledger = claims.read(arguments.results / claims.FILE)
     wanted = requested(ledger, arguments.ids, arguments.results / claims.FILE)
     families = {verdicts.family_of(claim) for claim in wanted}

@@ -17,6 +17,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status."""
     from ner_experiments.tables import claims_page, paper_pages, results_folder  # slow to import: torch
 
+    results_folder.check_is_there(arguments.folder, "DIR")
     read = cache(results_folder.read)  # the pages of tables, claims and papers show the same runs
     for folder in results_folder.write_all(arguments.folder, read):
         print(folder / results_folder.PAGE)

@@ -195,6 +195,15 @@ def summaries(results: Path) -> dict[str, list[dict[str, Any]]]:
     return by_table
 
 
+def check_is_there(path: Path, argument: str) -> None:
+    """Raise ValueError for a missing part of results/. argument: that of the command which names the folder."""
+    if not path.exists():
+        raise ValueError(
+            f"{path}: not found; the archived runs are in the repository, not in the installed package: run this in a "
+            f"checkout of it, or give the folder as {argument}"
+        )
+
+
 def archive_folders(results: Path) -> list[Path]:
     """The folders of archived runs, ordered by table and overrides."""
     folders = [path.parent for path in results.rglob(TABLE)]

@@ -205,3 +205,17 @@ def test_a_search_of_shipped_ranges_takes_the_settings_of_its_sweeper(
     items = ["search=residual", "hydra.sweeper.n_trials=3", "audit.test_every_epoch=true,false"]
     assert cli(["train", "-m", *items]) == 1
     assert "audit.test_every_epoch cannot change a result" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "argument"),
+    [("claims", "results/claims.yaml", "--results DIR"), ("tables", "results", "DIR")],
+)
+def test_without_a_checkout_the_archived_runs_are_said_to_be_in_one(
+    command: str, path: str, argument: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli([command]) == 1
+    assert capsys.readouterr().err == (
+        f"{path}: not found; the archived runs are in the repository, not in the installed package: run this in a "
+        f"checkout of it, or give the folder as {argument}\n"
+    )
