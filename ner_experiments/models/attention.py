@@ -6,14 +6,15 @@ from contextlib import contextmanager
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from ner_experiments.models.baseline import BaselineBiLSTM
 from ner_experiments.modules.checks import check_sizes
 
 LONG = 2500
-"""Number of tokens above which attention is computed in parts; no sentence of the papers' corpora is that long.
+"""Number of tokens above which attention weights are not stored; no sentence of the papers' corpora is that long.
 
-At this length the attention weights of 8 heads take 200 MB per sentence.
+At this length the weights of 8 heads take 200 MB per sentence.
 """
 
 
@@ -50,11 +51,11 @@ class SelfAttention(nn.Module):
     def contexts(
         self, h: Float[Tensor, "batch time in"], lengths: Int[Tensor, " batch"]
     ) -> Float[Tensor, "batch time out"]:
-        """First result of `forward`, from a few rows of alpha at a time: memory is linear in the length."""
+        """First result of `forward`, by PyTorch's fused kernel: memory is linear in the length, but time quadratic."""
         query, key, value = self._heads(h)
-        rows = max(1, LONG**2 // h.shape[1])
-        parts = [self._weights(part, key, lengths) @ value for part in torch.split(query, rows, 2)]
-        return torch.cat(parts, 2).transpose(1, 2).flatten(2)
+        is_token = torch.arange(h.shape[1], device=h.device) < lengths[:, None]
+        mask = None if is_token.all() else is_token[:, None, None]
+        return scaled_dot_product_attention(query, key, value, mask).transpose(1, 2).flatten(2)
 
     def _heads(self, h: Tensor) -> list[Float[Tensor, "batch heads time size"]]:
         return [
@@ -73,8 +74,8 @@ class SelfAttention(nn.Module):
 class AttBiLSTM(nn.Module):
     """H || C^1 || ... || C^m: the states of `BaselineBiLSTM` and the contexts of each attention head.
 
-    A forward hook on `attention` receives the attention weights, which are the heat maps of figure 2. If no gradients
-    are needed, it is not called for sentences of more than `LONG` tokens: their weights are never in memory at once.
+    A forward hook on `attention` receives the attention weights, which are the heat maps of figure 2. It is not called
+    for sentences of more than `LONG` tokens, whose weights are never in memory at once.
     """
 
     def __init__(
@@ -100,8 +101,7 @@ class AttBiLSTM(nn.Module):
     ) -> Float[Tensor, "batch time out"]:
         h = self.bilstm(x, lengths)
         # exports have one graph for any length
-        at_once = torch.is_grad_enabled() or torch.compiler.is_exporting()
-        if not at_once and h.shape[1] > LONG:
+        if not torch.compiler.is_exporting() and h.shape[1] > LONG:
             contexts = self.attention.contexts(h, lengths)
         else:
             contexts, _ = self.attention(h, lengths)
