@@ -6,17 +6,21 @@ import json
 import typing
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
+import torch
 from hydra.errors import InstantiationException
-from hydra.utils import get_object
+from hydra.utils import get_object, instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.commands.smoke import FORMATS as WRITERS
+from ner_experiments.commands.smoke import write_bert, write_gazetteer, write_vectors
 from ner_experiments.config.compose import compose_unchecked
 from ner_experiments.config.conf import names
 from ner_experiments.config.identity import identity
@@ -25,8 +29,10 @@ from ner_experiments.data.corpus import load
 from ner_experiments.data.formats.annotated import Annotated, Options, Stated, flat, of_text
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.sentence import Corpus
 from ner_experiments.data.tags import convert
-from ner_experiments.experiment_data import source
+from ner_experiments.experiment_data import fingerprint, make_encoder, source
+from ner_experiments.train import build_for_training
 
 SPLITS: tuple[toy.Split, ...] = ("train", "dev", "test")
 GUESSES: dict[type, tuple[Any, ...]] = {
@@ -49,7 +55,7 @@ def leaves(node: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     if isinstance(node, dict) and node:
         for name, value in node.items():
             yield from leaves(value, (*place, name))
-    elif place[-1] not in ("_target_", "_partial_"):
+    elif place and place[-1] not in ("_target_", "_partial_", "stand_in"):
         yield place
 
 
@@ -70,7 +76,14 @@ def literals(annotation: Any) -> Iterator[Any]:
 def alternatives(part: dict[str, Any], place: tuple[str, ...]) -> list[Any]:
     """Other values of a setting: all choices of a `Literal`, or guesses by its type."""
     value = at(part, place)
-    choices = [*literals(typing.get_type_hints(get_object(part["_target_"])).get(place[0]))]
+    owner, name = next(
+        (node, place[depth])
+        for depth in range(len(place) - 1, -1, -1)
+        if "_target_" in (node := at(part, place[:depth])) or not depth
+    )
+    target = get_object(owner["_target_"]) if "_target_" in owner else None
+    hints = typing.get_type_hints(target.__init__ if isinstance(target, type) else target) if target else {}
+    choices = [*literals(hints.get(name))]
     guesses = GUESSES.get(type(value), ())
     return [it for it in dict.fromkeys([*choices, *guesses]) if (type(it), it) != (type(value), value)]
 
@@ -172,3 +185,116 @@ def named(cfg: DictConfig, group: str, part: dict[str, Any], checksum: str) -> s
     cfg = cfg.copy()
     cfg[group] = part
     return identity(cfg, checksum)
+
+
+# Inputs and models
+
+SMALL = {"hidden_size": 6, "dense_size": 6, "unit_size": 4, "dim": 6, "num_filters": 3, "num_layers": 2}
+"""Sizes in place of the papers'; the vectors of files have their own."""
+BASE = ("data=toy_en", "words.module.dim=6", "chars=none", "model=stacked", "batches.tokens=40")
+PARTS = (
+    "words",
+    "chars",
+    "features",
+    "direct",
+    "model",
+    "decoder",
+    "penalty",
+    "batches",
+    "optimizer",
+    "schedule",
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the files of all inputs."""
+    folder = tmp_path_factory.mktemp("files")
+    write_vectors(folder)
+    write_gazetteer(folder)
+    write_bert(folder / "bert")
+    return folder
+
+
+@cache
+def corpus() -> Corpus:
+    """Toy sentences with the columns that some inputs read."""
+    read = {split: toy.sentences("en", split, 6) for split in SPLITS}
+    columns = {"pos": lambda word: word[:1], "chunk": lambda word: f"I-{word[-1:]}"}
+    splits = {
+        split: [
+            replace(it, columns={name: tuple(map(of, it.words)) for name, of in columns.items()})
+            for it in own
+        ]
+        for split, own in read.items()
+    }
+    return Corpus("toy", "mentions", splits, "abc")
+
+
+def trained(cfg: DictConfig) -> tuple[str, str]:
+    """What two steps of training give, as text, and the identity of the run."""
+    encoder = make_encoder(cfg)
+    encoder.fit(corpus())
+    torch.manual_seed(1)
+    tagger = build_for_training(cfg, encoder)
+    train, dev = (encoder.encode(corpus().splits[split], torch.device("cpu")) for split in ("train", "dev"))
+    plan = instantiate(cfg.batches).plan(train.lengths, np.random.default_rng(1))
+    optimizer = tagger.configure_optimizers()
+    seen: list[Any] = [[batch.tolist() for batch in plan]]
+    if cfg.schedule:
+        seen += [instantiate(cfg.schedule)(done) for done in (0.0, 0.05, 0.5, 0.9)]
+    for number, sentences in enumerate([*plan, *plan][:2]):
+        torch.manual_seed(number)
+        loss = tagger.training_step(train.batch(sentences), 0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen.append(loss.item())
+    seen += [weight.detach().double().sum().item() for weight in tagger.parameters()]
+    tagger.eval()
+    with torch.no_grad():
+        batch = dev.batch(np.arange(6))
+        seen.append(tagger.decoder.decode(tagger(batch), batch.mask).tolist())
+    return json.dumps(seen), identity(cfg, fingerprint(corpus(), encoder))
+
+
+def config_of(group: str, name: str, files: Path) -> DictConfig:
+    """A small experiment with this choice."""
+    more = {"penalty": ["model=parallel"]}.get(group, [])
+    if name == "vectors" or name.startswith("bert"):
+        more = [f"words.input.path={files / ('bert' if name != 'vectors' else 'senna/senna.txt')}"]
+    own = [item for item in BASE if not item.startswith(f"{group}.")]
+    place = [f"data_dir={files}", f"cache_dir={files / 'cache'}"]
+    cfg = compose_unchecked([*own, f"{group}={name}", *more, *place])
+    settings: Any = OmegaConf.to_container(cfg, resolve=True)
+    for place in leaves(settings[group]):
+        if place[-1] in SMALL and type(at(settings[group], place)) is int:
+            at(settings[group], place[:-1])[place[-1]] = SMALL[place[-1]]
+    return OmegaConf.create(settings)
+
+
+CHOICES = [(group, name) for group in PARTS for name in names(group)]
+
+
+@pytest.mark.parametrize(("group", "name"), CHOICES)
+def test_a_setting_of_a_part_counts_if_it_changes_training(group: str, name: str, files: Path) -> None:
+    """Only what does not count, such as the place of a file, needs to be built."""
+    cfg = config_of(group, name, files)
+    part: Any = OmegaConf.to_container(cfg[group])
+    own, before, counted = identity(cfg, ""), None, set()
+    for place, other in variants(part):
+        if place in counted:
+            continue
+        varied = cfg.copy()
+        varied[group] = other
+        if identity(varied, "") != own:
+            counted.add(place)
+            continue
+        try:
+            after = trained(varied)
+        except Exception:  # a value that the part refuses, in words of its own
+            continue
+        counted.add(place)
+        before = before or trained(cfg)
+        assert after == before or after[1] != before[1], place
+    assert counted or not [*leaves(part)]
