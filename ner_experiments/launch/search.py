@@ -30,6 +30,7 @@ from ner_experiments.experiment_data import Fingerprints
 from ner_experiments.launch import search_space
 from ner_experiments.launch.sweeper import TableSweeper, exit_refused
 from ner_experiments.launch.worker import reason
+from ner_experiments.runs.code import code_of, digest
 from ner_experiments.tables.experiments import joined, key, output_dir, root
 from ner_experiments.utils.files import json_digest
 
@@ -126,13 +127,13 @@ class OptunaSweeper(TableSweeper):
 
     @contextmanager
     def open_study(self, space: search_space.Space) -> "Iterator[SearchStudy]":
-        """Context with the study of the space; if that is of other data, with one of its own for these data.
+        """Context with the study of the space; if that is of other data or code, with one of its own for these.
 
-        Raises ValueError as `search_study.open_study`, and for a study of other data that the user has named.
+        Raises ValueError as `search_study.open_study`, and for a study of others that the user has named.
         """
-        from ner_experiments.launch.search_study import OtherDataError, open_study
+        from ner_experiments.launch.search_study import OtherStudyError, open_study
 
-        made_from = fingerprint_of(space)
+        made_from = fingerprints_of(space)
         folder = (
             output_dir(space.fixed)
             / search_trials.FOLDER
@@ -143,10 +144,10 @@ class OptunaSweeper(TableSweeper):
                 study = stack.enter_context(
                     open_study(folder, self.storage, space, made_from, self.make_sampler)
                 )
-            except OtherDataError as error:
+            except OtherStudyError as error:
                 if self.study_name:
                     raise ValueError(f"{error}; choose another hydra.sweeper.study_name") from error
-                own = folder.with_name(f"{folder.name}-{made_from[:8]}")
+                own = folder.with_name(f"{folder.name}-{json_digest(made_from)[:8]}")
                 print(f"{error}; this search is {own.name}", flush=True)
                 study = stack.enter_context(
                     open_study(own, self.storage, space, made_from, self.make_sampler)
@@ -181,10 +182,16 @@ class OptunaSweeper(TableSweeper):
         return f"{self.sampler.func.__name__}, seed {self.sampler.keywords['seed']}"
 
 
-def fingerprint_of(space: search_space.Space) -> str:
-    """Digest of the data and of the files of inputs that the runs of a search read, whatever their point."""
-    fingerprints = Fingerprints()
-    return json_digest(sorted({fingerprints(compose(job)) for _, job in space.checked_jobs()}))
+def fingerprints_of(space: search_space.Space) -> dict[str, str]:
+    """Digests of what the runs of a search are made from at any point: the data with the files of inputs, and the code.
+
+    With runtime.reuse=any the code does not count.
+    """
+    configs = [compose(job) for _, job in space.checked_jobs()]
+    found = {"data": json_digest(sorted({*map(Fingerprints(), configs)}))}
+    if configs[0].runtime.reuse != "any":
+        found["code"] = json_digest(sorted({digest(code_of(cfg)) for cfg in configs}))
+    return found
 
 
 def proposal_seed(seed: int, number: int) -> int:

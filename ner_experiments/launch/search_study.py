@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 DATABASE = "study.db"
 SETTINGS, MADE_FROM, METRIC = "settings", "made_from", "metric"
-"""Attributes of a study: the settings that its trials share, those that vary, a digest of what its runs are made from
-besides, and the name of the score.
+"""Attributes of a study: the settings that its trials share, those that vary, digests of the data and the code that
+its runs are made from, and the name of the score.
 """
 OWNER, OVERRIDES, ERROR, AGAIN, DROPPED = ("owner", "overrides", "error", "again", "dropped")
 SCORES, FOLDERS, SECONDS = ("scores", "folders", "seconds")
@@ -234,12 +234,17 @@ def owner_folder(folder: Path, owner: str) -> Path:
 
 @contextmanager
 def open_study(
-    folder: Path, storage: str | None, space: Space, made_from: str, sampler: Callable[[int], BaseSampler]
+    folder: Path,
+    storage: str | None,
+    space: Space,
+    made_from: Mapping[str, str],
+    sampler: Callable[[int], BaseSampler],
 ) -> Iterator[SearchStudy]:
     """Context with the study of a folder, created if missing.
 
-    made_from: digest of what its runs are made from besides their settings. Raises ValueError if the study was created
-    with other settings, and `OtherDataError` if it was created on other data.
+    made_from: "data" and, unless any code counts, "code" -> a digest of what its runs are made from.
+    Raises ValueError if the study was created with other settings, and `OtherStudyError` if on other data or by other
+    code.
     """
     import optuna  # takes a third of a second
 
@@ -292,27 +297,28 @@ def database(path: Path) -> Any:
     )
 
 
-class OtherDataError(ValueError):
-    """A study was created on other data than those of a command."""
+class OtherStudyError(ValueError):
+    """A study was created on other data or by other code than those of a command."""
 
 
-def check_settings(study: Study, space: Space, made_from: str, folder: Path) -> None:
+def check_settings(study: Study, space: Space, made_from: Mapping[str, str], folder: Path) -> None:
     """Raise ValueError if the study was created with other settings, whose scores cannot be compared with these.
 
-    Raises `OtherDataError` if it was created on other data, or before these were recorded.
+    Raises `OtherStudyError` if it was created on other data or by other code, or before these were recorded.
     """
     settings = space.settings()
     made = study.user_attrs.get(SETTINGS)
     if made is None:
         study.set_user_attr(SETTINGS, settings)
-        study.set_user_attr(MADE_FROM, made_from)
+        study.set_user_attr(MADE_FROM, dict(made_from))
     elif made != settings:
         was, now = ({item for items in each.values() for item in items} for each in (made, settings))
         raise ValueError(
             f"{folder.name} was started with other settings: {' '.join(sorted(was - now)) or '(fewer)'}, "
             f"now {' '.join(sorted(now - was)) or '(fewer)'}; choose another hydra.sweeper.study_name"
         )
-    elif study.user_attrs.get(MADE_FROM) != made_from:
-        raise OtherDataError(
-            f"{folder.name} has trials on other data, whose scores cannot be compared with new ones"
+    before = study.user_attrs.get(MADE_FROM, {})
+    if other := [name for name, digest in made_from.items() if before.get(name) != digest]:
+        raise OtherStudyError(
+            f"{folder.name} has trials of other {' and '.join(other)}, whose scores cannot be compared with new ones"
         )

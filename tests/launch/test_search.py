@@ -296,15 +296,31 @@ def test_trials_on_other_data_are_those_of_a_search_of_its_own(
     assert len(of("b")) == 2
     (own,) = {*of("b")} - {first}
     assert re.fullmatch(rf"{first}-[0-9a-f]{{8}}", own)
-    message = f"{first} has trials on other data, whose scores cannot be compared with new ones; this search is {own}"
+    message = f"{first} has trials of other data, whose scores cannot be compared with new ones; this search is {own}"
     assert capsys.readouterr().out.count(message) == 2
     of("a", study_name="named")
     with pytest.raises(SystemExit):
         of("b", study_name="named")
     assert capsys.readouterr().err == (
-        "named has trials on other data, whose scores cannot be compared with new ones; choose another "
+        "named has trials of other data, whose scores cannot be compared with new ones; choose another "
         "hydra.sweeper.study_name\n"
     )
+
+
+def test_trials_by_other_code_are_those_of_a_search_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = [*SMALL, f"output_dir={tmp_path}"]
+    MadeUp(n_trials=1).sweep(search)
+    monkeypatch.setattr("ner_experiments.launch.search.code_of", lambda cfg: {"mine": "edited"})
+    MadeUp(n_trials=2).sweep([*search, "runtime.reuse=any"])
+    assert "other code" not in capsys.readouterr().out
+    MadeUp(n_trials=1).sweep(search)
+    assert "has trials of other code, whose scores cannot be compared" in capsys.readouterr().out
+    assert sorted(len(search_trials.read(path).trials) for path in tmp_path.glob("searches/*/*.json")) == [
+        1,
+        2,
+    ]
 
 
 def test_a_study_can_be_stored_in_another_database(tmp_path: Path) -> None:
