@@ -264,7 +264,12 @@ def merged(first: Entry, second: Entry) -> Entry:
     analyzed = tuple(map(merged_result, first.analyzed, second.analyzed))
     if table.analysis:
         runs = {result.row.label: result.runs for result in analyzed}
-        results = collect(table, second.overrides, lambda experiment: runs[experiment.row.label]).results
+        collected = collect(table, second.overrides, lambda experiment: runs[experiment.row.label]).results
+        remarks = {result.row.label: result.remark for result in analyzed}
+        results = tuple(
+            replace(it, remark=remarks.get(it.row.measure.of, "")) if it.row.measure else it
+            for it in collected
+        )
     else:
         results = on_archived_data(map(merged_result, first.page.results, second.page.results))
     page = Page(table, results, first.page.deviations)

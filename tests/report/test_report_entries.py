@@ -44,7 +44,9 @@ def test_an_analysis_of_two_places_is_made_of_the_runs_that_count() -> None:
     first = entries.merged(one, same).page.results[0]
     assert first.row.label == "Cross, OntoNotes, 1"
     assert first.scores == {1: 2.0, 2: 6.0, 3: 8.0}
-    assert entries.merged(one, other).page.results[0].scores == {3: 8.0}  # of other files
+    of_first = entries.merged(one, other).page.results[0]
+    assert of_first.scores == {1: 2.0, 2: 4.0}
+    assert of_first.remark == "the runs in . read other files than those shown, and are left out"
 
 
 def test_what_a_command_measured_is_of_one_place() -> None:

@@ -9,9 +9,9 @@ from places import RESULTS
 from toy_rows import TOY, finish
 
 from ner_experiments.main import cli
-from ner_experiments.report.entries import on_archived_data
+from ner_experiments.report.entries import corpora, of_run_folders, on_archived_data
 from ner_experiments.runs.archived_run import ArchivedRun
-from ner_experiments.runs.run import Run
+from ner_experiments.runs.run import Run, corpora_in
 from ner_experiments.tables import spec
 from ner_experiments.tables.pairs import published_best_holds
 from ner_experiments.tables.render import notes
@@ -36,6 +36,19 @@ def page(*rows: tuple[float | None, list[float]], comparable: bool = True) -> Pa
 
 
 HIGH, MIDDLE, LOW = [90.0, 90.1, 89.9], [88.0, 88.1, 88.2], [80.0, 80.2, 80.1]
+
+
+@pytest.mark.parametrize("name", ["my-corpus", "my corpus", "mine"])
+def test_runs_on_a_corpus_are_found_whatever_its_name(name: str, tmp_path: Path) -> None:
+    own = [*TOY, f"data.name='{name}'"]
+    folder = finish(["paper=yang2020", *own, "model=residual", "layers=4", f"output_dir={tmp_path}"], 1, 2)
+    assert corpora_in(tmp_path) == {name}
+    table = spec.load("yang2020_table12")
+    assert name in corpora(table, own)
+    assert name not in corpora(table, TOY)
+    (entry,) = of_run_folders(table, tmp_path, own)
+    assert [run.folder for run in entry.runs] == [folder]
+    assert of_run_folders(table, tmp_path, TOY) == []
 
 
 def on(row: int, data: str, *, archived: bool) -> Result:
