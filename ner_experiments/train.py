@@ -24,16 +24,16 @@ from ner_experiments.build import assemble, check_penalty, encoder_class, read_w
 from ner_experiments.config.identity import identity, run_folder, run_name, tags
 from ner_experiments.config.processes import check_program, is_first_process, num_processes, processes_note
 from ner_experiments.config.values import check_experiment
-from ner_experiments.data.corpus import leakage
+from ner_experiments.data.about import about_data
 from ner_experiments.data.datamodule import CorpusModule, refuse_few_sentences
 from ner_experiments.data.encoder import Encoder
-from ner_experiments.data.gold import gold_digest
-from ner_experiments.data.sentence import Corpus
+from ner_experiments.data.sentence import Corpus, Task
 from ner_experiments.experiment_data import (
     checksums_by_source,
     fingerprint,
     init_config,
     read_data,
+    source,
     unread_error,
     with_start,
 )
@@ -180,9 +180,7 @@ def run(
     """
     reset_peak_memory()
     commit_at_start = commit()  # the checkout may have changed by the time the run is finished
-    notes = [*corpus.notes, *encoder.notes()]
-    for note in notes:
-        log.info("%s", note)
+    data_of_run = about_data(corpus, source(cfg), [*corpus.notes, *encoder.notes()])
     tagger = seeded_tagger(cfg, encoder)
     if start is not None:
         init_from(cfg, Path(start["folder"]), tagger, encoder)
@@ -205,7 +203,9 @@ def run(
             log.info("%s: %s", folder, hint)
         scores = {"best_epoch": best_epoch}
         scores |= score(trainer, tagger, data, predictions, folder, sigterm, splits)
-        result = run_summary(trainer, corpus, notes, scores, epochs, counts) | {"commit": commit_at_start}
+        result = run_summary(trainer, data_of_run, corpus.task, scores, epochs, counts) | {
+            "commit": commit_at_start
+        }
         if trainer.is_global_zero:
             write_tagger(folder, tagger, encoder)
             result = finish(result)
@@ -359,22 +359,17 @@ def score(
 
 def run_summary(
     trainer: Trainer,
-    corpus: Corpus,
-    notes: list[str],
+    data: dict[str, Any],
+    task: Task,
     scores: dict[str, Any],
     epochs: EpochLog,
     counts: dict[str, Any],
 ) -> dict[str, Any]:
     """Content of metrics.json, except for what `train` adds."""
     device = trainer.strategy.root_device
-    about_data: dict[str, Any] = {"name": corpus.name, "checksum": corpus.checksum, "notes": notes}
-    if corpus.unofficial:
-        about_data["unofficial"] = [*corpus.unofficial]
-    if "test" in corpus.splits:
-        about_data["gold"] = gold_digest(corpus.splits["test"], corpus.task)
     return {
-        "data": {**about_data, "leakage": leakage(corpus.splits)},
-        "task": corpus.task,
+        "data": data,
+        "task": task,
         **scores,
         "epochs": len(epochs.rows),
         "seconds": sum(row["seconds"] for row in epochs.rows),
@@ -582,10 +577,10 @@ def refuse_changed_data(cfg: DictConfig, sources: Mapping[str, str]) -> None:
     corpus = glob.escape(cfg.data.name)
     for path in sorted(Path(cfg.output_dir).glob(f"{corpus}-*/seed-*/{METRICS_FILE}")):
         earlier = sources_of(path, path.stat().st_mtime_ns)
-        for source, checksum in earlier.items():
-            if sources.get(source, checksum) != checksum:
+        for place, checksum in earlier.items():
+            if sources.get(place, checksum) != checksum:
                 raise ValueError(
-                    f"{cfg.data.name}: files have changed between two runs: their checksum is {sources[source]}, "
+                    f"{cfg.data.name}: files have changed between two runs: their checksum is {sources[place]}, "
                     f"and was {checksum} for {path.parent}; restore those files, or choose another output_dir"
                 )
 

@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +24,7 @@ from ner_experiments.config.conf import CONF, file_of
 from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.config.corpora import instantiated, open_source
 from ner_experiments.config.row_settings import as_value
+from ner_experiments.data import raw_text
 from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus_report import corpus_report, print_report, refusal
@@ -257,6 +259,9 @@ def new(arguments: argparse.Namespace) -> int:
         data["tokens"] = "characters"
         print("tokens are single characters; predict splits text into these (tokens)")
     print_report(report, Console(markup=False, emoji=False, highlight=False))
+    tokens = data.get("tokens", source.tokens)
+    if found := raw_text.raw_text(chain.from_iterable(splits.values()), tokens):
+        print(raw_text.line(found))
     template = file_of(f"data/{config}")
     defaults = safe_yaml.load(template)
     changed = {key: value for key, value in data.items() if defaults.get(key) != value}

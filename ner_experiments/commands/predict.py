@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import errno
 import io
+import logging
 import os
 import sys
 from collections import Counter
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ner_experiments.data import raw_text
 from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.formats import brat
 from ner_experiments.data.formats.registry import FORMATS, require
@@ -24,6 +26,8 @@ from ner_experiments.predict.hub import folder_of
 from ner_experiments.runs.run import open_run
 from ner_experiments.utils.arguments import refuse
 from ner_experiments.utils.files import atomic_write
+
+log = logging.getLogger(__name__)
 
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
@@ -106,6 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
     from ner_experiments.predict.parallel import tag_in_processes
     from ner_experiments.predict.tagger import load
 
+    found = open_run(arguments.run).metrics["data"].get("raw_text")
+    if found and found["token_f1"] < raw_text.LOW and arguments.input == "text" and not arguments.tokens:
+        log.warning("%s", raw_text.line(found))
     settings = {"tokens": arguments.tokens, "lines": arguments.lines, "device": arguments.device}
     tagger = load(arguments.run, **settings)
     if output == "brat":  # refused before anything is tagged

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from ner_experiments.data.columns import check_tags, check_width, check_words
@@ -12,9 +13,11 @@ from ner_experiments.data.text_files import Line, PathOrFile, malformed, read_bl
 from ner_experiments.utils.text import truncated_repr
 
 _NUM_COLUMNS = 10
-_ID, _FORM = 0, 1
+_ID, _FORM, _MISC = 0, 1, 9
 _TAGS = {"upos": 3, "xpos": 4}
 Tag = Literal["upos", "xpos"]
+_RANGE = re.compile(r"[0-9]{1,9}-([0-9]{1,9})")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 RANGE_OR_EMPTY_NODE = re.compile(r"[0-9]+[-.][0-9]+")
 
 
@@ -30,6 +33,8 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
         lines, rows = _words(path, block.lines)
         if not rows:
             continue
+        fields = (line.split("\t") for _, line in block.lines if not line.startswith("#"))
+        spacing = gaps((row[_ID], row[_FORM], row[_MISC]) for row in fields)
         for line, row in zip(lines, rows, strict=True):
             if row[_TAGS[tag]] in ("", "_"):
                 raise malformed(path, line, f"word without {tag}")
@@ -37,7 +42,7 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
             intern_all(row[column] for row in rows) for column in (_FORM, _TAGS[tag], _TAGS[other])
         )
         check_tags(tags, path, lines)
-        yield Sentence(words, tags, {other: others}, line=lines[0][0])
+        yield Sentence(words, tags, {other: others}, line=lines[0][0], gaps=spacing)
 
 
 def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
@@ -48,6 +53,35 @@ def read_untagged_conllu(path: PathOrFile) -> Iterator[Sentence]:
         if words:
             columns = {name: tuple(row[column] for row in rows) for name, column in _TAGS.items()}
             yield Sentence(words, ("O",) * len(words), columns, line=lines[0][0])
+
+
+def gaps(rows: Iterable[tuple[str, str, str]]) -> tuple[str | None, ...]:
+    """The gaps (see `Sentence`) of the syntactic words of a sentence, from ID, FORM and MISC of all its lines.
+
+    The text has the form of a range 1-2 instead of the words 1 and 2, unless these spell it. Empty for a range that
+    does not end.
+    """
+    found: list[str | None] = []
+    words: list[str] = []  # of a range
+    before = whole = after = ""
+    last = 0
+    for number, form, misc in rows:
+        space = "" if "SpaceAfter=No" in misc.split("|") else " "
+        if ends := _RANGE.fullmatch(number):
+            last, whole, after = int(ends[1]), form, space
+        elif not _NUMBER.fullmatch(number):
+            continue
+        elif int(number) > last:
+            found.append(before)
+            before = space
+        else:
+            words.append(form)
+            if int(number) == last:
+                spelled = "".join(words) == whole
+                found += [before, *[""] * (len(words) - 1)] if spelled else [None] * len(words)
+                before = after if spelled else before + whole + after
+                words = []
+    return () if words else (*(it and sys.intern(it) for it in found), before)
 
 
 def _words(path: PathOrFile, block: list[Line]) -> tuple[list[Line], list[list[str]]]:

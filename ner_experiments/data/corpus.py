@@ -309,7 +309,10 @@ def _to_bioes(sentences: Sequence[Sentence], windows: Iterable[Window]) -> list[
     converted = {
         tags: tuple(map(bioes.__getitem__, windows_of(tags))) for tags in {it.tags for it in sentences}
     }
-    return [Sentence(it.words, converted[it.tags], it.columns, it.line, it.unreachable) for it in sentences]
+    return [
+        Sentence(it.words, converted[it.tags], it.columns, it.line, it.unreachable, gaps=it.gaps)
+        for it in sentences
+    ]
 
 
 def _check_mentions_unchanged(name: str, mentions: Mapping[str, Counter[str]], corpus: Splits) -> None:

@@ -121,7 +121,7 @@ class AnnotatedFiles(Files):
         words, columns = intern_all(it.words), dict(it.columns)
         if it.tagged:
             tags = intern_all(it.tagged.tags)
-            return SentenceWithPlaces(words, tags, columns, it.line, at=it.tagged.at)
+            return SentenceWithPlaces(words, tags, columns, it.line, gaps=it.gaps, at=it.tagged.at)
         return Sentence(
             words,
             intern_all(flat(it, self.nested, remarks).tags()),
@@ -129,6 +129,7 @@ class AnnotatedFiles(Files):
             it.line,
             it.unreachable,
             tuple(self._sentence(other, remarks) for other in it.scored),
+            it.gaps,
         )
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:

@@ -35,6 +35,11 @@ SENTENCE_TERMINAL = frozenset(
 )
 """Sentence_Terminal of Unicode 17, but ASCII, the Burmese `၊`, which is a comma, and the leader `․`."""
 
+WITHOUT_SPACES = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Characters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which are written without spaces between words."""
+
 _JAPANESE = {"HIRAGANA": "CJK", "KATAKANA": "CJK"}
 
 

@@ -28,6 +28,8 @@ class Unreachable(NamedTuple):
     reason: str
 
 
+Gaps = tuple[str | None, ...] | None
+
 SCORED = ("dev", "test")
 """The splits whose gold decides nothing but the score."""
 
@@ -38,6 +40,8 @@ class Sentence:
 
     unreachable: its other gold mentions.
     scored: if gold decided its tokens or its ends, the sentences that dev or test would have in its place.
+    gaps: what its text has before each word and after the last, None before a word that the text does not have; empty
+        if that is not known, and None if the words were made from the text.
     """
 
     words: tuple[str, ...]
@@ -47,6 +51,7 @@ class Sentence:
     """1-based line of the first token in its file; 0 if the sentence comes from no file."""
     unreachable: tuple[Unreachable, ...] = ()
     scored: tuple[Sentence, ...] = ()
+    gaps: Gaps = field(default=(), compare=False)
 
     def __len__(self) -> int:
         return len(self.words)

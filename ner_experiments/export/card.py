@@ -15,6 +15,7 @@ from typing import Any
 
 from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
 from ner_experiments.config.identity import counted, kind
+from ner_experiments.data import raw_text
 from ner_experiments.data.sentence import PRIMARY_METRIC
 from ner_experiments.experiment_data import readers
 from ner_experiments.export.formats import EXTRA, Onnx
@@ -91,6 +92,8 @@ def data(about: Mapping[str, Any]) -> Iterator[str]:
     """Lines on the corpus, with its notes and the sentences that its splits share."""
     yield f"- {about['name']}, checksum `{about['checksum']}`"
     yield from (f"- {note}" for note in about["notes"])
+    if found := about.get("raw_text"):
+        yield f"- {raw_text.line(found)}"
     for name, count in about.get("leakage", {}).items():
         one, other = name.split("_in_")
         yield f"- {count:,} sentences of {one} have the same words as a sentence of {other}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,8 @@ from itertools import accumulate, pairwise
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ner_experiments.data.remarks import Remarks
-from ner_experiments.data.sentence import Sentence, Tokens, Unreachable
+from ner_experiments.data.scripts import WITHOUT_SPACES
+from ner_experiments.data.sentence import Gaps, Sentence, Tokens, Unreachable, intern_all
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.data.tokenize import tokenize
@@ -27,11 +27,6 @@ DISAGREE = "disagree with their text"
 Pair = tuple[int, int]
 """The first character of a token, and the one after its last."""
 
-_WITHOUT_SPACES = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Characters of Thai, Lao, Burmese, Khmer, Japanese and Chinese, which are written without spaces between words."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Annotated:
@@ -43,7 +38,7 @@ class Annotated:
     keys: what else the file says about it, such as id and meta; formats that have keys write them back.
     document: name of the document that it is from; empty if the file has none.
     tagged: the sentence with the tags of its file, spelled as `B-ORG`; None if the file has mentions instead.
-    unreachable, scored: as in `Sentence`.
+    unreachable, scored, gaps: as in `Sentence`.
     """
 
     words: tuple[str, ...]
@@ -58,6 +53,7 @@ class Annotated:
     tagged: Tagged | None = field(default=None, compare=False)
     unreachable: tuple[Unreachable, ...] = ()
     scored: tuple[Annotated, ...] = field(default=(), compare=False)
+    gaps: Gaps = field(default=(), compare=False)
 
     def tags(self) -> tuple[str, ...]:
         """IOB2 tags. Raises ValueError for nested mentions."""
@@ -231,7 +227,8 @@ def of_text(
         if gold or faulty:
             remarks.fault(f"{(*gold, *faulty)[0].place}: a mention in a text without a token")
         return
-    scored = partial(_scored, text, sentences, gold, faulty, place=place, **about)
+    about = {"place": place, "own_tokens": tokens is not None, **about}
+    scored = partial(_scored, text, sentences, gold, faulty, **about)
     if options.scored:
         yield from scored()
         return
@@ -255,18 +252,23 @@ def of_text(
             first, last, type_ = covered.pop(0)
             found.append((first - begin, last - begin, type_))
         begin = number
-        it = _sentence(text, offsets, found, place=place, **about)
+        it = _sentence(text, offsets, found, **about)
         there = tuple(other for tokens, other in plain if start <= tokens[0][0] < end)
         yield it if there in ((), (it,)) else replace(it, scored=there)
 
 
-def _sentence(text: str, offsets: Sequence[Pair], mentions: Iterable[Span], **about: Any) -> Annotated:
+def _sentence(
+    text: str, offsets: Sequence[Pair], mentions: Iterable[Span], *, own_tokens: bool, **about: Any
+) -> Annotated:
+    """own_tokens: whether the file has the tokens."""
     start, end = offsets[0][0], offsets[-1][1]
+    between = (text[one:other] for (_, one), (other, _) in pairwise(offsets))
     return Annotated(
         words=tuple(text[one:other] for one, other in offsets),
         mentions=in_order(mentions),
         text=text[start:end],
         offsets=tuple((one - start, other - start) for one, other in offsets),
+        gaps=intern_all(("", *between, "")) if own_tokens else None,
         **about,
     )
 
@@ -417,7 +419,7 @@ def _aligned(
             if _fits_as_utf16(text, it, tokens, options):
                 settings = [("offsets", "utf16"), *settings]
             elif options.tokens == "words" and any(
-                _WITHOUT_SPACES.search(text, *token) for token in tokens[first:last]
+                WITHOUT_SPACES.search(text, *token) for token in tokens[first:last]
             ):
                 settings = [("tokens", "characters"), *settings]
             remarks.fault(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ner_experiments.data.conllu import RANGE_OR_EMPTY_NODE
+from ner_experiments.data.conllu import RANGE_OR_EMPTY_NODE, gaps
 from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.text_files import malformed, name_of, read_blocks
@@ -35,7 +35,7 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
     for block in read_blocks(path):
         if header := next(filter(None, (_HEADER.fullmatch(text) for _, text in block.lines)), None):
             names = header[1].split()
-        comments, words, tags, at = [], [], [], []
+        comments, words, tags, at, rows = [], [], [], [], []
         for line in block.lines:
             if _is_comment(line[1], names):
                 comments.append(line[1])
@@ -45,6 +45,7 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
             if len(row) != len(names):
                 raise malformed(path, line, f"expected {len(names)} columns, got {len(row)}")
             of = dict(zip(names, row, strict=True))
+            rows.append((of.get("ID", ""), of.get("FORM", ""), of.get("MISC", "")))
             if RANGE_OR_EMPTY_NODE.fullmatch(of.get("ID", "")):
                 continue
             if not of.get("FORM"):
@@ -58,7 +59,13 @@ def _tagged(path: Path, options: Options) -> Iterator[Tagged]:
             pairs = (line[1:].partition("=") for line in comments)
             keys = {name.strip(): value.strip() for name, joint, value in pairs if joint}
             keys.pop("global.columns", None)
-            about = {"place": at[0], "line": int(at[0].rsplit(":", 1)[1]), "keys": keys}
+            spacing = gaps(rows)
+            about = {
+                "place": at[0],
+                "line": int(at[0].rsplit(":", 1)[1]),
+                "keys": keys,
+                "gaps": spacing if len(spacing) == len(words) + 1 else (),
+            }
             yield Tagged(words=words, tags=tags, at=at, about=about)
     if first is not None and not tagged and not options.all_texts:
         rule = f"no word has a tag: neither a column {key} nor {key}= in MISC (columns: {{tag: NAME}})"
