@@ -287,9 +287,9 @@ def on_archived_data(results: Iterable[Result]) -> tuple[Result, ...]:
                 archived.setdefault(result.data["name"], set()).add(run.metrics["data"]["checksum"])
 
     def is_on_others(result: Result) -> bool:
-        return bool(result.runs) and result.data["checksum"] not in archived.get(
-            result.data["name"], {result.data["checksum"]}
-        )
+        if not (archived and result.runs):
+            return False
+        return result.data["checksum"] not in archived.get(result.data["name"], {result.data["checksum"]})
 
     text = "its runs read other files of {} than the archived ones of this table"
     return tuple(on_other_data(it, text.format(it.data["name"])) if is_on_others(it) else it for it in every)

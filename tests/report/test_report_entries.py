@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from toy_rows import finish
 
 from ner_experiments.analysis.row_errors import RowErrors
 from ner_experiments.report import entries, index_page, table_page, write
@@ -117,7 +118,7 @@ def test_errors_of_a_table_are_those_of_its_own_runs() -> None:
 def test_a_table_that_does_not_fit_the_overrides_is_named_and_ends_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / "outputs" / "toy_en-a-b-c").mkdir(parents=True)
+    finish(["data=toy_en", f"output_dir={tmp_path / 'outputs'}"], 1, 2)
     names = ["huang2015_table3", "yang2020_table12"]
     found = entries.entries(
         tmp_path / "none", tmp_path / "outputs", [*map(spec.load, names)], ["data=toy_en"]
