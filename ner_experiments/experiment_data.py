@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,15 +21,19 @@ from ner_experiments.config import safe_yaml
 from ner_experiments.config.identity import files_digest, identity, run_folder
 from ner_experiments.config.init_from import first_run
 from ner_experiments.config.stand_ins import build_part
-from ner_experiments.data.corpus import Source
+from ner_experiments.data.corpus import Source, load_test
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Encoder
-from ner_experiments.data.sentence import Corpus
+from ner_experiments.data.sentence import Corpus, tags_of
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.run import Run
+from ner_experiments.utils.text import did_you_mean, truncated_repr
 
 log = logging.getLogger(__name__)
 
+EXTRA_NAME = re.compile(r"[A-Za-z0-9_-]+")
+"""Names of extra test sets, of which those of files are made."""
+SPLITS = ("train", "dev", "test")
 DENSE = ("words", "chars", "features")
 
 
@@ -40,6 +46,49 @@ def read_data(cfg: DictConfig) -> tuple[Corpus, Encoder]:
     encoder = make_encoder(cfg)
     encoder.fit(corpus)
     return corpus, encoder
+
+
+def read_extra_tests(cfg: DictConfig, encoder: Encoder) -> dict[str, Corpus]:
+    """The test sets of `audit.extra_tests` by name, each as the only split of a corpus; none with audit.test=false.
+
+    Raises ValueError, with the name, for a setting that is none of data, a file that cannot be read, a type or a tag
+    that the corpus of the run does not have, and a column that its inputs lack.
+    """
+    tests = OmegaConf.to_container(cfg.audit.extra_tests, resolve=True) if cfg.audit.test else {}
+    assert isinstance(tests, dict)
+    return {str(name): extra_test(cfg, str(name), settings, encoder) for name, settings in tests.items()}
+
+
+def extra_test(cfg: DictConfig, name: str, settings: Any, encoder: Encoder) -> Corpus:
+    """One of `read_extra_tests`: all sentences of a file, read as the corpus is, but for what `settings` change."""
+    place = f"audit.extra_tests.{name}"
+    if not EXTRA_NAME.fullmatch(name) or name in SPLITS:
+        raise ValueError(
+            f"{place}: expected a name of letters, digits, - and _ that is no split's, got {name!r}"
+        )
+    changes = dict(settings) if isinstance(settings, dict) else {"path": settings}
+    path = changes.pop("path", None)
+    if not isinstance(path, str):
+        raise ValueError(f"{place}: expected a file or {{path: FILE, ...}}, got {truncated_repr(settings)}")
+    data: Any = OmegaConf.to_container(cfg.data, resolve=True)
+    if "files" not in data:
+        raise ValueError(f"{place}: {cfg.data.name} is not read from files, so its format is unknown")
+    if unknown := [key for key in changes if key not in data or key in ("files", "_target_", "name")]:
+        raise ValueError(f"{place}: data has no setting {unknown[0]!r}{did_you_mean(unknown[0], data)}")
+    own: dict[str, Any] = {"sha256": {}, "sizes": {}, "source": "", "licence": "", "max_sentences": None}
+    file = os.path.abspath(os.path.expanduser(path))
+    data |= {key: value for key, value in own.items() if key in data} | changes
+    try:
+        corpus = load_test(build_part(OmegaConf.create(data | {"name": name, "files": {"test": file}})))
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from error
+    sentences = corpus.splits["test"]
+    if unknown := sorted(tags_of(sentences) - {*encoder.labels}):
+        raise ValueError(f"{place}: {file} has the tag {unknown[0]}, which {cfg.data.name} has not")
+    for column in encoder.required_columns():
+        if any(column not in it.columns for it in sentences):
+            raise ValueError(f"{place}: {file} has no column {column!r}, which the run reads")
+    return corpus
 
 
 def source(cfg: DictConfig) -> Source:

@@ -33,6 +33,7 @@ from ner_experiments.experiment_data import (
     fingerprint,
     init_config,
     read_data,
+    read_extra_tests,
     source,
     unread_error,
     with_start,
@@ -43,7 +44,6 @@ from ner_experiments.metrics import SpanF1, TagAccuracy
 from ner_experiments.runs import artifacts, progress
 from ner_experiments.runs.artifacts import CODE, CONFIG, ENCODER, METRICS_FILE, WEIGHTS
 from ner_experiments.runs.code import Code, code_of, digest
-from ner_experiments.runs.predictions import seqeval_f1, write_predictions, write_probabilities
 from ner_experiments.runs.provenance import commit, machine, peak_memory, reset_peak_memory
 from ner_experiments.runs.run import by_other_code
 from ner_experiments.runs.status import interrupted_by_other_code
@@ -67,6 +67,7 @@ from ner_experiments.training.gradients import Gradients
 from ner_experiments.training.module import LightningTagger
 from ner_experiments.training.preemption import Sigterm, sigterm_handler
 from ner_experiments.training.progress import Progress
+from ner_experiments.training.scoring import score, score_extra_tests, unscored
 from ner_experiments.training.trainer import killing_stragglers, make_trainer
 from ner_experiments.utils.files import atomic_write, remove_partial_files, write_json
 from ner_experiments.utils.locks import hold_lock
@@ -105,18 +106,20 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
     if start is not None and "busy" in start:
         return start
     corpus, encoder, about = read_experiment(cfg, start)
+    extra = read_extra_tests(cfg, encoder)
     code = code_of(cfg)
     about["code"] = digest(code)
     folder = run_folder(cfg, run_name(about["identity"], about["code"]))
-    if not folder.exists() and (reused := result_by_other_code(cfg, about["identity"], corpus)) is not None:
+    reused = None if folder.exists() else result_by_other_code(cfg, about["identity"], corpus, extra)
+    if reused is not None:
         return reused
     if not is_first:
         finished = finished_result(folder)
-        if not is_complete(finished, cfg, corpus):
-            finished = about | run_as_follower(cfg, corpus, encoder, folder, start, finished)
+        if not is_complete(finished, cfg, corpus, extra):
+            finished = about | run_as_follower(cfg, corpus, encoder, extra, folder, start, finished)
         return {"folder": str(folder), **finished}
     finished = finished_result(folder)
-    if is_complete(finished, cfg, corpus):  # needs no lock: the disk may be read-only
+    if is_complete(finished, cfg, corpus, extra):  # needs no lock: the disk may be read-only
         log_finished(cfg, corpus, encoder, folder, finished)
         return {"folder": str(folder), **finished}
     check_program(cfg)
@@ -124,7 +127,7 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         if not ours:
             return {"busy": str(folder)}
         finished = finished_result(folder)
-        if is_complete(finished, cfg, corpus):
+        if is_complete(finished, cfg, corpus, extra):
             log_finished(cfg, corpus, encoder, folder, finished)
             return {"folder": str(folder), **finished}
 
@@ -136,9 +139,10 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
         with sigterm_handler() as sigterm, saved_traceback(folder / "error.txt"):
             if finished is None:
                 prepare_folder(folder, cfg, code)
-                result = run(cfg, corpus, encoder, folder, start, sigterm, finish)
+                result = run(cfg, corpus, encoder, extra, folder, start, sigterm, finish)
             else:
-                result = finish(score_test(cfg, corpus, encoder, folder, finished, sigterm))
+                about.pop("claims", None)  # it was not started for them
+                result = finish(score_tests(cfg, corpus, encoder, extra, folder, finished, sigterm))
                 log_finished(cfg, corpus, encoder, folder, result, resumed=True)
     return {"folder": str(folder), **result}
 
@@ -166,6 +170,7 @@ def run(
     cfg: DictConfig,
     corpus: Corpus,
     encoder: Encoder,
+    extra: Mapping[str, Corpus],
     folder: Path,
     start: dict[str, Any] | None,
     sigterm: Sigterm,
@@ -201,8 +206,11 @@ def run(
         hint = hint_of_few_updates(cfg.batches, best_epoch, dev_scores, updates, decays=decays)
         if hint and not cfg.trainer.train_batches:  # a smoke run is short on purpose
             log.info("%s: %s", folder, hint)
-        scores = {"best_epoch": best_epoch}
+        scores: dict[str, Any] = {"best_epoch": best_epoch}
         scores |= score(trainer, tagger, data, predictions, folder, sigterm, splits)
+        modules = {name: corpus_module(cfg, test, encoder) for name, test in extra.items()}
+        if found := score_extra_tests(trainer, tagger, modules, predictions, folder, sigterm):
+            scores["extra_tests"] = found
         result = run_summary(trainer, data_of_run, corpus.task, scores, epochs, counts) | {
             "commit": commit_at_start
         }
@@ -217,28 +225,35 @@ def run(
 
 
 def is_complete(
-    finished: dict[str, Any] | None, cfg: DictConfig, corpus: Corpus
+    finished: dict[str, Any] | None, cfg: DictConfig, corpus: Corpus, extra: Mapping[str, Corpus]
 ) -> TypeGuard[dict[str, Any]]:
-    """Whether a run is finished and has its test score, unless the corpus has no test set or audit.test=false."""
-    return finished is not None and ("test" in finished or "test" not in corpus.splits or not cfg.audit.test)
+    """Whether a run is finished and has all the test scores that the config asks for and the corpus has a set for."""
+    return finished is not None and not unscored(finished, corpus, extra, test=cfg.audit.test)
 
 
-def score_test(
+def score_tests(
     cfg: DictConfig,
     corpus: Corpus,
     encoder: Encoder,
+    extra: Mapping[str, Corpus],
     folder: Path,
     finished: dict[str, Any],
     sigterm: Sigterm,
 ) -> dict[str, Any]:
-    """Score test with the weights that a finished run selected on dev; return its results, with the new scores."""
-    log.info("%s: scoring test, which was left out in training", folder)
+    """Score what is `unscored` with the weights that a finished run selected on dev; return its results."""
+    names = unscored(finished, corpus, extra, test=cfg.audit.test)
+    log.info("%s: scoring %s, which was left out in training", folder, ", ".join(names))
     tagger = seeded_tagger(cfg, encoder)
     tagger.load_state_dict(read_weights(folder))
     predictions = Predictions(encoder)
     trainer = make_trainer(cfg, folder, [predictions])
-    data = corpus_module(cfg, corpus, encoder)
-    scores = score(trainer, tagger, data, predictions, folder, sigterm, ("test",))
+    scores: dict[str, Any] = {}
+    if "test" in names:
+        data = corpus_module(cfg, corpus, encoder)
+        scores |= score(trainer, tagger, data, predictions, folder, sigterm, ("test",))
+    modules = {name: corpus_module(cfg, test, encoder) for name, test in extra.items() if name in names}
+    if found := score_extra_tests(trainer, tagger, modules, predictions, folder, sigterm):
+        scores["extra_tests"] = finished.get("extra_tests", {}) | found
     return {name: value for name, value in finished.items() if name != artifacts.CHECKSUM} | scores
 
 
@@ -246,11 +261,12 @@ def run_as_follower(
     cfg: DictConfig,
     corpus: Corpus,
     encoder: Encoder,
+    extra: Mapping[str, Corpus],
     folder: Path,
     start: dict[str, Any] | None,
     finished: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """`run` in a process other than the first, or `score_test` if the run is `finished`.
+    """`run` in a process other than the first, or `score_tests` if the run is `finished`.
 
     On SIGTERM the process exits with status 0; otherwise Lightning would kill the first process before it can write
     a checkpoint.
@@ -258,8 +274,8 @@ def run_as_follower(
     try:
         with sigterm_handler() as sigterm:
             if finished is not None:
-                return score_test(cfg, corpus, encoder, folder, finished, sigterm)
-            return run(cfg, corpus, encoder, folder, start, sigterm, finish=dict)
+                return score_tests(cfg, corpus, encoder, extra, folder, finished, sigterm)
+            return run(cfg, corpus, encoder, extra, folder, start, sigterm, finish=dict)
     except SystemExit:
         raise SystemExit(0) from None
 
@@ -321,40 +337,6 @@ def hint_of_few_updates(
         f"{so_far}, after only {updates:,} weight update{'s' * (updates != 1)}: set more epochs, "
         f"such as trainer.max_epochs={ceil(epochs * FEW_UPDATES / updates)}{smaller}"
     )
-
-
-def score(
-    trainer: Trainer,
-    tagger: LightningTagger,
-    data: CorpusModule,
-    predictions: Predictions,
-    folder: Path,
-    sigterm: Sigterm,
-    splits: Sequence[str],
-) -> dict[str, Any]:
-    """Evaluate those of the splits that the corpus has; return the report of the metric by split.
-
-    Dev is not evaluated again if the predictions of the selected epoch are known. The first process writes the
-    predicted tags, and the probabilities of the mentions of test.
-    """
-    scores: dict[str, Any] = {}
-    for split in splits:
-        if split not in data.corpus.splits:
-            continue
-        if not (split == "dev" and predictions.restore_dev(tagger)):
-            evaluate = trainer.validate if split == "dev" else trainer.test
-            with killing_stragglers(trainer):
-                evaluate(tagger, datamodule=data, verbose=False)
-        sigterm.exit_if_requested()
-        scores[split] = tagger.report
-        with killing_stragglers(trainer):
-            predicted = predictions.gather(trainer)
-        if trainer.is_global_zero:
-            write_scored_predictions(folder, split, data, [ids for ids, _ in predicted], scores[split])
-            if split == "test":
-                path = folder / artifacts.PROBABILITIES
-                write_probabilities(path, [probabilities for _, probabilities in predicted])
-    return scores
 
 
 def run_summary(
@@ -483,18 +465,6 @@ def monitoring_callbacks(cfg: DictConfig, folder: Path, epochs: EpochLog, logger
     return [epochs, *gradients, LogEpochs(logger, epochs, gradients), progress]
 
 
-def write_scored_predictions(
-    folder: Path, split: str, data: CorpusModule, ids: list[list[int]], report: dict[str, Any]
-) -> None:
-    """Write predictions/SPLIT.conll, and assert that seqeval computes the reported F1 from it."""
-    tags = [[data.encoder.labels[tag] for tag in sentence] for sentence in ids]
-    path = folder / "predictions" / f"{split}.conll"
-    write_predictions(path, data.corpus.task, data.corpus.splits[split], tags)
-    if data.corpus.task == "mentions":
-        by_seqeval = seqeval_f1(path)
-        assert abs(by_seqeval - report["f1"]) < 1e-9, f"{path}: {by_seqeval} by seqeval, {report['f1']}"
-
-
 def write_tagger(folder: Path, tagger: Tagger, encoder: Encoder) -> None:
     """Write the weights, and the state of the fitted inputs."""
     with atomic_write(folder / WEIGHTS) as part:
@@ -520,14 +490,16 @@ def finished_result(folder: Path) -> dict[str, Any] | None:
     return result
 
 
-def result_by_other_code(cfg: DictConfig, identity: str, corpus: Corpus) -> dict[str, Any] | None:
+def result_by_other_code(
+    cfg: DictConfig, identity: str, corpus: Corpus, extra: Mapping[str, Corpus]
+) -> dict[str, Any] | None:
     """The result of a finished run whose code has changed since, if runtime.reuse=any; else None.
 
     Says which finished and interrupted runs are not taken, and what has changed.
     """
     beside = "in a folder beside it"
     if (other := by_other_code(cfg, identity)) is not None:
-        if cfg.runtime.reuse == "any" and is_complete(dict(other.metrics), cfg, corpus):
+        if cfg.runtime.reuse == "any" and is_complete(dict(other.metrics), cfg, corpus, extra):
             log.info("%s is finished, but %s; reused, as runtime.reuse=any", other.folder, other.outdated)
             return {"folder": str(other.folder), **other.metrics}
         rule = f"trained again {beside} (runtime.reuse=any reuses it)"

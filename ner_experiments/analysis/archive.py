@@ -51,12 +51,20 @@ def archive(run: Run, path: Path, label: str) -> None:
         "code": run.code(),
         "epochs": run.epochs(),
         "test_every_epoch": run.test_every_epoch(),
-        "counts": format_counts(run.counts()),
-        TAGS: pack_tags(run.predicted_tags()),
+        **counts_and_tags(run),
+        **(
+            {"extra_tests": {name: counts_and_tags(run.on(name)) for name in extra}}
+            if (extra := run.extra_tests)
+            else {}
+        ),
         "errors": run_errors(run).record(),
         "calibration": calibration,
     }
     write_json(path, add_checksum(content))
+
+
+def counts_and_tags(run: Run) -> dict[str, str]:
+    return {"counts": format_counts(run.counts()), TAGS: pack_tags(run.predicted_tags())}
 
 
 def archived_calibration(run: Run, path: Path) -> dict[str, Any] | None:

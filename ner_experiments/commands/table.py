@@ -28,12 +28,14 @@ FORMATS = ("latex", "csv", "json")
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return the exit status. Raises ValueError or OSError for user errors."""
     if all(experiments.root(item) == "output_dir" for item in arguments.items):
-        if arguments.archive or arguments.over or arguments.format:
-            raise ValueError("--archive, --over and formats require a table: table NAME ...")
+        if arguments.archive or arguments.over or arguments.format or arguments.on:
+            raise ValueError("--archive, --on, --over and formats require a table: table NAME ...")
         print_list(Path("results"), experiments.output_dir([*arguments.items, *output_overrides(arguments)]))
     elif (search := requested_search(arguments)) is not None:
         print_search(search, arguments)
     elif arguments.archive is not None:
+        if arguments.on:
+            raise ValueError("--on shows scores; --archive keeps those of all test sets without it")
         print(f"archived in {archive(arguments)}")
     else:
         print(rendered(arguments), end="")
@@ -54,6 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("items", nargs="*", metavar="NAME|OVERRIDE", help=text)
     text = "collect finished runs with these overrides, which need not have been one sweep"
     parser.add_argument("--over", action="store_true", help=text)
+    text = "show the scores on a further test set, of runs that were made with audit.extra_tests={TEST: FILE}"
+    parser.add_argument("--on", metavar="TEST", help=text)
     output = parser.add_mutually_exclusive_group()
     for name in FORMATS:
         output.add_argument(f"--{name}", dest="format", action="store_const", const=name)
@@ -177,9 +181,12 @@ def rendered(arguments: argparse.Namespace) -> str:
     """The table in the requested format; Markdown ends with the folders of its runs."""
     from ner_experiments.report.entries import collected  # slow to import: SciPy
     from ner_experiments.tables import render
+    from ner_experiments.tables.scores import on_test
 
     table, overrides = requested(arguments)
     page = collected(table, overrides, Path("results"))
+    if arguments.on:
+        page = on_test(page, arguments.on)
     if arguments.format == "csv" and table.is_sweep:
         print(f"The pairs of rows and the verdict are in `table {table.name} --json`.", file=sys.stderr)
     if arguments.format:

@@ -102,4 +102,4 @@ def checked(options: Namespace) -> list[str]:
                 name = launch_settings.launcher(options.overrides)
                 raise ValueError(f"hydra/launcher={name} launches the jobs of a sweep: add -m")
             check_jobs([options.overrides], ())
-    return overrides.with_new_columns(options.overrides if expanded is None else expanded)
+    return overrides.with_new_keys(options.overrides if expanded is None else expanded)

@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config.choices import compose_quickly, parse
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.config.overrides import check, is_for_hydra, with_new_columns
+from ner_experiments.config.overrides import check, is_for_hydra, with_new_keys
 
 
 def compose(overrides: Sequence[str], place: str = "") -> DictConfig:
@@ -66,9 +66,9 @@ def _checked(overrides: tuple[str, ...]) -> DictConfig:
 def compose_unchecked(overrides: Sequence[str]) -> DictConfig:
     """Result of `hydra.compose`, five times as fast for overrides that are neither a sweep nor Hydra's own.
 
-    Unlike there, overrides of `data.columns` may add keys.
+    Unlike there, overrides of the mappings `overrides.OPEN` may add keys.
     """
-    overrides = with_new_columns(overrides)
+    overrides = with_new_keys(overrides)
     with hydra_context():
         parsed = parse(overrides)
         if any(item.is_sweep_override() or is_for_hydra(item) for item in parsed):

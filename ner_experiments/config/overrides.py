@@ -31,8 +31,10 @@ SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
 INIT_FROM = "init_from"
-COLUMNS = "data.columns"
-"""Mapping to which any key may be added, as corpora have columns of any name."""
+OPEN = ("data.columns", "audit.extra_tests")
+"""Mappings to which any key may be added, as corpora have columns, and runs further test sets, of any name."""
+
+OPENED = tuple(f"{name}{end}" for name in OPEN for end in ".=")
 
 TYPES = {
     bool: "true or false",
@@ -157,7 +159,7 @@ def known_keys(choices: tuple[str, ...]) -> dict[str, None]:
 
 def check_key(item: Override, known: Mapping[str, None]) -> None:
     key = item.key_or_group
-    if key not in known and not (COLUMNS in known and key.rpartition(".")[0] == COLUMNS):
+    if key not in known and not any(name in known and key.rpartition(".")[0] == name for name in OPEN):
         if key in SWEEP_SETTINGS:
             raise ValueError(
                 f"{item.input_line}: {key} is only for sweeps on the command line (python run.py -m)"
@@ -166,9 +168,9 @@ def check_key(item: Override, known: Mapping[str, None]) -> None:
         raise ValueError(f"{item.input_line}: there is no setting {key!r}{advice}")
 
 
-def with_new_columns(overrides: Sequence[str]) -> list[str]:
-    """The overrides in Hydra's grammar, in which `++` lets those of `data.columns` add keys."""
-    return [f"++{item}" if re.match(rf"{COLUMNS}[.=]", item) else item for item in overrides]
+def with_new_keys(overrides: Sequence[str]) -> list[str]:
+    """The overrides in Hydra's grammar, in which `++` lets those of the mappings in `OPEN` add keys."""
+    return [f"++{item}" if item.startswith(OPENED) else item for item in overrides]
 
 
 def check_value(item: Override, defaults: DictConfig) -> None:

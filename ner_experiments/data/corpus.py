@@ -231,6 +231,27 @@ def _read(source: Source) -> Corpus:
     return Corpus(source.name, source.task, corpus, source.checksum(), tuple(notes), tuple(unofficial))
 
 
+def load_test(source: Source) -> Corpus:
+    """The test set of a source that has no other split, with its tags as BIOES.
+
+    Raises ValueError for a missing or malformed file, and for a mention lost or added.
+    """
+    remarks = Remarks()
+    splits = source.read(remarks)
+    notes = [*remarks.counts()]
+    if source.task == "mentions":
+        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
+        for split, scheme in schemes_of(source, windows).items():
+            if illegal := count_illegal(windows[split], scheme):
+                notes.append(
+                    f"tags that break {scheme}: {illegal:,}; the mentions are read as conlleval reads them"
+                )
+            splits[split] = _to_bioes(splits[split], windows[split])
+        mentions = {split: count_mentions(counts) for split, counts in windows.items()}
+        _check_mentions_unchanged(source.name, mentions, splits)
+    return Corpus(source.name, source.task, splits, source.checksum(), tuple(notes))
+
+
 def schemes_of(source: Source, windows: Mapping[str, Counter[Window]]) -> Schemes:
     """The scheme of each split: the one that `source` states, or else the one detected from its windows of tags.
 

@@ -42,26 +42,34 @@ class ArchivedRun(Run):
         return self.content.get("code")
 
     def counts(self) -> np.ndarray:
-        rows = [row.split(",") for row in self.content["counts"].split(" ")]
+        rows = [row.split(",") for row in self.on_test["counts"].split(" ")]
         return np.array(rows, dtype=np.int64)
+
+    @property
+    def on_test(self) -> Mapping[str, Any]:
+        """What is archived of its test set: counts, and mostly the predicted tags."""
+        found: Mapping[str, Any] = (
+            self.content if self.test_name == "test" else self.content["extra_tests"][self.test_name]
+        )
+        return found
 
     @property
     def has_tags(self) -> bool:
         """Whether its predicted tags are archived."""
-        return TAGS in self.content
+        return TAGS in self.on_test
 
     def predicted_tags(self) -> list[tuple[str, ...]]:
         if not self.has_tags:
             raise ValueError(
                 f"{self.folder}: archived without predicted tags, so it has to be trained again for them"
             )
-        return unpack_tags(self.content[TAGS])
+        return unpack_tags(self.on_test[TAGS])
 
     def epochs(self) -> list[dict[str, float]]:
         return list(self.content["epochs"])
 
     def test_every_epoch(self) -> list[float]:
-        return list(self.content["test_every_epoch"])
+        return list(self.content["test_every_epoch"]) if self.test_name == "test" else []
 
 
 def archived_runs(folder: Path) -> Iterator[ArchivedRun]:

@@ -39,6 +39,7 @@ OPTIONAL: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("seconds", "tokens_per_second"), (int, float)),
     **dict.fromkeys(("parameters", "model_weights", "threads"), (int,)),
     "device": (str,),
+    "extra_tests": (dict,),
 }
 """Keys that not every run has, and the types of their values."""
 MAX_NUMBER = 2**63
@@ -131,6 +132,11 @@ def verify_checksum(content: dict[str, Any], path: Path) -> dict[str, Any]:
     return content
 
 
+def prediction_file(name: str) -> str:
+    """The file of the predicted tags of a split or a further test set."""
+    return f"predictions/{name}.conll"
+
+
 def scoring_of_test(metrics: Mapping[str, Any]) -> str:
     """Note on when a finished run scored test; empty if it never did."""
     every_epoch = TEST_LOG in metrics.get(FILES, {})
@@ -141,8 +147,10 @@ def scoring_of_test(metrics: Mapping[str, Any]) -> str:
 
 
 def checksums(folder: Path) -> dict[str, str]:
-    """SHA-256 by name of the artifacts that exist in a run's folder."""
-    return {name: sha256(folder / name) for name in ARTIFACTS if (folder / name).exists()}
+    """SHA-256 by name of the artifacts that exist in a run's folder, and of its predictions on further test sets."""
+    extra = [path.relative_to(folder).as_posix() for path in sorted(folder.glob(prediction_file("*")))]
+    names = [name for name in ARTIFACTS if (folder / name).exists()]
+    return {name: sha256(folder / name) for name in dict.fromkeys([*names, *extra])}
 
 
 def verify(folder: Path, metrics: Mapping[str, Any], names: Iterable[str] = ARTIFACTS) -> None:

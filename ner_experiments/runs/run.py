@@ -7,10 +7,10 @@ import glob
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class Run:
 
     folder: Path
     metrics: Mapping[str, Any]
+    test_name: str = field(default="test", kw_only=True)
+    """The test set whose scores and predictions it has: test, or one of `extra_tests`."""
 
     @property
     def label(self) -> str:
@@ -54,6 +56,17 @@ class Run:
     def primary_metric(self) -> str:
         """Name of the score that dev selects by, as in metrics.json."""
         return PRIMARY_METRIC[self.metrics["task"]][0]
+
+    @property
+    def extra_tests(self) -> list[str]:
+        """The names of the further test sets that it was scored on."""
+        return [*self.metrics.get("extra_tests", {})]
+
+    def on(self, name: str) -> Self:
+        """The run with the scores and predictions of a further test set in place of those of test."""
+        found = self.metrics["extra_tests"][name]
+        data = {**self.metrics["data"], "gold": found["gold"], "checksum": found["checksum"]}
+        return replace(self, metrics={**self.metrics, "test": found["test"], "data": data}, test_name=name)
 
     def settings(self) -> Mapping[Any, Any]:
         """The settings that can change the result, as `identity.counted`."""
@@ -122,7 +135,7 @@ class Run:
         None, with a warning, if the setting was turned on or off between two parts of an interrupted run.
         """
         path = self.verified(artifacts.TEST_LOG)
-        if not path.exists():
+        if self.test_name != "test" or not path.exists():
             return []
         rows, epochs = rows_of(path), self.metrics["epochs"]
         if [row["epoch"] for row in rows] != [*range(1, epochs + 1)]:
@@ -145,8 +158,8 @@ class Run:
 
     @cached_property
     def _predicted(self) -> list[Predicted]:
-        path = self.verified(artifacts.TEST_PREDICTIONS)
-        found = predictions.read(self.folder)
+        path = self.verified(artifacts.prediction_file(self.test_name))
+        found = predictions.read(self.folder, self.test_name)
         for tag in set[str]().union(*(it.tags for it in found)):
             try:
                 predictions.units([tag], self.metrics["task"])
@@ -157,7 +170,7 @@ class Run:
     def probabilities(self) -> list[list[float]] | None:
         """Probabilities of the predicted mentions of each test sentence; None if the run did not record them."""
         path = self.verified(artifacts.PROBABILITIES)
-        return predictions.read_probabilities(path) if path.is_file() else None
+        return predictions.read_probabilities(path) if self.test_name == "test" and path.is_file() else None
 
     def verified(self, name: str) -> Path:
         """Path of a file of the folder, after its checksum has been verified."""

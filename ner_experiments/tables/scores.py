@@ -171,6 +171,32 @@ def collect(table: Table, extra_overrides: Sequence[str] = (), source: FindRuns 
     return Page(table, tuple(results), others)
 
 
+def on_test(page: Page, name: str) -> Page:
+    """The page by the scores on a further test set, without the runs that were not scored on it.
+
+    ValueError if it has runs and none of them was.
+    """
+    if page.table.analysis or page.table.command:
+        raise ValueError(
+            f"{page.table.name}: its rows are no training runs, which further test sets are scored by"
+        )
+    if page.runs and not any(name in run.extra_tests for run in page.runs):
+        known = sorted({it for run in page.runs for it in run.extra_tests})
+        found = f"; they were on {', '.join(known)}" if known else ""
+        raise ValueError(
+            f"{page.table.name}: none of its runs was scored on {name}{found}. Repeat its runs with "
+            f"audit.extra_tests={{{name}: FILE}}, which trains nothing again"
+        )
+    results = []
+    for result in page.results:
+        runs = {seed: run.on(name) for seed, run in result.runs.items() if name in run.extra_tests}
+        scores = {seed: run.score for seed, run in runs.items()}
+        remark = f"it is scored on {name}" if result.comparable else ""
+        found_result = replace(result, runs=runs, scores=scores)
+        results.append(on_other_data(found_result, remark) if remark else found_result)
+    return replace(page, results=tuple(results))
+
+
 def on_other_data(result: Result, remark: str) -> Result:
     """The row, which is not compared with the published number; remark: what its data are."""
     return replace(result, comparable=False, remark=f"not compared with the published number, as {remark}")
