@@ -12,7 +12,7 @@ import re
 import textwrap
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -266,7 +266,11 @@ def literals(hint: Any) -> str | None:
     """The words that a Literal allows, or a union of such."""
     if typing.get_origin(hint) is typing.Literal:
         return ", ".join(f"`{each}`" for each in typing.get_args(hint))
-    parts = [literals(each) for each in typing.get_args(hint) if each is not types.NoneType]
+    functions = [each for each in typing.get_args(hint) if typing.get_origin(each) is Callable]
+    others = (each for each in typing.get_args(hint) if each not in (types.NoneType, *functions))
+    parts = [literals(each) for each in others]
+    if functions and parts and all(parts):
+        parts.append("or `{_target_: FUNCTION}`")
     return ", ".join(each for each in parts if each) if parts and all(parts) else None
 
 

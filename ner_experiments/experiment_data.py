@@ -18,9 +18,9 @@ from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 from ner_experiments.config import safe_yaml
+from ner_experiments.config.corpora import instantiated
 from ner_experiments.config.identity import files_digest, identity, run_folder
 from ner_experiments.config.init_from import first_run
-from ner_experiments.config.stand_ins import build_part
 from ner_experiments.data.corpus import Source, load_test
 from ner_experiments.data.corpus import load as load_corpus
 from ner_experiments.data.encoder import Encoder
@@ -79,7 +79,7 @@ def extra_test(cfg: DictConfig, name: str, settings: Any, encoder: Encoder) -> C
     file = os.path.abspath(os.path.expanduser(path))
     data |= {key: value for key, value in own.items() if key in data} | changes
     try:
-        corpus = load_test(build_part(OmegaConf.create(data | {"name": name, "files": {"test": file}})))
+        corpus = load_test(instantiated(data | {"name": name, "files": {"test": file}}))
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
     sentences = corpus.splits["test"]
@@ -93,7 +93,8 @@ def extra_test(cfg: DictConfig, name: str, settings: Any, encoder: Encoder) -> C
 
 def source(cfg: DictConfig) -> Source:
     """The config's corpus, not read yet."""
-    return build_part(cfg.data)
+    settings: Any = OmegaConf.to_container(cfg.data, resolve=True)
+    return instantiated(settings)
 
 
 def make_encoder(cfg: DictConfig) -> Encoder:
@@ -209,5 +210,6 @@ def read_corpus(source: Any) -> Corpus:
 
     Raises ValueError for a `_target_` that `safe_yaml.refuse_foreign` refuses.
     """
-    safe_yaml.refuse_foreign({"data": OmegaConf.to_container(source, resolve=True)}, "the corpus")
-    return load_corpus(build_part(source))
+    settings: Any = OmegaConf.to_container(source, resolve=True)
+    safe_yaml.refuse_foreign({"data": settings}, "the corpus")
+    return load_corpus(instantiated(settings))

@@ -70,8 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tokens",
-        choices=("words", "characters"),
-        help="the unit to tokenize text into (as in the run's corpus)",
+        metavar="UNIT",
+        help="what to tokenize text into, as data.tokens: words, characters, icu, fugashi or kiwipiepy (as in the "
+        "run's corpus)",
     )
     parser.add_argument(
         "--columns",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from hydra.errors import HydraException
@@ -30,7 +31,21 @@ def open_source(name: str, overrides: Sequence[str] = (), settings: Mapping[str,
 def instantiated(data: Mapping[Any, Any]) -> Source:
     """The corpus with these settings of conf/data. Raises ValueError for values that it does not take."""
     try:
-        source: Source = instantiate(without_stand_ins(data))
+        source: Source = instantiate(_with_segmenter(without_stand_ins(data)))
     except HydraException as error:  # around a ValueError of ours
         raise ValueError(str(error.__cause__ or error)) from error
     return source
+
+
+def _with_segmenter(data: dict[str, Any]) -> dict[str, Any]:
+    """The settings, where a segmenter in `tokens` that is a function is not called before there is a line."""
+    tokens = data.get("tokens")
+    if not isinstance(tokens, dict) or "_target_" not in tokens:
+        return data
+    name = str(tokens["_target_"])
+    module, _, attribute = name.rpartition(".")
+    try:
+        target = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"data.tokens._target_={name}: no such function or class ({error})") from None
+    return {**data, "tokens": {"_partial_": not isinstance(target, type), **tokens}}

@@ -8,7 +8,7 @@ must exist, and its value must have the default's type.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -244,8 +244,9 @@ def item_types(defaults: DictConfig, key: str) -> tuple[type, ...]:
 
 
 def takes_mapping(defaults: DictConfig, key: str) -> bool:
-    """Whether the parameter that a setting is passed to may be a mapping, whatever its default is."""
-    return mapping_of(defaults, key) is not None
+    """Whether the parameter that a setting is passed to may be a mapping, or a function, which a mapping names."""
+    kinds = get_args(hint(defaults, key))
+    return mapping_of(defaults, key) is not None or any(get_origin(kind) is Callable for kind in kinds)
 
 
 def mapping_of(defaults: DictConfig, key: str) -> Any:

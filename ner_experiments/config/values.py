@@ -18,16 +18,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from ner_experiments.config.choices import chosen_files, is_choice, parse
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import file_of, hydra_context
+from ner_experiments.config.corpora import instantiated
 from ner_experiments.config.identity import inputs
 from ner_experiments.config.init_from import first_run
-from ner_experiments.config.stand_ins import without_stand_ins
 from ner_experiments.data import corpus
 from ner_experiments.data.needed_files import check_input
 from ner_experiments.modules.checks import REDUCTIONS
@@ -267,11 +266,7 @@ def check_files(settings: Mapping[str, Any], seen: set[str]) -> None:
     """Raise ValueError for a missing file of the corpus or an input. Skips settings in `seen`, and adds the others."""
     data = json.dumps(settings["data"])
     if data not in seen:
-        try:
-            source = instantiate(without_stand_ins(settings["data"]))
-        except Exception as error:  # Hydra's, around a ValueError of ours
-            raise ValueError(str(error.__cause__ or error)) from error
-        corpus.check(source)
+        corpus.check(instantiated(settings["data"]))
         seen.add(data)
     for reader in inputs(dict(settings)):
         text = json.dumps(reader)

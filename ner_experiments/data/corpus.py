@@ -29,6 +29,7 @@ from ner_experiments.data.tags import (
     windows_of,
 )
 from ner_experiments.data.text_files import PathOrFile
+from ner_experiments.data.tokenize import require
 from ner_experiments.utils.garbage import paused_garbage_collection
 from ner_experiments.utils.ranges import AT_LEAST_1
 
@@ -156,7 +157,11 @@ class ToyCorpus:
 
 
 def check(source: Source) -> None:
-    """Raise ValueError for a missing file, a setting out of range, an unknown split, or no train. Reads no file."""
+    """Raise ValueError for a missing file or package, a setting out of range, an unknown split, or no train.
+
+    Reads no file.
+    """
+    require(source.tokens)
     share, limit = source.held_out, source.max_sentences
     if not 0 <= share < 1:
         raise ValueError(f"{source.name}: held_out must be at least 0 and less than 1, got {share}")

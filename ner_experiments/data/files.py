@@ -29,6 +29,7 @@ from ner_experiments.data.sentence import Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
 from ner_experiments.data.text_files import UTF_8, PathOrFile, codec_of, read_blocks
+from ner_experiments.data.tokenize import check_tokens
 from ner_experiments.utils.files import sha256
 from ner_experiments.utils.text import truncated_repr
 
@@ -63,7 +64,7 @@ class Files(ABC):
     """End of the message about a tag that the detected scheme does not have."""
 
     def __post_init__(self) -> None:
-        self._check_choice("tokens", self.tokens, get_args(Tokens))
+        check_tokens(f"{self.name}: tokens", self.tokens)
 
     def _check_choice(self, key: str, value: object, choices: Sequence[str]) -> None:
         if value not in choices:

@@ -28,6 +28,7 @@ from ner_experiments.data.sentence import SCORED, Sentence, Task, Tokens, intern
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle
 from ner_experiments.data.tags import convert
 from ner_experiments.data.text_files import PathOrFile, codec_of
+from ner_experiments.data.tokenize import joint
 from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
 
@@ -224,8 +225,8 @@ def annotated_splits(source: Source, remarks: Remarks, *, scored: bool = False) 
             }
     if source.task != "mentions":
         raise ValueError(f"{source.name}: it has parts of speech, not mentions")
-    joint = " " if source.tokens == "words" else ""
+    between = joint(source.tokens)
     return {
-        split: [of_sentence(it, joint=joint, place=f"{source.name} {split}:{it.line}") for it in sentences]
+        split: [of_sentence(it, joint=between, place=f"{source.name} {split}:{it.line}") for it in sentences]
         for split, sentences in source.read(remarks).items()
     }

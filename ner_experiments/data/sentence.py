@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -13,7 +13,10 @@ Task = Literal["mentions", "tags"]
 PRIMARY_METRIC = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 """Task -> the key of its score in a report, and the score's printed name."""
 
-Tokens = Literal["words", "characters"]
+Segmenter = Callable[[str], Iterable[tuple[int, int]]]
+"""Function of a line of text that returns start and end of each token."""
+
+Tokens = Literal["words", "characters", "icu", "fugashi", "kiwipiepy"] | Segmenter
 """The unit of a corpus's tokens, into which new text is tokenized as well."""
 
 

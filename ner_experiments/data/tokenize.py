@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from io import StringIO
 from typing import Any, Protocol
 
 from ner_experiments.data.character_tokens import Characters
+from ner_experiments.data.segmenters import SEGMENTERS, Segmented, checked, require_packages
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.word_tokens import Token, Words
+from ner_experiments.utils.text import truncated_repr
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ def tokenize_lines(
     A blank line always ends a sentence. Any other line end is plain white space, unless `lines` makes each line
     a sentence.
     """
-    unit = _UNITS[tokens]()
+    unit = _unit(tokens)
     ends = unit.ends
     sentence: list[Token] = []
     for token in _tokens(document, unit.find):
@@ -96,4 +99,30 @@ class Unit(Protocol):
         ...
 
 
-_UNITS: Mapping[Tokens, Callable[[], Unit]] = {"words": Words, "characters": Characters}
+UNITS: Mapping[str, Callable[[], Unit]] = {
+    "words": Words,
+    "characters": Characters,
+    **{name: partial(Segmented, segment) for name, segment in SEGMENTERS.items()},
+}
+
+
+def check_tokens(setting: str, tokens: Tokens) -> None:
+    """Raise ValueError unless the value of a setting is a unit or a segmenter."""
+    if not (callable(tokens) or (isinstance(tokens, str) and tokens in UNITS)):
+        raise ValueError(f"{setting} must be one of {', '.join(UNITS)}, got {truncated_repr(tokens)}")
+
+
+def require(tokens: Tokens) -> None:
+    """Raise ValueError if a package that the unit needs is not installed."""
+    if isinstance(tokens, str):
+        require_packages(tokens)
+
+
+def joint(tokens: Tokens) -> str:
+    """What stands between tokens whose text is not known: nothing in scripts without spaces, else a space."""
+    return "" if tokens in ("characters", "icu", "fugashi") else " "
+
+
+def _unit(tokens: Tokens) -> Unit:
+    require(tokens)
+    return Segmented(checked(tokens)) if callable(tokens) else UNITS[tokens]()

@@ -17,7 +17,7 @@ from ner_experiments.analysis.statistics import CONFIDENCE, Summary, summarize
 from ner_experiments.config.identity import counted, kind
 from ner_experiments.data import raw_text
 from ner_experiments.data.sentence import PRIMARY_METRIC
-from ner_experiments.experiment_data import readers
+from ner_experiments.experiment_data import readers, source
 from ner_experiments.export.formats import EXTRA, Onnx
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.provenance import commit
@@ -29,7 +29,6 @@ MEASURES = {
 }
 COUNTS = ("gold", "predicted", "correct")
 SPLITS = ("dev", "test")
-TOKENS_ONLY = "- The files expect tokens, tokenized as in that corpus, one sentence at a time."
 
 
 def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
@@ -48,7 +47,7 @@ def card(run: Run, origin: str, differences: Mapping[str, float]) -> str:
         "Scores": scores(run, scored),
         "Seeds": seeds(run, scored[-1]),
         "Made with": made_with(metrics, differences),
-        "Limits": [*limits(metrics), TOKENS_ONLY],
+        "Limits": [*limits(metrics), tokens_only(cfg)],
         "Settings": settings(cfg),
     }
     title = (
@@ -155,6 +154,16 @@ def limits(metrics: Mapping[str, Any]) -> Iterator[str]:
     yield f"- It was trained and scored on {name} alone; its performance on other text was not measured."
     yield "- `encoder.json` contains words of the corpus, whose license may apply to it and to the weights."
     yield "- Other machines round differently: where the scores of two tags are equal up to rounding, either may win."
+
+
+def tokens_only(cfg: Any) -> str:
+    """Line on the tokens that the files expect, and how the run's raw text is cut into them."""
+    tokens = source(cfg).tokens
+    name = tokens if isinstance(tokens, str) else cfg.data.tokens["_target_"]
+    return (
+        f"- The files expect tokens, tokenized as in that corpus, one sentence at a time; `data.tokens={name}` cuts raw "
+        "text into them."
+    )
 
 
 def settings(cfg: Any) -> Iterator[str]:

@@ -23,7 +23,7 @@ from ner_experiments.data.text_files import (
     read_lines,
     read_text,
 )
-from ner_experiments.data.tokenize import TokenizedSentence, tokenize, tokenize_lines
+from ner_experiments.data.tokenize import TokenizedSentence, joint, tokenize, tokenize_lines
 from ner_experiments.utils.text import check_string, check_strings, json_object
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ class InputReader:
                 raise ValueError(
                     f"{name} must have one item per word ({len(words)}), got {len(columns[name])}"
                 )
-        separator = " " if self.tokens == "words" else ""
+        separator = joint(self.tokens)
         starts = accumulate((len(word) + len(separator) for word in words), initial=0)
         offsets = tuple((start, start + len(word)) for start, word in zip(starts, words, strict=False))
         required = {name: tuple(columns[name]) for name in self.required_columns}

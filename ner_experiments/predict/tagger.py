@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 import torch
 
@@ -15,7 +14,7 @@ from ner_experiments.data.batches import EVALUATION
 from ner_experiments.data.encoder import Batch, Encoder
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.data.tags import Span, encode
-from ner_experiments.data.tokenize import TokenizedSentence, tokenize
+from ner_experiments.data.tokenize import TokenizedSentence, check_tokens, require, tokenize
 from ner_experiments.predict.hub import folder_of
 from ner_experiments.predict.input import InputReader
 from ner_experiments.runs import artifacts
@@ -43,13 +42,14 @@ def load(
     such as a tweet; None for as in the run's corpus. Raises ValueError or OSError if the folder holds no finished run,
     or if PyTorch cannot use the device.
     """
-    if tokens not in (None, *get_args(Tokens)):
-        raise ValueError(f"tokens must be {' or '.join(get_args(Tokens))}, got {truncated_repr(tokens)}")
+    if tokens is not None:
+        check_tokens("tokens", tokens)
     check_device(device)
     folder = folder_of(run, revision)
     finished = open_run(folder)
     artifacts.verify(folder, finished.metrics, artifacts.TAGGER)
     source = experiment_data.source(finished.config)
+    require(tokens or source.tokens)
     tagger, encoder = build.load_with_config(folder, finished.config)
     for input in encoder.inputs.values():
         input.disable_cache()
