@@ -27,7 +27,14 @@ PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
 SECTIONS = {
     "Start": [
-        *("README.md", "docs/predict.md", "docs/service.md", "docs/export.md", "docs/python.md"),
+        *(
+            "README.md",
+            "docs/predict.md",
+            "docs/tokens.md",
+            "docs/service.md",
+            "docs/export.md",
+            "docs/python.md",
+        ),
         *("docs/troubleshooting.md", "docs/glossary.md"),
     ],
     "Data": ["docs/corpora.md", "docs/own_corpus.md"],

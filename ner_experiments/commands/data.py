@@ -37,6 +37,7 @@ from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens,
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Scheme
 from ner_experiments.data.text_files import UTF_8
+from ner_experiments.data.tokenize import UNITS
 from ner_experiments.data.vector_packages import PACKAGES, get_vectors
 from ner_experiments.utils.files import as_file
 from ner_experiments.utils.text import truncated_repr
@@ -339,7 +340,11 @@ def _source_and_targets(arguments: argparse.Namespace) -> tuple[Source, str, dic
 def _settings_to_read(to: str, source: Source) -> list[str]:
     """The settings, where not the defaults, with which a converted file is read as it was written."""
     lines = [] if FORMATS[to].has_tokens else ["data.lines=true"]
-    return lines if source.tokens == "words" else [*lines, f"data.tokens={source.tokens}"]
+    return (
+        [*lines, f"data.tokens={source.tokens}"]
+        if source.tokens in UNITS and source.tokens != "words"
+        else lines
+    )
 
 
 def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Source) -> int:

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Any, get_args
+from typing import Any
 
 from ner_experiments.data.scripts import WITHOUT_SPACES
 from ner_experiments.data.sentence import Corpus, Sentence, Tokens
-from ner_experiments.data.tokenize import tokenize
+from ner_experiments.data.tokenize import installed, tokenize
 
 LOW = 0.98
 """Token F1 below which users are told what to set."""
@@ -46,7 +46,7 @@ def raw_text(sentences: Iterable[Sentence], tokens: Tokens) -> RawText | None:
     sample = [every[int(number * step)] for number in range(min(len(every), MAX_SENTENCES))]
     rebuilt, texts = _rebuilt(sample, tokens)
     f1 = token_f1(texts, tokens)
-    others = [it for it in get_args(Tokens) if it != tokens] if f1 < LOW else []
+    others = [it for it in installed() if it != tokens] if f1 < LOW else []
     better = {it: other for it in others if (other := token_f1(texts, it)) > f1}
     return {"token_f1": f1, "rebuilt": rebuilt, "better": better}
 

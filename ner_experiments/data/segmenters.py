@@ -8,12 +8,12 @@ stay whole, and no library decides about punctuation.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from ner_experiments.data.sentence import Segmenter
+from ner_experiments.data.sentence import Segmenter, UnitName
 from ner_experiments.data.word_tokens import Words, words
 from ner_experiments.utils.text import truncated_repr
 
@@ -25,11 +25,15 @@ PACKAGES = {
 """Segmenter -> the modules that it needs, each with the name of its package."""
 
 
+def is_installed(name: str) -> bool:
+    """Whether the packages of a unit are installed, of which those of the suite's own need none."""
+    return all(find_spec(module) for module in PACKAGES.get(name, {}))
+
+
 def require_packages(name: str) -> None:
     """Raise ValueError if a package that a segmenter needs is not installed."""
-    needed = PACKAGES.get(name, {})
-    if any(find_spec(module) is None for module in needed):
-        packages = list(needed.values())
+    if not is_installed(name):
+        packages = list(PACKAGES[name].values())
         raise ValueError(
             f"data.tokens={name} needs {' and '.join(packages)}: pip install {' '.join(packages)}"
         )
@@ -176,4 +180,4 @@ def _kiwi_ends(line: str) -> Iterator[int]:
     yield done
 
 
-SEGMENTERS: dict[str, Segmenter] = {"icu": icu, "fugashi": fugashi, "kiwipiepy": kiwipiepy}
+SEGMENTERS: Mapping[UnitName, Segmenter] = {"icu": icu, "fugashi": fugashi, "kiwipiepy": kiwipiepy}

@@ -16,7 +16,9 @@ PRIMARY_METRIC = {"mentions": ("f1", "F1"), "tags": ("accuracy", "accuracy")}
 Segmenter = Callable[[str], Iterable[tuple[int, int]]]
 """Function of a line of text that returns start and end of each token."""
 
-Tokens = Literal["words", "characters", "icu", "fugashi", "kiwipiepy"] | Segmenter
+UnitName = Literal["words", "characters", "icu", "fugashi", "kiwipiepy"]
+
+Tokens = UnitName | Segmenter
 """The unit of a corpus's tokens, into which new text is tokenized as well."""
 
 

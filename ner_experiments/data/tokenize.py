@@ -12,8 +12,8 @@ from io import StringIO
 from typing import Any, Protocol
 
 from ner_experiments.data.character_tokens import Characters
-from ner_experiments.data.segmenters import SEGMENTERS, Segmented, checked, require_packages
-from ner_experiments.data.sentence import Tokens
+from ner_experiments.data.segmenters import SEGMENTERS, Segmented, checked, is_installed, require_packages
+from ner_experiments.data.sentence import Tokens, UnitName
 from ner_experiments.data.word_tokens import Token, Words
 from ner_experiments.utils.text import truncated_repr
 
@@ -99,7 +99,7 @@ class Unit(Protocol):
         ...
 
 
-UNITS: Mapping[str, Callable[[], Unit]] = {
+UNITS: Mapping[UnitName, Callable[[], Unit]] = {
     "words": Words,
     "characters": Characters,
     **{name: partial(Segmented, segment) for name, segment in SEGMENTERS.items()},
@@ -116,6 +116,11 @@ def require(tokens: Tokens) -> None:
     """Raise ValueError if a package that the unit needs is not installed."""
     if isinstance(tokens, str):
         require_packages(tokens)
+
+
+def installed() -> list[UnitName]:
+    """The units whose packages are installed."""
+    return [unit for unit in UNITS if is_installed(unit)]
 
 
 def joint(tokens: Tokens) -> str:

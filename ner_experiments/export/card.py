@@ -161,8 +161,8 @@ def tokens_only(cfg: Any) -> str:
     tokens = source(cfg).tokens
     name = tokens if isinstance(tokens, str) else cfg.data.tokens["_target_"]
     return (
-        f"- The files expect tokens, tokenized as in that corpus, one sentence at a time; `data.tokens={name}` cuts raw "
-        "text into them."
+        "- The files expect tokens, tokenized as in that corpus, one sentence at a time; raw text is cut into them as "
+        f"`data.tokens={name}` does."
     )
 
 
