@@ -13,7 +13,7 @@ import pytest
 from places import BENCHMARKS
 
 SHARED = {"figures", "gpu_tables", "result_tables", "tables", "taggers", "targets", "timing"}
-SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - SHARED - {"speedrun"})
+SCRIPTS = sorted({path.stem for path in BENCHMARKS.glob("*.py")} - SHARED - {"speedrun", "tokens"})
 
 
 def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
