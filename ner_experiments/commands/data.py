@@ -29,14 +29,21 @@ from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus_report import corpus_report, print_report, refusal
 from ner_experiments.data.download import download
-from ner_experiments.data.files import Files
+from ner_experiments.data.files import ColumnFiles, Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.annotated import Annotated, flat
 from ner_experiments.data.formats.registry import FORMATS, READABLE, config_of, format_of, require
-from ner_experiments.data.new_corpus import as_yaml, by_split, character_tokens, found_config, settings_of
+from ner_experiments.data.new_corpus import (
+    as_yaml,
+    by_split,
+    character_tokens,
+    decided_settings,
+    found_config,
+    settings_of,
+)
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Scheme
-from ner_experiments.data.text_files import UTF_8
+from ner_experiments.data.text_files import UTF_8, guessed_encoding
 from ner_experiments.data.tokenize import UNITS
 from ner_experiments.data.vector_packages import PACKAGES, get_vectors
 from ner_experiments.utils.files import as_file
@@ -85,7 +92,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         help="conll: columns by number, from 0, or from -1 at the end, or by their names in the first line",
     )
     parser.add_argument(
-        "--tag", help="conll: the tag column, as in --columns; conllu: xpos or upos (conll: -1; conllu: xpos)"
+        "--tag",
+        help="conll, csv, conllu_ner: the tag column, as in --columns (detected); conllu: xpos or upos (xpos)",
     )
     parser.add_argument(
         "--scheme", choices=get_args(Scheme), help="conll: the tags' scheme (default: detected from the tags)"
@@ -174,15 +182,24 @@ def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[s
         return []  # a folder of that name is there, too
     if missing := [name for name in files if not os.path.exists(name)]:
         raise ValueError(f"{missing[0]}: no such file")
-    encoding = arguments.encoding or next(
-        (name.partition("=")[2] for name in names if name.startswith("data.encoding=")), UTF_8
-    )
-    found = {name: found_config(Path(name), encoding) for name in files}
+    stated = next((name.partition("=")[2] for name in names if name.startswith("data.encoding=")), None)
+    encoding = arguments.encoding or stated
+    found = {name: _found_config(Path(name), encoding) for name in files}
     arguments.format, reason = found[files[0]]
     for name, (other, _) in found.items():
         if other != arguments.format:
             raise ValueError(f"{files[0]} is {arguments.format}, {name} is {other}: check them one by one")
     return [f"format: {arguments.format}, by {reason}; --format sets another"]
+
+
+def _found_config(path: Path, encoding: str | None) -> tuple[str, str]:
+    """As `found_config`, with a guess at the encoding of a file that is not in UTF-8; its reader refuses it later."""
+    try:
+        return found_config(path, encoding or UTF_8)
+    except ValueError:
+        if encoding:
+            raise
+        return found_config(path, guessed_encoding([path]))
 
 
 def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
@@ -207,8 +224,12 @@ def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
         of_tag = {} if arguments.tag is None else columns_argument(f"tag={arguments.tag}")
         if columns := {**(arguments.columns or {}), **of_tag}:
             given["columns"] = columns
-    elif arguments.tag is not None:
+    elif arguments.tag is not None and arguments.format == "conllu":
         given["tag"] = arguments.tag
+    elif arguments.tag is not None:
+        if arguments.format not in ("csv", "conllu_ner"):
+            arguments.usage_error(f"--tag is for columns, not for --format {arguments.format}")
+        given["columns"] = {"tag": arguments.tag}
     return open_source(config_of(arguments.format), settings, {**given, "files": _keys(names)})
 
 
@@ -255,6 +276,8 @@ def new(arguments: argparse.Namespace) -> int:
     data = {str(key): value for key, value in composed.items()}
     source = instantiated(data)
     report = corpus_report(source)
+    if isinstance(source, ColumnFiles):
+        data |= decided_settings(source)
     splits = source.read()
     if character_tokens(word for it in next(iter(splits.values())) for word in it.words):
         data["tokens"] = "characters"

@@ -1,15 +1,19 @@
 """Column files: one token per line, its word and tag in columns, and a blank line after each sentence.
 
-The format of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others.
+The format of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others. `layout.py` decides how a file is laid out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 from itertools import chain
-from typing import TypedDict, Unpack
+from typing import Any, Literal
 
+from ner_experiments.data.faults import SKIP, Faults
+from ner_experiments.data.layout import AUTO, Columns, Layout, Survey, columns_of, decide, fields_of
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tag_styles import is_of_mention
@@ -31,140 +35,254 @@ HINTS = {
 }
 """Start of a line or word that cannot be read -> a hint at what it may be."""
 
+BadLines = Literal["refuse", "skip"]
+
+USUAL = {"word": "_", "tag": "O"}
+"""What an empty word and an empty tag usually stand for."""
+SKIPPED = "sentences skipped for a line that cannot be read (bad_lines)"
+
 _DOCSTART = "-DOCSTART-"
 _MENTION = re.compile("[BIMESLU]-.")
-_COMMENT = ("# ", "#\t")
-"""Starts of lines that are taken for comments where they cannot be tokens."""
-AUTO = "auto"
 _NUMBER = re.compile(r"-?\d{1,4}", re.ASCII)
-
-Columns = Mapping[str, int | str]
-"""Layer, such as "word" or "tag" -> its column: a number (0 is the first, -1 the last) or a name in the header line."""
-
-
-class Layout(TypedDict, total=False):
-    """How a column file is written; see `read_columns`."""
-
-    first_character: bool
-    empty_word: str | None
-    comments: str | None
-    encoding: str
 
 
 def read_columns(
     path: PathOrFile,
     *,
     columns: Columns,
+    first_character: bool | Literal["auto"] = False,
     empty_tag: str | None = None,
+    empty_word: str | None = None,
+    comments: str | None = AUTO,
+    encoding: str = UTF_8,
+    bad_lines: BadLines = "refuse",
     remarks: Remarks | None = None,
-    **layout: Unpack[Layout],
 ) -> Iterator[Sentence]:
-    """Yield the sentences of a column file lazily.
+    """Yield the sentences of a column file.
 
-    Fields are separated by single tabs in a line that has a tab, else by runs of spaces. No other character is a
-    separator: U+00A0, U+200B and U+3000 belong to tokens. A line of only spaces and tabs ends a sentence. So does a
-    `-DOCSTART-` line (`is_docstart`), which is not a token.
+    The whole file decides whether fields are separated by single tabs, or by runs of spaces and tabs, and whether its
+    first line is a header (`layout`). No other character is a separator: U+00A0, U+200B and U+3000 belong to tokens. A
+    line of only spaces and tabs ends a sentence. So does a `-DOCSTART-` line (`is_docstart`), which is not a token.
 
     columns: the column of "word" and "tag", and of further layers for `Sentence.columns`. If one is given by
-        name, the first line is a header and no token.
+        name, the first line is a header; "auto" detects that of the words and that of the tags.
     first_character: the word column holds a character and its position in its word, of one or two digits
         (Weibo, second version: `中0`, `国1`). The token is the first code point, as Weibo doubles a few characters.
     empty_tag: the tag that an empty field stands for (MSRA: "O").
     empty_word: the word that an empty field stands for.
-    comments: what a comment line starts with; None if there are none. "auto": a line before a sentence's first token
-        that starts with `#` and a space or tab, and has another number of fields than the file's tokens.
-    remarks: counts comment lines and the empty fields that were filled.
+    comments: what a comment line starts with; None if there are none; "auto" to detect them.
+    bad_lines: what becomes of a line that cannot be read: refuse the file, or skip its sentence.
+    remarks: counts comment lines, the empty fields that were filled, and skipped sentences.
 
-    Tags may be of any scheme. Raises ValueError, with file and line, for lines of unequal width, an empty
-    word or tag with no value to fill it, a file in which every tag is empty, a tag that `check_tags` refuses, a
-    column that the file does not have, a comment line with the tag of a mention, and bytes that are not in the
-    encoding.
+    Tags may be of any scheme. Raises ValueError, with file and line, for a column that the file does not have, a
+    comment line with the tag of a mention, a file in which every tag is empty, and bytes that are not in the encoding.
+    Raises FaultsError, after the sentences before them, for lines of unequal width, an empty word or tag with no value
+    to fill it, and a tag with an invisible character.
     """
-    remarks = remarks or Remarks()
-    tokens = filled = 0
-    first: Block | None = None
-    checked = set[str]()
-    strings: dict[str, str] = {}
-    for block, layers in _layers(path, columns, remarks, **layout):
-        words, tags = layers.pop("word"), layers.pop("tag")
-        tokens += len(tags)
-        if "" in tags:
-            filled += tags.count("")
-            tags = _fill(tags, empty_tag, "tag", path, block, remarks)
-        if not checked.issuperset(tags):
-            check_tags(tags, path, block.lines)
-            checked.update(tags)
-        first = first or block
-        yield Sentence(
-            tuple(map(strings.setdefault, words, words)),
-            tuple(map(strings.setdefault, tags, tags)),
-            {name: tuple(map(strings.setdefault, layer, layer)) for name, layer in layers.items()},
-            line=block.numbers[0],
-        )
-    if first and tokens == filled:
-        rule = f"every tag of the file is empty: the tags are not in column {columns['tag']}"
-        raise malformed(path, first.lines[0], rule)
+    survey = survey_of(path, comments, encoding)
+    ((survey, layout),) = decide([survey], columns, first_character=first_character)
+    return sentences_of(
+        survey, layout, remarks or Remarks(), empty_tag=empty_tag, empty_word=empty_word, bad_lines=bad_lines
+    )
 
 
-def read_untagged(path: PathOrFile, *, columns: Columns, **layout: Unpack[Layout]) -> Iterator[Sentence]:
-    """Read as `read_columns` does, but without a tag column: every tag is O."""
-    if "word" not in columns:
-        raise ValueError(f"columns must name at least word, got {', '.join(columns) or 'none'}")
-    for block, layers in _layers(path, columns, Remarks(), **layout):
-        words = layers.pop("word")
-        yield Sentence(words, ("O",) * len(words), layers, line=block.numbers[0])
-
-
-def _layers(
+def read_untagged(
     path: PathOrFile,
-    named_columns: Columns,
-    remarks: Remarks,
     *,
-    first_character: bool = False,
+    columns: Columns,
+    first_character: bool | Literal["auto"] = False,
     empty_word: str | None = None,
     comments: str | None = AUTO,
     encoding: str = UTF_8,
-) -> Iterator[tuple[Block, dict[str, tuple[str, ...]]]]:
-    """For each sentence, its lines and the values of its tokens by column."""
-    columns, blocks = column_numbers(path, named_columns, read_blocks(path, encoding))
-    blocks = split_blocks(blocks, lambda line: is_docstart(line, columns), _DOCSTART)
-    if comments not in (None, AUTO):
-        blocks = _without_comments(blocks, comments, columns, path, remarks)
-    first, blocks = _first_token(blocks)
-    if first is None:
-        return
-    first_fields = split_fields(first[1])
-    width = _width_for(columns, first_fields, path, first)
-    for block in blocks:
-        if comments == AUTO and block.text.startswith(_COMMENT):
-            block = _after_comments(block, first_fields, columns, path, remarks)
+    bad_lines: BadLines = "refuse",
+    remarks: Remarks | None = None,
+) -> Iterator[Sentence]:
+    """Read as `read_columns` does, but without a tag column: every tag is O."""
+    if "word" not in columns or "tag" in columns:
+        raise ValueError(f"columns must name at least word, and not tag, got {', '.join(columns) or 'none'}")
+    return read_columns(
+        path,
+        columns=columns,
+        first_character=first_character,
+        empty_word=empty_word,
+        comments=comments,
+        encoding=encoding,
+        bad_lines=bad_lines,
+        remarks=remarks,
+    )
+
+
+def survey_of(path: PathOrFile, comments: str | None, encoding: str) -> Survey:
+    """All lines of a column file but those of `-DOCSTART-`."""
+    return Survey(path, split_blocks(read_blocks(path, encoding), is_docstart, _DOCSTART), comments)
+
+
+def sentences_of(
+    survey: Survey,
+    layout: Layout,
+    remarks: Remarks,
+    *,
+    empty_tag: str | None = None,
+    empty_word: str | None = None,
+    bad_lines: BadLines = "refuse",
+) -> Iterator[Sentence]:
+    """The sentences of a file that is laid out so; with O for every tag if the layout has no column of tags."""
+    reader = _Reader(survey, layout, {"word": empty_word, "tag": empty_tag}, bad_lines, remarks)
+    for block in chain(survey.blocks, survey.rest or ()):
+        if sentence := reader.sentence(block):
+            yield sentence
+    reader.finish()
+
+
+class _Reader:
+    """Reader of the sentences of one file. The first fault ends the sentences, but not the search for faults."""
+
+    def __init__(
+        self,
+        survey: Survey,
+        layout: Layout,
+        fillers: Mapping[str, str | None],
+        bad_lines: BadLines,
+        remarks: Remarks,
+    ) -> None:
+        self.survey, self.path = survey, survey.path
+        self.layout, self.fillers = layout, fillers
+        self.bad_lines, self.remarks = bad_lines, remarks
+        self.faults = Faults()
+        self.further = [it for it in layout.columns.items() if it[0] not in ("word", "tag")]
+        self.tokens = self.empty = 0
+        self.checked = set[str]()
+        self.strings: dict[str, str] = {}
+        self.first: Block | None = None
+        self._note()
+
+    def sentence(self, block: Block) -> Sentence | None:
+        """The block's sentence; None if it or one before it has a fault, if it is skipped for one, or of comments."""
+        block, comments = self.survey.split(block, self.layout)
+        if comments:
+            self._count(comments)
         if not block.text:
-            continue
-        values = _columns(block, width, path)
-        layers = {name: values[index] for name, index in columns.items()}
-        if "" in layers["word"]:
-            layers["word"] = _fill(layers["word"], empty_word, "word", path, block, remarks)
-        if first_character:
-            words = zip(layers["word"], block.lines, strict=True)
-            layers["word"] = tuple(_first_character(word, path, line) for word, line in words)
-        yield block, layers
+            return None
+        faults = self.faults if self.bad_lines == "refuse" else Faults()
+        sentence = self._read(block, faults)
+        if not faults.count:
+            return sentence
+        if self.bad_lines == "skip":
+            number, text = block.lines[0]
+            self.remarks.add(SKIPPED, place_of(name_of(self.path), number), text)
+        return None
+
+    def _note(self) -> None:
+        self.remarks.read_as(name_of(self.path), self.layout.described(), self.layout.described_others())
+
+    def _count(self, comments: Sequence[Line]) -> None:
+        stated = self.survey.comments
+        if not self.layout.comments:
+            self.layout = replace(self.layout, comments="#" if stated in (None, AUTO) else stated)
+            self._note()
+        for line in comments:
+            if stated != AUTO and self._has_mention(line[1]):
+                rule = f"a line that starts with comments={stated!r} has a mention"
+                self.faults.add(str(malformed(self.path, line, rule)))
+            self.remarks.add("lines skipped as comments", place_of(name_of(self.path), line[0]), line[1])
+
+    def _has_mention(self, comment: str) -> bool:
+        """Whether a line that starts as the stated comments has a mention's tag.
+
+        A line with another number of fields than the file's tokens has one only if it is written as `B-ORG`: in other
+        styles, many words such as e-mail could be tags.
+        """
+        fields = fields_of(comment, self.layout.separator)
+        tag = (fields[self.layout.columns.get("tag", len(fields)) :] or [""])[0]
+        return bool(_MENTION.match(tag)) or (len(fields) == self.layout.width and is_of_mention(tag))
+
+    def finish(self) -> None:
+        """Raise FaultsError if there was a fault, and ValueError if every tag is empty."""
+        self.faults.check()
+        if self.first and "tag" in self.layout.columns and self.tokens == self.empty:
+            rule = f"every tag of the file is empty: the tags are not in column {self.layout.columns['tag']}"
+            raise malformed(self.path, self.first.lines[0], rule)
+
+    def _read(self, block: Block, faults: Faults) -> Sentence | None:
+        layout = self.layout
+        values = columns_of(block, layout.separator, layout.width)
+        if not values:
+            self._add_widths(block, faults)
+            return None
+        self.first = self.first or block
+        words = values[layout.columns["word"]]
+        if "" in words:
+            words = self._filled(words, "word", block, faults)
+        if layout.first_character:
+            words = self._first_characters(words, block, faults)
+        tags: tuple[str, ...] = ("O",) * len(words)
+        if "tag" in layout.columns:
+            tags = values[layout.columns["tag"]]
+            self.tokens += len(tags)
+            if "" in tags:
+                self.empty += tags.count("")
+                tags = self._filled(tags, "tag", block, faults)
+            if not self.checked.issuperset(tags):
+                self._check(tags, block, faults)
+        known = self.strings.setdefault
+        return Sentence(
+            tuple(map(known, words, words)),
+            tuple(map(known, tags, tags)),
+            {name: tuple(map(known, values[column], values[column])) for name, column in self.further},
+            line=block.numbers[0],
+        )
+
+    def _add_widths(self, block: Block, faults: Faults) -> None:
+        for line in block.lines:
+            width = len(fields_of(line[1], self.layout.separator))
+            if width != self.layout.width:
+                hint = hint_for(line[1])
+                rule = f"expected {self.layout.width} columns, got {width}" + (f" ({hint})" if hint else "")
+                is_comment = line[1].startswith("#") and not self._tokens_start_so
+                remedy: dict[str, Any] = {"comments": "#"} if is_comment else SKIP
+                faults.add(str(malformed(self.path, line, rule)), **remedy)
+
+    @cached_property
+    def _tokens_start_so(self) -> bool:
+        """Whether lines of tokens start with # as well as comments."""
+        lines = (text for block in self.survey.blocks if "#" in block.text for _, text in block.lines)
+        width, separator = self.layout.width, self.layout.separator
+        return any(it.startswith("#") and len(fields_of(it, separator)) == width for it in lines)
+
+    def _filled(
+        self, values: tuple[str, ...], what: Literal["word", "tag"], block: Block, faults: Faults
+    ) -> tuple[str, ...]:
+        """The values with the filler in place of empty ones, each of which is a fault if there is no filler."""
+        filler = self.fillers[what]
+        for value, line in zip(values, block.lines, strict=True):
+            if not value and filler is None:
+                rule = f"empty {what} (set empty_{what} to the {what} that it stands for)"
+                faults.add(str(malformed(self.path, line, rule)), **{f"empty_{what}": USUAL[what]})
+            elif not value:
+                place = place_of(name_of(self.path), line[0])
+                self.remarks.add(f"empty {what}s read as {filler}", place, line[1])
+        return tuple(value or filler or "" for value in values)
+
+    def _first_characters(self, words: Sequence[str], block: Block, faults: Faults) -> tuple[str, ...]:
+        for word, line in zip(words, block.lines, strict=True):
+            if len(word) < 2 or word[-1] not in "0123456789":
+                rule = "first_character expects a character and its position, like 中0"
+                faults.add(str(malformed(self.path, line, rule)), first_character=False)
+        return tuple(word[:1] for word in words)
+
+    def _check(self, tags: Sequence[str], block: Block, faults: Faults) -> None:
+        if all(map(is_visible, tags)):
+            self.checked.update(tags)
+            return
+        for tag, line in zip(tags, block.lines, strict=True):
+            if not is_visible(tag):
+                faults.add(str(malformed(self.path, line, invisible(tag))), **SKIP)
 
 
-def _columns(block: Block, width: int, path: PathOrFile) -> list[tuple[str, ...]]:
-    """The fields of the block's lines by column. Raises ValueError for a line without exactly `width` fields.
-
-    All lines are split at once, with their ends as fields. If each end is in its place, every line has `width` fields.
-    Blocks with more than one separator between fields are split line by line.
-    """
-    separator = "\t" if "\t" in block.text else " "
-    fields = f"{block.text}\n".replace("\n", f"{separator}\n{separator}").split(separator)[:-1]
-    line_ends = fields[width :: width + 1]
-    if line_ends == ["\n"] * len(block.numbers) and (separator == "\t" or "" not in fields):
-        return [tuple(fields[column :: width + 1]) for column in range(width)]
-    lines = block.lines
-    rows = [split_fields(text) for _, text in lines]
-    check_width(rows, width, path, lines)
-    return list(zip(*rows, strict=True))
+def is_docstart(line: str) -> bool:
+    """Whether `-DOCSTART-` is one of the fields, and none is the tag of a mention."""
+    fields = line.replace("\t", " ").split(" ")
+    return _DOCSTART in fields and not any(map(is_of_mention, fields))
 
 
 def parse_columns(text: str) -> dict[str, int | str]:
@@ -176,154 +294,9 @@ def parse_columns(text: str) -> dict[str, int | str]:
     return named
 
 
-def column_numbers(
-    path: PathOrFile, columns: Columns, blocks: Iterator[Block]
-) -> tuple[dict[str, int], Iterator[Block]]:
-    """The number of each column, and the blocks without the header line that a file has if a column is given by name.
-
-    Raises ValueError for a name that the header does not have.
-    """
-    numbers = {name: column for name, column in columns.items() if not isinstance(column, str)}
-    if len(numbers) == len(columns):
-        return numbers, blocks
-    header, *others = next(blocks, Block([1], "")).lines
-    names = split_fields(header[1])
-    for name, column in columns.items():
-        if isinstance(column, str):
-            if column not in names:
-                raise malformed(
-                    path, header, f"the first line, the header, has no column {column!r} for {name}"
-                )
-            numbers[name] = names.index(column)
-    return numbers, chain([Block.of(others)] if others else [], blocks)
-
-
-def _first_token(blocks: Iterator[Block]) -> tuple[Line | None, Iterator[Block]]:
-    """The file's first token line, by which its width is known, and all blocks; None if there is no block.
-
-    The first token line is the first that does not start with `#`. If all lines do, it is the first that does not
-    look like a comment, or else the first line.
-    """
-    before: list[Block] = []
-    for block in blocks:
-        before.append(block)
-        if first := next((line for line in block.lines if not line[1].startswith("#")), None):
-            return first, chain(before, blocks)
-    lines = [line for block in before for line in block.lines]
-    first = next((line for line in lines if not line[1].startswith(_COMMENT)), None)
-    return first or next(iter(lines), None), iter(before)
-
-
-def _after_comments(
-    block: Block,
-    first: Sequence[str],
-    columns: Mapping[str, int],
-    path: PathOrFile,
-    remarks: Remarks,
-) -> Block:
-    """The block without the lines at its start that can only be comments, which is judged by the first token's fields.
-
-    They are of another width; or, if something else than the word is in the first column, they end in a tab, as those
-    of GermEval do, and tokens do not.
-    """
-    lines = block.lines
-    for place, (number, text) in enumerate(lines):
-        fields = split_fields(text)
-        ends_in_a_tab = columns["word"] % len(first) > 0 and first[-1] and not fields[-1]
-        if not text.startswith(_COMMENT) or (len(fields) == len(first) and not ends_in_a_tab):
-            return Block.of(lines[place:])
-        remarks.add("lines skipped as comments", place_of(name_of(path), number), text)
-    return Block([], "")
-
-
-def _without_comments(
-    blocks: Iterable[Block],
-    start: str,
-    columns: Mapping[str, int],
-    path: PathOrFile,
-    remarks: Remarks,
-) -> Iterator[Block]:
-    """The blocks without the lines that start with `start`. Raises ValueError if such a line has a mention's tag.
-
-    A line with another number of fields than the file's tokens has one only if it is written as `B-ORG`: in other
-    styles, many words such as e-mail could be tags.
-    """
-    width = 0
-    for block in blocks:
-        if not width:
-            token = next((text for _, text in block.lines if not text.startswith(start)), None)
-            width = 0 if token is None else len(split_fields(token))
-        if start not in block.text:
-            yield block
-            continue
-        kept = []
-        for line in block.lines:
-            if not line[1].startswith(start):
-                kept.append(line)
-                continue
-            fields = split_fields(line[1])
-            tag = _field(fields, columns.get("tag", len(fields)))
-            if _MENTION.match(tag) or (width in (0, len(fields)) and is_of_mention(tag)):
-                raise malformed(path, line, f"a line that starts with comments={start!r} has a mention")
-            remarks.add("lines skipped as comments", place_of(name_of(path), line[0]), line[1])
-        if kept:
-            yield Block.of(kept)
-
-
-def is_docstart(line: str, columns: Mapping[str, int]) -> bool:
-    """Whether `-DOCSTART-` is the first field or the word, and the tag is not part of a mention."""
-    if _DOCSTART not in line:
-        return False
-    fields = split_fields(line)
-    word, tag = (_field(fields, column) for column in (columns["word"], columns.get("tag", len(fields))))
-    return _DOCSTART in (fields[0], word) and not is_of_mention(tag)
-
-
-def _field(fields: Sequence[str], column: int) -> str:
-    return fields[column] if -len(fields) <= column < len(fields) else ""
-
-
-def _width_for(columns: Mapping[str, int], fields: Sequence[str], path: PathOrFile, line: Line) -> int:
-    width = len(fields)
-    for name, index in columns.items():
-        if not -width <= index < width:
-            raise malformed(path, line, f"no column {index} for {name} among {width} columns")
-    word, tag = columns["word"] % width, columns.get("tag", -1) % width
-    if word == tag and "tag" in columns:  # tag: -1 in a file without tags
-        raise malformed(path, line, f"word and tag are both column {word} of {width}")
-    return width
-
-
-def _fill(
-    values: tuple[str, ...],
-    filler: str | None,
-    what: str,
-    path: PathOrFile,
-    block: Block,
-    remarks: Remarks,
-) -> tuple[str, ...]:
-    """The values with `filler` in place of empty ones. Raises ValueError if `filler` is None."""
-    if filler is None:
-        line = block.lines[values.index("")]
-        raise malformed(path, line, f"empty {what} (set empty_{what} to the {what} that it stands for)")
-    for value, (number, text) in zip(values, block.lines, strict=True):
-        if not value:
-            remarks.add(f"empty {what}s read as {filler}", place_of(name_of(path), number), text)
-    return tuple(value or filler for value in values)
-
-
-def _first_character(word: str, path: PathOrFile, line: Line) -> str:
-    if len(word) < 2 or word[-1] not in "0123456789":
-        raise malformed(path, line, "first_character expects a character and its position, like 中0")
-    return word[0]
-
-
 def split_fields(line: str) -> list[str]:
     """Fields between single tabs, possibly empty, if the line has a tab; else between runs of spaces."""
-    if "\t" in line:
-        return line.split("\t")
-    fields = line.split(" ")
-    return [field for field in fields if field] if "" in fields else fields
+    return fields_of(line, "tabs" if "\t" in line else "spaces")
 
 
 def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, block: Sequence[Line]) -> None:
@@ -349,11 +322,20 @@ def check_words(words: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -
 
 
 def check_tags(tags: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
-    """Raise ValueError at the first tag with an invisible character, or a space at either end.
+    """Raise ValueError at the first tag with an invisible character, or a space at either end."""
+    for tag in dict.fromkeys(tags):
+        if not is_visible(tag):
+            raise malformed(path, lines[tags.index(tag)], invisible(tag))
+
+
+def is_visible(tag: str) -> bool:
+    """Whether a tag has no invisible character, and no space at either end.
 
     Such a tag looks like another one (`B-PER`, `B-PER\u200b`), but would be a type of its own.
     """
-    for tag in dict.fromkeys(tags):
-        if not tag.isprintable() or tag != tag.strip(" "):
-            rule = f"tag {truncated_repr(tag)} contains an invisible character"
-            raise malformed(path, lines[tags.index(tag)], rule)
+    return tag.isprintable() and tag == tag.strip(" ")
+
+
+def invisible(tag: str) -> str:
+    """The rule that a tag breaks which is not visible."""
+    return f"tag {truncated_repr(tag)} contains an invisible character"

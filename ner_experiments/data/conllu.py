@@ -37,7 +37,8 @@ def read_conllu(path: PathOrFile, *, tag: Tag = "xpos") -> Iterator[Sentence]:
         spacing = gaps((row[_ID], row[_FORM], row[_MISC]) for row in fields)
         for line, row in zip(lines, rows, strict=True):
             if row[_TAGS[tag]] in ("", "_"):
-                raise malformed(path, line, f"word without {tag}")
+                hint = f" (data.tag={other} reads the other column)" * (row[_TAGS[other]] not in ("", "_"))
+                raise malformed(path, line, f"word without {tag}{hint}")
         words, tags, others = (
             intern_all(row[column] for row in rows) for column in (_FORM, _TAGS[tag], _TAGS[other])
         )

@@ -93,7 +93,7 @@ class Source(Protocol):
         """
         ...
 
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         """Sentences of a file in its format, read as `read` does, but with O for every tag."""
         ...
 
@@ -139,7 +139,7 @@ class ToyCorpus:
         self.present()
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
 
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         return read_untagged(path, columns={"word": 0})
 
     def checksum(self) -> str:
@@ -203,7 +203,9 @@ def _read(source: Source) -> Corpus:
     if source.task == "mentions":
         windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
         schemes = schemes_of(source, windows)
-    if {*schemes.values()} - {"iob2"} and _detected_together(source, splits):
+    if layouts := remarks.layouts(printed(schemes) if schemes else ""):
+        notes = [*layouts, *notes]
+    elif {*schemes.values()} - {"iob2"} and _detected_together(source, splits):
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
     illegal = {split: count_illegal(windows[split], scheme) for split, scheme in schemes.items()}
     mentions = {split: count_mentions(windows[split]) for split in schemes}

@@ -74,7 +74,12 @@ def corpus_report(source: Source) -> Report:
         "checksum": source.checksum(),
         "official": None if unofficial is None else not unofficial,
         "unofficial": unofficial or [],
-        "remarks": [*remarks.with_places(), *unreachable_notes(splits), *refusal(source, splits)],
+        "remarks": [
+            *remarks.layouts(printed(schemes) if schemes else ""),
+            *remarks.with_places(),
+            *unreachable_notes(splits),
+            *refusal(source, splits),
+        ],
     }
 
 

@@ -5,30 +5,38 @@ from __future__ import annotations
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from ner_experiments.data.columns import (
-    AUTO,
-    Columns,
-    Layout,
-    column_numbers,
+    SKIPPED,
+    BadLines,
     hint_for,
     is_docstart,
-    read_columns,
     read_untagged,
+    sentences_of,
+    survey_of,
 )
 from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
 from ner_experiments.data.corpus import SchemeOrAuto, Splits, schemes_by_letters
+from ner_experiments.data.faults import SKIP, Faults, FaultsError, as_overrides, way_out
+from ner_experiments.data.layout import AUTO, Columns, Layout, Survey, decide
 from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
-from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
 from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
-from ner_experiments.data.text_files import UTF_8, PathOrFile, codec_of, read_blocks
+from ner_experiments.data.text_files import (
+    UTF_8,
+    PathOrFile,
+    codec_of,
+    guessed_encoding,
+    name_of,
+    read_blocks,
+)
 from ner_experiments.data.tokenize import check_tokens
 from ner_experiments.utils.files import sha256
 from ner_experiments.utils.text import truncated_repr
@@ -63,6 +71,11 @@ class Files(ABC):
     if_mixed: ClassVar[str] = ""
     """End of the message about a tag that the detected scheme does not have."""
 
+    @property
+    def bad_lines(self) -> BadLines | None:
+        """What becomes of a line that cannot be read; None where there is no choice."""
+        return None
+
     def __post_init__(self) -> None:
         check_tokens(f"{self.name}: tokens", self.tokens)
 
@@ -83,8 +96,16 @@ class Files(ABC):
         """Sentences of a file of a split. Adds to `remarks` what was skipped or filled in, and faults."""
 
     @abstractmethod
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         """Sentences of a file in this format with or without tags; every tag is O."""
+
+    def parts(self, remarks: Remarks) -> Parts:
+        """The sentences of each file, as the files have their tags."""
+        with remarks.counting_faults():
+            return {
+                split: [(path, list(self.sentences(path, remarks, split))) for path in paths]
+                for split, paths in self.paths().items()
+            }
 
     def line_of(self, sentence: Sentence, token: int) -> int:
         """1-based line of a token, for errors. Formats without a line for each token override it."""
@@ -130,47 +151,52 @@ class Files(ABC):
 
     def read(self, remarks: Remarks | None = None) -> Splits:
         remarks = remarks or Remarks()
-        with remarks.counting_faults():
-            files: Parts = {
-                split: [(path, list(self.sentences(path, remarks, split))) for path in paths]
-                for split, paths in self.paths().items()
-            }
+        files = self.parts(remarks)
         if self.task == "mentions":
             files = self.standard_tags(files, remarks)
+            files = self._of_scheme(files, remarks)
         splits = {
             split: list(chain.from_iterable(read for _, read in parts)) for split, parts in files.items()
         }
         for split, sentences in splits.items():
             if not sentences:
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
-        if self.task == "mentions":
-            tags = {split: tags_of(sentences) for split, sentences in splits.items()}
-            for split, scheme in schemes_by_letters(self, tags).items():
-                self._check_tags(tags[split], scheme, split, files)
         return splits
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with every tag written as `B-ORG`."""
         return files
 
-    def _check_tags(self, tags: Iterable[str], scheme: Scheme, split: str, files: Parts) -> None:
-        """Raise ValueError at the first tag of the split that is not one of the scheme, whatever its neighbors."""
-        faults = {}
-        for tag in tags:
-            try:
-                illegal_positions((tag,), scheme)
-            except ValueError as error:
-                faults[tag] = error
-        if not faults:
-            return
+    def _of_scheme(self, files: Parts, remarks: Remarks) -> Parts:
+        """The sentences all of whose tags are of the scheme, whatever their neighbors.
+
+        Raises FaultsError for the others, unless `bad_lines` skips them.
+        """
+        tags = {split: tags_of(chain.from_iterable(it for _, it in parts)) for split, parts in files.items()}
+        faults, kept = Faults(), dict(files)
+        for split, scheme in schemes_by_letters(self, tags).items():
+            wrong = {tag: rule for tag in tags[split] if (rule := _fault_of(tag, scheme))}
+            if wrong and self.bad_lines == "skip":
+                kept[split] = [(path, _without(wrong, path, it, remarks)) for path, it in files[split]]
+            elif wrong:
+                self._add_faults(wrong, scheme, split, files, faults)
+        faults.check()
+        return kept
+
+    def _add_faults(
+        self, wrong: Mapping[str, str], scheme: Scheme, split: str, files: Parts, faults: Faults
+    ) -> None:
+        decided_by = self._decided_by(scheme, files)
+        remedy: dict[str, Any] = {"scheme": dict.fromkeys(files, AUTO)} if len(files) > 1 else {}
+        remedy = remedy if decided_by and self.if_mixed else SKIP if self.bad_lines else {}
         for path, sentences in files[split]:
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
-                    if tag in faults:
+                    if tag in wrong:
                         place = self.token_place(path, sentence, token)
                         hint = hint_for(sentence.words[token])
-                        rule = f"not a tag of {scheme}: {faults[tag]}" + (f"; {hint}" if hint else "")
-                        raise ValueError(f"{place}: {rule}{self._decided_by(scheme, files)}")
+                        rule = f"not a tag of {scheme}: {wrong[tag]}" + (f"; {hint}" if hint else "")
+                        faults.add(f"{place}: {rule}{decided_by}", **remedy)
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
@@ -208,8 +234,9 @@ class Files(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnFiles(Files):
-    """Column files. The settings from `columns` to `encoding` are those of `read_columns`.
+    """Column files. The settings from `columns` to `bad_lines` are those of `read_columns`.
 
+    columns: "auto" for the word or the tag detects its column, which is the same in files of one width.
     scheme: of all splits, or split -> scheme where they differ.
     tag_style: how tags are written, such as `B_ORG`; "auto" to detect it.
     multi_label: what becomes of a tag with several labels, such as `B-ORG,B-GPE`: refuse, or keep the first.
@@ -218,11 +245,12 @@ class ColumnFiles(Files):
     columns: Columns
     task: Task = "mentions"
     scheme: SchemeOrAuto | Mapping[str, SchemeOrAuto] = "auto"
-    first_character: bool = False
+    first_character: bool | Literal["auto"] = False
     empty_tag: str | None = None
     empty_word: str | None = None
     comments: str | None = AUTO
     encoding: str = UTF_8
+    bad_lines: BadLines = "refuse"
     tag_style: TagStyle | Literal["auto"] = "auto"
     multi_label: MultiLabel = "refuse"
     if_mixed: ClassVar[str] = "; where files differ, state the scheme of each split"
@@ -235,27 +263,71 @@ class ColumnFiles(Files):
         self._check_choice("task", self.task, get_args(Task))
         self._check_choice("tag_style", self.tag_style, ("auto", *get_args(TagStyle)))
         self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
+        self._check_choice("bad_lines", self.bad_lines, get_args(BadLines))
+        if self.first_character not in (True, False, AUTO):
+            rule = f"first_character must be true, false or auto, got {self.first_character!r}"
+            raise ValueError(f"{self.name}: {rule}")
         codec_of(self.encoding)
+        if wrong := [it for it in self.columns if self.columns[it] == AUTO and it not in ("word", "tag")]:
+            raise ValueError(f"{self.name}: columns.{wrong[0]} cannot be auto: state its number or name")
         if not {"word", "tag"} <= self.columns.keys():
             named = ", ".join(self.columns) or "none"
             raise ValueError(f"{self.name}: columns must name at least word and tag, got {named}")
 
+    def read(self, remarks: Remarks | None = None) -> Splits:
+        """As `Files.read`. The message about a file that cannot be read names settings that read it, if any do."""
+        try:
+            return super().read(remarks)
+        except ValueError as error:
+            if settings := self._way_out(error):
+                raise FaultsError(f"{error} (to read it: {as_overrides(settings)})", settings) from None
+            raise
+
+    def _way_out(self, error: ValueError) -> dict[str, Any]:
+        def read(settings: Mapping[str, Any]) -> None:
+            Files.read(replace(self, **settings))
+
+        paths = [path for paths in self.paths().values() for path in paths]
+        if isinstance(error.__context__, UnicodeError) and self.encoding == UTF_8:
+            error = FaultsError(str(error), {"encoding": guessed_encoding(paths)})
+        return way_out(error, read)
+
+    def parts(self, remarks: Remarks) -> Parts:
+        found: Parts = {}
+        for split, survey, layout in self.layouts():
+            sentences = sentences_of(
+                survey,
+                layout,
+                remarks,
+                empty_tag=self.empty_tag,
+                empty_word=self.empty_word,
+                bad_lines=self.bad_lines,
+            )
+            found.setdefault(split, []).append((Path(name_of(survey.path)), list(sentences)))
+        return found
+
+    def layouts(self) -> list[tuple[str, Survey, Layout]]:
+        """The split of each file, its lines, and how it is laid out."""
+        splits = [(split, path) for split, paths in self.paths().items() for path in paths]
+        surveys = [survey_of(path, self.comments, self.encoding) for _, path in splits]
+        layouts = decide(surveys, self.columns, task=self.task, first_character=self.first_character)
+        return [(split, *layout) for (split, _), layout in zip(splits, layouts, strict=True)]
+
     def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
-        return read_columns(
-            path, columns=self.columns, empty_tag=self.empty_tag, remarks=remarks, **self._layout()
+        ((_, sentences),) = replace(self, files={split: str(path)}, folder="").parts(remarks)[split]
+        return iter(sentences)
+
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
+        return read_untagged(
+            path,
+            columns={name: index for name, index in self.columns.items() if name != "tag"},
+            first_character=self.first_character,
+            empty_word=self.empty_word,
+            comments=self.comments,
+            encoding=self.encoding,
+            bad_lines=self.bad_lines,
+            remarks=remarks,
         )
-
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
-        others = {name: index for name, index in self.columns.items() if name != "tag"}
-        return read_untagged(path, columns=others, **self._layout())
-
-    def _layout(self) -> Layout:
-        return {
-            "first_character": self.first_character,
-            "empty_word": self.empty_word,
-            "comments": self.comments,
-            "encoding": self.encoding,
-        }
 
     def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
         """The sentences with every tag written as `B-ORG`, in the style that is stated or detected.
@@ -266,12 +338,17 @@ class ColumnFiles(Files):
         parts = list(chain.from_iterable(files.values()))
         tags = tags_of(chain.from_iterable(sentences for _, sentences in parts))
         several = {tag for tag in tags if len(labels(tag)) > 1}
+        faults = Faults()
         for path, sentences in parts if several else ():
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
                     if tag in several:
                         place = self.token_place(path, sentence, token)
-                        check_label(tag, place, self.multi_label, remarks)
+                        try:
+                            check_label(tag, place, self.multi_label, remarks)
+                        except ValueError as error:
+                            faults.add(str(error), multi_label="first")
+        faults.check()
         # if a scheme is stated, the tags have its letters
         new, remark = respelled(tags, self.tag_style, bare=self.scheme == "auto")
         if not new:
@@ -300,9 +377,8 @@ class ColumnFiles(Files):
 
     def _blocks(self, path: Path) -> Iterator[tuple[bool, bool]]:
         """For each block between blank lines, whether it has `-DOCSTART-` lines, and whether it has tokens."""
-        columns, blocks = column_numbers(path, self.columns, read_blocks(path, self.encoding))
-        for block in blocks:
-            docstarts = [is_docstart(line, columns) for _, line in block.lines]
+        for block in read_blocks(path, self.encoding):
+            docstarts = [is_docstart(line) for _, line in block.lines]
             others = [
                 line for (_, line), docstart in zip(block.lines, docstarts, strict=True) if not docstart
             ]
@@ -324,7 +400,7 @@ class ConlluFiles(Files):
     def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
         return read_conllu(path, tag=self.tag)
 
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         return read_untagged_conllu(path)
 
 
@@ -346,5 +422,27 @@ class GoldConllFiles(Files):
     def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
         return read_gold_conll(path)
 
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         return read_untagged_gold_conll(path)
+
+
+def _fault_of(tag: str, scheme: Scheme) -> str:
+    """The rule of the scheme that a tag breaks by itself; empty if it breaks none."""
+    try:
+        illegal_positions((tag,), scheme)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _without(
+    wrong: Mapping[str, str], path: Path, sentences: Sequence[Sentence], remarks: Remarks
+) -> list[Sentence]:
+    """The sentences without such tags."""
+    kept = []
+    for it in sentences:
+        if faults := [tag for tag in it.tags if tag in wrong]:
+            remarks.add(SKIPPED, place_of(str(path), it.line), faults[0])
+        else:
+            kept.append(it)
+    return kept

@@ -146,7 +146,7 @@ class AnnotatedFiles(Files):
             for split, parts in files.items()
         }
 
-    def untagged(self, path: PathOrFile) -> Iterator[Sentence]:
+    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         if not isinstance(path, str | os.PathLike):
             with as_file(path) as copy:
                 yield from self.untagged(copy)

@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 
+from ner_experiments.data.faults import in_one_line
 from ner_experiments.utils.text import truncated_repr
 
 Settings = Sequence[tuple[str, str]]
 """Settings and their values, each of which is a way out of a fault, the best first."""
-
-SHOWN = 3
-"""Number of faults that an error message shows."""
 
 
 class Remarks:
@@ -28,6 +26,7 @@ class Remarks:
         self._counts: Counter[str] = Counter()
         self._first: dict[str, str] = {}
         self._faults: list[tuple[str, Settings]] | None = None
+        self._layouts: dict[str, tuple[str, str]] = {}
 
     def add(self, what: str, place: str, text: str = "") -> None:
         """Count one occurrence. place: such as train.conll:7; text: what is written there, if it helps."""
@@ -54,12 +53,25 @@ class Remarks:
             self._faults = None
         if not found:
             return
-        message = "; ".join(fault for fault, _ in found[:SHOWN])
-        if len(found) > 1:
-            which = f", the first {SHOWN}" if len(found) > SHOWN else ""
-            message = f"{len(found):,} faults{which}: {message}"
+        message = in_one_line([fault for fault, _ in found], len(found))
         shared = [it for it in found[0][1] if all(it in settings for _, settings in found)]
         raise ValueError(_with_settings(message, shared))
+
+    def read_as(self, name: str, layout: str, others: str = "") -> None:
+        """Note how a file is laid out, if any of this was detected.
+
+        name: of the file. layout: in one line, or empty. others: what follows it in the line.
+        """
+        if layout:
+            self._layouts[os.path.basename(name)] = (layout, others)
+
+    def layouts(self, scheme: str = "") -> list[str]:
+        """At most one line: how the files are read. scheme: that of their tags."""
+        joint = f", {scheme}" if scheme else ""
+        lines = {name: f"{layout}{joint}{others}" for name, (layout, others) in self._layouts.items()}
+        if len({*lines.values()}) <= 1:
+            return [f"read as: {line}" for line in {*lines.values()}]
+        return [f"read as: {'; '.join(f'{name}: {line}' for name, line in lines.items())}"]
 
     def counts(self) -> list[str]:
         """A line per remark with its count."""

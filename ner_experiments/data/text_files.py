@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import StringIO
-from itertools import groupby
+from itertools import chain, groupby
+from pathlib import Path
 from typing import AnyStr, BinaryIO
 
 from ner_experiments.utils.text import truncated_repr
@@ -26,6 +27,8 @@ PIECE = 2**20
 """Most bytes that are read at once."""
 GZIP = b"\x1f\x8b\x08"
 """The first bytes of a gzip file, which UTF-8 text cannot start with."""
+CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""A character of Chinese or Japanese."""
 _BLANK = re.compile(r"^[ \t]+$", re.MULTILINE)
 
 
@@ -190,6 +193,27 @@ def codec_of(encoding: str) -> str:
     return codec.name
 
 
+def guessed_encoding(paths: Iterable[Path]) -> str:
+    """The encoding of all files: by a byte order mark, UTF-8 if they are valid, else a guess at GB 18030 or cp1252."""
+    contents = []
+    for path in paths:
+        with open_binary(path) as file:
+            contents.append(file.read())
+    if any(it.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) for it in contents):
+        return "utf-16"
+    for codec in ("utf-8", "gb18030", "cp1252"):
+        try:
+            texts = [it.decode(codec) for it in contents]
+        except UnicodeDecodeError:
+            continue
+        if codec != "gb18030":
+            return codec
+        foreign = [c for c in chain.from_iterable(texts) if c > "\x7f"]
+        if sum(map(bool, map(CJK.match, foreign))) > 0.8 * len(foreign):
+            return codec
+    return "latin-1"
+
+
 @contextmanager
 def open_binary(path: PathOrFile) -> Iterator[BinaryIO]:
     """Context manager of the file, decompressed if it is a gzip file. A file that was passed open is left open.
@@ -205,6 +229,11 @@ def open_binary(path: PathOrFile) -> Iterator[BinaryIO]:
             yield file
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(f"{name_of(path)}: not a whole gzip file ({error})") from None
+
+
+def is_pipe(path: PathOrFile) -> bool:
+    """Whether a file cannot be read twice and may never end, such as standard input from another program."""
+    return not isinstance(path, str | os.PathLike) and not path.seekable()
 
 
 def is_blank(line: str) -> bool:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from ner_experiments.data.columns import Columns, read_untagged
+from ner_experiments.data.columns import read_untagged
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.layout import Columns
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.text_files import (
@@ -94,17 +95,23 @@ class InputReader:
         return TokenizedSentence(separator.join(words), 0, offsets, line, required)
 
     def _columns(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
-        source, encoding = self.source, self.encoding
+        source, encoding, remarks = self.source, self.encoding, Remarks()
         if self.columns is not None:
-            sentences = read_untagged(path, columns=self.columns, encoding=encoding or UTF_8)
+            sentences = read_untagged(path, columns=self.columns, encoding=encoding or UTF_8, remarks=remarks)
         elif encoding is None:
-            sentences = source.untagged(path)
+            sentences = source.untagged(path, remarks)
         elif isinstance(source, ColumnFiles | AnnotatedFiles):
-            sentences = replace(source, encoding=encoding).untagged(path)
+            sentences = replace(source, encoding=encoding).untagged(path, remarks)
         else:
             raise ValueError(f"{name_of(path)}: files of {source.name} are UTF-8, so encoding has no meaning")
-        for sentence in sentences:
+        for number, sentence in enumerate(sentences):
+            if not number:
+                self._say(path, remarks)
             yield self.from_words(sentence.words, sentence.columns, sentence.line)
+
+    def _say(self, path: PathOrFile, remarks: Remarks) -> None:
+        for line in remarks.layouts():
+            log.warning("%s: %s", name_of(path), line)
 
     def _json_lines(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
         empty = Remarks()

@@ -1,5 +1,6 @@
 """The reader of columns: text written here, with every flaw that real files have."""
 
+from collections import Counter
 from functools import partial
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from read_files import WORD_TAG, message_of, pairs, written
 
-from ner_experiments.data.columns import read_columns, read_untagged, split_fields
+from ner_experiments.data.columns import read_columns, read_untagged
 from ner_experiments.data.sentence import Sentence
 
 
@@ -60,8 +61,8 @@ def test_the_same_sentences_however_they_are_laid_out(file, text):
     ],
 )
 def test_only_space_and_tab_separate_and_nothing_comments(file, word):
-    for line in (f"{word}\tO", f"{word}  O")[: 1 if " " in word else 2]:
-        path = file(f"{line}\nb\tB-X\n")
+    for joint in ("\t", "  ")[: 1 if " " in word else 2]:
+        path = file(f"{word}{joint}O\nb{joint}B-X\n")
         assert pairs(read_columns(path, columns=WORD_TAG)) == [[(word, "O"), ("b", "B-X")]]
 
 
@@ -79,15 +80,26 @@ LINES = st.text(alphabet="ab \t", min_size=1, max_size=6).filter(lambda line: li
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(lines=st.lists(LINES, min_size=1, max_size=4))
-def test_the_lines_of_a_sentence_are_split_as_each_by_itself(file, lines):
+@given(lines=st.lists(LINES, min_size=1, max_size=3))
+def test_the_lines_of_a_file_are_split_alike(file, lines):
     path = file("\n".join(lines))
-    rows = [split_fields(line) for line in lines]
+    at_tabs = [line.split("\t") for line in lines]
+    at_spaces = [[field for field in line.replace("\t", " ").split(" ") if field] for line in lines]
+    widths = [Counter(map(len, rows)).most_common(1)[0] for rows in (at_tabs, at_spaces)]
+    rows = at_tabs if all("\t" in line for line in lines) else at_spaces
+    if any("\t" in line for line in lines) and rows is at_spaces:
+        of_tabs, of_spaces = ((width > 1, number) for width, number in widths)
+        rows = at_tabs if of_tabs >= of_spaces else at_spaces
+    width = Counter(map(len, rows)).most_common(1)[0][0]
     layers = {"word": 0, "last": -1}
-    if other := next((number for number, row in enumerate(rows) if len(row) != len(rows[0])), None):
-        rule = f"expected {len(rows[0])} columns, got {len(rows[other])}"
-        message = message_of(read_untagged, path, columns=layers, empty_word="_")
-        assert message == f"corpus.txt:{other + 1}: {rule}: {lines[other]!r}"
+    if others := [number for number, row in enumerate(rows) if len(row) != width]:
+        shown = [
+            f"corpus.txt:{number + 1}: expected {width} columns, got {len(rows[number])}: {lines[number]!r}"
+            for number in others
+        ]
+        assert message_of(read_untagged, path, columns=layers, empty_word="_") == (
+            f"{len(shown)} faults: {'; '.join(shown)}" if len(shown) > 1 else shown[0]
+        )
         return
     (sentence,) = read_untagged(path, columns=layers, empty_word="_")
     assert sentence.words == tuple(row[0] or "_" for row in rows)
@@ -139,10 +151,13 @@ def test_tokens_and_tags_that_recur_are_one_object(file):
         ("a\tb\tO\na\tO\n", "corpus.txt:2: expected 3 columns, got 2: 'a\\tO'"),
         ("a\tO\na\t\tO\n", "corpus.txt:2: expected 2 columns, got 3: 'a\\t\\tO'"),
         ("a O\n" + "b " * 60 + "\n", f"corpus.txt:2: expected 2 columns, got 60: '{('b ' * 39)[:77]}...'"),
-        ("a\n", "corpus.txt:1: word and tag are both column 0 of 1: 'a'"),
+        (
+            "a,O\n",
+            "corpus.txt:1: word and tag are both column 0 of 1 (columns are split at tabs and spaces): 'a,O'",
+        ),
         ("a O\n\u3000\nb O\n", "corpus.txt:2: expected 2 columns, got 1: '\\u3000'"),
-        ("a O\n\tO\n", "corpus.txt:2: empty word (set empty_word to the word that it stands for): '\\tO'"),
-        ("a O\nb\t\n", "corpus.txt:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'"),
+        ("a\tO\n\tO\n", "corpus.txt:2: empty word (set empty_word to the word that it stands for): '\\tO'"),
+        ("a\tO\nb\t\n", "corpus.txt:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'"),
         ("a O\nb\0 O\n", "corpus.txt:2: NUL byte: 'b\\x00 O'"),
         (
             "a O\rb O\n",

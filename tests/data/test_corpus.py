@@ -113,7 +113,7 @@ def test_what_is_no_tag_is_named_with_its_line(scheme: str, tag: str, read_as: s
     texts = {"train": "a O\n", "dev": f"a O\n\n\nb B-LOC\nc {tag}\nd {tag}\n"}
     place = re.escape(str(tmp_path / "dev.txt"))
     with pytest.raises(
-        ValueError, match=f"^{place}:5: not a tag of {read_as}: tag '{tag}' is neither O nor "
+        ValueError, match=f"^2 faults: {place}:5: not a tag of {read_as}: tag '{tag}' is neither O nor "
     ):
         load(columns(tmp_path, texts, scheme=scheme))
 

@@ -21,7 +21,7 @@ def test_a_stated_scheme_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("Ada B-PER\nrains\n", ":2: expected 2 columns, got 1: 'rains'"),
+        ("Ada B-PER\n\nrains\n", ":3: expected 2 columns, got 1: 'rains'"),
         ("Ada B-PER\n\nrain PER\n", ":3: not a tag of iob2: tag 'PER' is neither O nor "),
         ("\n\n", None),
     ],
@@ -35,6 +35,7 @@ def test_a_malformed_file_gets_one_line(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert printed.err.count("\n") == 1
+    assert ("(to read it: data.bad_lines=skip)" in printed.err) == bool(fault)
     expected = f"{path}{fault}" if fault else f"conll: a.conll has no sentence: {path}\n"
     assert printed.err.startswith(expected)
 

@@ -149,7 +149,7 @@ def test_a_comment_of_another_width_may_end_like_a_tag(tmp_path: Path) -> None:
 
 
 def test_a_tag_that_may_be_of_a_comment_says_so(tmp_path: Path) -> None:
-    source = columns(tmp_path, {"train": "# x\na I-X\n", "dev": "a O\n"})
+    source = columns(tmp_path, {"train": "#x y\na I-X\n", "dev": "a O\n"})
     with pytest.raises(
         ValueError, match=r"train\.txt:1: not a tag of iob1: .*; if this is a comment line, set"
     ):
@@ -172,7 +172,7 @@ def test_columns_by_the_names_of_a_header(tmp_path: Path) -> None:
 def test_a_file_whose_tags_are_all_empty_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, "Mia\tB-PER\t\nsleeps\tO\t\n")
     assert message_of(read_columns, path, columns=WORD_TAG, empty_tag="O") == (
-        "corpus.txt:1: every tag of the file is empty: the tags are not in column -1: 'Mia\\tB-PER\\t'"
+        "corpus.txt:1: every tag of the file is empty: the tags are not in column 2: 'Mia\\tB-PER\\t'"
     )
 
 
@@ -278,7 +278,8 @@ def test_several_labels_in_one_tag_are_refused_by_name_or_the_first_is_read(tmp_
     with pytest.raises(ValueError) as error:  # noqa: PT011
         columns(tmp_path, {"train": text}).read()
     assert str(error.value).endswith(
-        "train.txt:2: a tag with several labels (multi_label: first keeps the first): 'B-ORG,B-GPE'"
+        "train.txt:3: a tag with several labels (multi_label: first keeps the first): 'I-ORG,I-GPE' "
+        "(to read it: data.multi_label=first)"
     )
     remarks = Remarks()
     splits = columns(tmp_path, {"train": text}, multi_label="first").read(remarks)
@@ -308,7 +309,8 @@ def test_the_error_says_which_file_decided_the_scheme(tmp_path: Path) -> None:
         columns(tmp_path, texts, scheme="auto").read()
     assert str(error.value).endswith(
         "train.txt:2: not a tag of bmes: tag 'I-X' is neither O nor one of B-, M-, E-, S- followed by a type "
-        "(bmes was detected from 'M-X' in dev.txt:4; where files differ, state the scheme of each split)"
+        "(bmes was detected from 'M-X' in dev.txt:4; where files differ, state the scheme of each split) "
+        "(to read it: 'data.scheme={train: auto, dev: auto}')"
     )
 
 
@@ -346,7 +348,10 @@ def test_check_composes_the_overrides_of_train(tmp_path: Path, capsys: pytest.Ca
     overrides = ["data=conll", f"data.files.train={path}", "data.columns.word=1", "data.name=mine"]
     assert data_command(["check", *overrides]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("mine (mentions, iob2)\ntags are written in another style, detected as ORG-B: ")
+    assert out.startswith(
+        "mine (mentions, iob2)\nread as: space-separated, 3 columns, word 1, tag 2, iob2\n"
+        "tags are written in another style, detected as ORG-B: "
+    )
     assert data_command(["check", "toy_en", "data.sentences.train=7", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["splits"]["train"]["sentences"] == 7
 

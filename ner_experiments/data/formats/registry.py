@@ -91,7 +91,7 @@ FORMATS: dict[str, Format] = {
         suffixes=(".csv",),
     ),
     "conllu_ner": Format(
-        about="CoNLL-U with NER= in MISC, or CoNLL-U Plus with a column NER",
+        about="CoNLL-U with tags of mentions in MISC, or in a column of CoNLL-U Plus",
         config="conllu_ner",
         read=conllu_ner.read,
         write=conllu_ner.write,

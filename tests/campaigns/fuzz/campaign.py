@@ -15,6 +15,7 @@ from random import Random
 from fuzz.oracle import Faulty
 from fuzz.other_readers import all_readers
 from fuzz.readers import Case, Reader
+from ner_experiments.data.faults import FaultsError
 
 SECONDS = 20
 """Time limit of a case; nearly all take less than a thousandth of it."""
@@ -106,13 +107,14 @@ def attempt(reader: Reader, case: Case) -> str:
 def refused(reader: Reader, case: Case, refusal: ValueError, faults: set[int] | None) -> str:
     """Check a refusal and return its rule, without what differs from file to file."""
     message = str(refusal)
-    if type(refusal) is not ValueError:
+    if type(refusal) not in (ValueError, FaultsError):
         raise WrongError("".join(traceback.format_exception(refusal)))
     if case.known is not None:
         raise WrongError(f"refused a whole file: {message}")
     if len(message) > LONGEST_MESSAGE or not message.isprintable():
         raise WrongError(f"a refusal of {len(message)} characters: {message[:LONGEST_MESSAGE]!r}")
-    place = re.match(rf"{re.escape(str(reader.path))}(?::([1-9]\d*))?: ", message)
+    number = r"(?:[\d,]+ faults(?:, the first 3)?: )?"
+    place = re.match(rf"{number}{re.escape(str(reader.path))}(?::([1-9]\d*))?: ", message)
     if place is None and not (reader.whole_file and message.startswith(reader.whole_file)):
         raise WrongError(f"a refusal without its place: {message}")
     if reader.judges and faults is None:

@@ -47,6 +47,7 @@ class AnnotatedReader(Reader):
             files={"train": str(self.path)},
             format=self.format,
             tag_style="B-ORG",
+            columns={"tag": "NER"} if self.format == "conllu_ner" else {},
             misaligned="split",
         )
         return self.shown(source.annotated(self.path, Remarks()))

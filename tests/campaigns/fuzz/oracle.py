@@ -75,31 +75,118 @@ def blocks(lines: Lines, ends: object) -> list[list[int]]:
     return [block for block in found if block]
 
 
-def tokens_only(found: list[list[int]], lines: Lines, word: int) -> tuple[int, list[list[int]]]:
-    """The line that sets the width of a column file, and the blocks without lines that can only be comments.
+def cut_alike(found: list[list[int]], lines: Lines) -> dict[int, list[str]]:
+    """The fields of each line of a column file, by what makes more lines alike: tabs, or spaces and tabs."""
+    plain = plain_of(found, lines)
+    tabs = {number: lines[number].split("\t") for block in found for number in block}
+    spaces = {
+        number: [piece for piece in lines[number].replace("\t", " ").split(" ") if piece] for number in tabs
+    }
+    if all(len(tabs[number]) > 1 for number in plain):
+        return tabs
+    if all(len(tabs[number]) == 1 for number in plain):
+        return spaces
+    alike = []
+    for rows in (tabs, spaces):
+        width, number = width_of(plain, rows)
+        alike.append((width > 1, number))
+    return tabs if alike[0] >= alike[1] else spaces
 
-    word: the column of the words, by which a line with an empty last field may be told from a token.
-    """
+
+def plain_of(found: list[list[int]], lines: Lines) -> list[int]:
+    """The lines that cannot be comments."""
     numbers = [number for block in found for number in block]
     plain = [number for number in numbers if lines[number][:1] != "#"]
-    others = [number for number in numbers if lines[number][:2] not in ("# ", "#\t")]
-    first = (plain or others or numbers or [0])[0]
+    return plain or [number for number in numbers if lines[number][:2] not in ("# ", "#\t")] or numbers
+
+
+def width_of(numbers: list[int], rows: dict[int, list[str]]) -> tuple[int, int]:
+    """The most frequent width of rows, of several the first, and how many rows have it."""
+    widths: dict[int, int] = {}
+    for number in numbers:
+        widths[len(rows[number])] = widths.get(len(rows[number]), 0) + 1
+    most = max(widths.values(), default=0)
+    return next((width, number) for width, number in [*widths.items(), (0, 0)] if number == most)
+
+
+def tokens_only(
+    found: list[list[int]], lines: Lines, rows: dict[int, list[str]], tag: int | None, *, judged: bool = True
+) -> tuple[int, list[list[int]]]:
+    """The width of a column file, and the blocks without lines that can only be comments.
+
+    tag: the column of the tags; None if it is not known. judged: whether a line can be a comment for its tag.
+    """
+    plain = plain_of(found, lines)
+    width, _ = width_of(plain, rows)
+    alike = [rows[number] for number in plain if len(rows[number]) == width]
+    tags = tag_columns(alike) if tag is None else {tag: styled({row[tag] for row in alike})} if alike else {}
     kept = []
     for block in found:
-        is_comment = [
-            lines[number][:2] in ("# ", "#\t") and not as_wide(cut(lines[number]), cut(lines[first]), word)
-            for number in block
-        ]
-        start = is_comment.index(False) if False in is_comment else len(block)
-        kept.append(block[start:])
-    return first, [block for block in kept if block]
+        here: list[int] = []
+        for number in block:
+            row, line = rows[number], lines[number]
+            may_be = line[:2] in ("# ", "#\t")
+            if here:
+                is_comment = may_be and len(row) == 1 < width and "\t" not in line and any_tab(plain, lines)
+            else:
+                is_comment = may_be and (
+                    len(row) != width or (judged and not all(fits(row[it], way) for it, way in tags.items()))
+                )
+            if not is_comment:
+                here.append(number)
+        kept.append(here)
+    return width, [block for block in kept if block]
 
 
-def as_wide(row: list[str], first: list[str], word: int) -> bool:
-    """Whether a row has the fields of a token. Where words are not in column 0, none may be missing at the end."""
-    if word not in (0, -len(first)) and first[-1] != "" and row[-1] == "":
-        return False
-    return len(row) == len(first)
+def any_tab(plain: list[int], lines: Lines) -> bool:
+    return all("\t" in lines[number] for number in plain)
+
+
+Way = tuple[str, set[str]]
+"""The style of the tags of a column, and these."""
+
+
+def styled(values: set[str]) -> Way:
+    tags = {first_label(value) for value in values if value}
+    return (style_name(tags) if tags else ""), values
+
+
+def fits(value: str, way: Way) -> bool:
+    """Whether a value may be a tag of a column."""
+    style, values = way
+    if not style or not value or value in values:
+        return True
+    return style != "bare" and style_name({first_label(it) for it in {*values, value} if it}) == style
+
+
+def tag_columns(rows: list[list[str]]) -> dict[int, Way]:
+    ways = {place: styled({*column}) for place, column in enumerate(zip(*rows, strict=True))}
+    found = {place: way for place, way in ways.items() if way[0]}
+    for unsure in ("bare", "letters"):
+        if any(way[0] != unsure for way in found.values()):
+            found = {place: way for place, way in found.items() if way[0] != unsure}
+    return found
+
+
+def first_label(tag: str) -> str:
+    if not several_labels(tag):
+        return tag
+    for separator in ",|;+":
+        tag = tag.replace(separator, "\n")
+    return tag.split("\n")[0]
+
+
+def style_name(tags: set[str]) -> str:
+    """The first style that explains all tags; empty if there is none."""
+    for joint in ("first -", "first _", "last -", "last _"):
+        for case, outside in (("upper", "O"), ("lower", "o")):
+            if all(f"{joint} {case}" in styles_of(tag) for tag in tags if tag != outside):
+                return joint
+    if tags <= {*"OBIMESLU"} or tags <= {*"obimeslu"}:
+        return "letters"
+    kinds = tags - {"O"}
+    bare = "O" in tags and "o" not in tags and not any(map(styles_of, kinds))
+    return "bare" if bare and all(len(kind.strip("-_")) > 1 for kind in kinds) else ""
 
 
 def mentions(tags: list[str]) -> list[Mention]:
@@ -162,6 +249,8 @@ def restyled(tags: set[str], scheme: str) -> dict[str, str]:
             ways = {tag: styles_of(tag).get(f"{joint} {case}") for tag in tags if tag != outside}
             if all(ways.values()):
                 return {**ways, outside: "O"}
+    if tags <= {*"OBIMESLU"} or tags <= {*"obimeslu"}:
+        return {tag: "O" if tag in "Oo" else f"{tag.upper()}-_" for tag in tags}
     kinds = tags - {"O"}
     bare = "O" in tags and "o" not in tags and not any(map(styles_of, kinds))
     if bare and scheme == "auto" and all(len(kind.strip("-_")) > 1 for kind in kinds):

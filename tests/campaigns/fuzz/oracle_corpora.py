@@ -9,13 +9,16 @@ from fuzz.oracle import (
     Read,
     blocks,
     cut,
+    cut_alike,
     decoded,
     is_blank,
     is_visible,
+    plain_of,
     restyled,
     scored,
     several_labels,
     tokens_only,
+    width_of,
 )
 
 
@@ -29,16 +32,19 @@ def columns(
     empty_tag: str | None = None,
 ) -> list[Read]:
     lines, faults = decoded(content)
-    rows = {number: cut(line) for number, line in lines.items()}
-    width, empty, read = 0, 0, []
-    found = blocks(lines, lambda line: ends_a_sentence(line, columns))
-    first, found = tokens_only(found, lines, columns["word"])
-    if first:
-        width = len(rows[first])
+    empty, read = 0, []
+    found = blocks(lines, ends_a_sentence)
+    rows = cut_alike(found, lines)
+    plain = plain_of(found, lines)
+    width, _ = width_of(plain, rows)
+    if plain:
+        first = plain[0]
         if any(not -width <= index < width for index in columns.values()):
             raise Faulty(faults | {first})
         if columns["word"] % width == columns["tag"] % width:
             raise Faulty(faults | {first})
+        tag = columns["tag"] % width
+        _, found = tokens_only(found, lines, rows, tag, judged=task == "mentions")
     for block in found:
         wrong = {number for number in block if len(rows[number]) != width}
         layers = {
@@ -70,14 +76,13 @@ def field_of(row: list[str], index: int) -> str:
     return row[index] if -len(row) <= index < len(row) else ""
 
 
-def ends_a_sentence(line: str, columns: dict[str, int]) -> bool:
+def ends_a_sentence(line: str) -> bool:
     """Whether the line ends a sentence: a blank line, or one of -DOCSTART- without a mention."""
-    if is_blank(line):
-        return True
-    row = cut(line)
-    tag = field_of(row, columns["tag"])
-    is_mention = re.fullmatch("[bimeslu][-_].+|.+[-_][bimeslu]", tag, re.IGNORECASE)
-    return DOCSTART in (row[0], field_of(row, columns["word"])) and not is_mention
+    fields = line.replace("\t", " ").split(" ")
+    is_mention = "[bimeslu][-_].+|.+[-_][bimeslu]"
+    return is_blank(line) or (
+        DOCSTART in fields and not any(re.fullmatch(is_mention, it, re.IGNORECASE) for it in fields)
+    )
 
 
 def conllu(content: bytes, tag: str) -> list[Read]:

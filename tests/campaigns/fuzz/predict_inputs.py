@@ -14,6 +14,7 @@ import torch
 
 from fuzz import oracle
 from fuzz.corpora import WORDS, Columns, draw, laid_out
+from fuzz.oracle_corpora import ends_a_sentence
 from fuzz.readers import Case, Reader
 from ner_experiments.build import build
 from ner_experiments.config.compose import compose
@@ -167,16 +168,13 @@ class PredictColumns(PredictInput):
 
     def expected(self, content: bytes) -> Any:
         lines, faults = oracle.decoded(content)
-        rows = {number: oracle.cut(line) for number, line in lines.items()}
         words: list[str] = []
-        blocks = oracle.blocks(
-            lines, lambda line: oracle.is_blank(line) or oracle.cut(line)[0] == oracle.DOCSTART
-        )
-        first, blocks = oracle.tokens_only(blocks, lines, 0)
+        blocks = oracle.blocks(lines, ends_a_sentence)
+        rows = oracle.cut_alike(blocks, lines)
+        width, blocks = oracle.tokens_only(blocks, lines, rows, None)
         for block in blocks:
-            width = len(rows[first])
             faults |= {number for number in block if len(rows[number]) != width or not rows[number][0]}
-            words += [rows[number][0] for number in block]
+            words += [rows[number][0] for number in block if rows[number]]
         if faults:
             raise oracle.Faulty(faults)
         return words

@@ -119,6 +119,8 @@ def corpora(folder: Path) -> list[CorpusReader]:
             cfg.data.name = path.stem
         source = instantiate(without_stand_ins(OmegaConf.to_container(cfg.data, resolve=True)))
         if isinstance(source, Files) and not isinstance(source, AnnotatedFiles):
+            if source.name == "conll":
+                source = replace(source, columns={"word": 0, "tag": -1}, first_character=False)
             found.append(CorpusReader(folder, source.name, source, form_of(source)))
             if source.name == "conll":
                 turned = replace(source, columns={"word": 2, "pos": 1, "tag": 0})
