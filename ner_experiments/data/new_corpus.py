@@ -105,12 +105,14 @@ def found_config(path: Path, encoding: str) -> tuple[str, str]:
         if conllu_ner.has_brackets(path, encoding):
             why += "; the key Entity has brackets of coreference, which are not read"
         return "conllu", f"its name and lines: parts of speech, as {why}"
-    if config == "conll":
+    if config in ("conll", "csv"):
         first = next((line for _, line in read_lines(path, encoding) if not is_blank(line)), "")
         if first.startswith(("{", "[{", "[[")) or is_line_of_spacy(first):
             return "jsonl", "its first line"
         if first.startswith(_PLUS):
             return "conllu_ner", "its first line"
+        if config == "csv":
+            return ("conll", "its first line") if "\t" in first and "," not in first else ("csv", "its name")
         if all({*first.split(",")} & {*names} for names in csv_table.NAMES.values()):
             return "csv", "its first line"
     return config, "its name" if path.suffix else "its lines"

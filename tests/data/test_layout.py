@@ -335,6 +335,30 @@ def test_all_faults_are_counted_and_the_settings_proposed_read_the_file(
     assert data_command(["check", str(path), *shlex.split(proposed)]) == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.txt", "Mia,B-PER\nran,O\n", "of 1 (columns are split at tabs and spaces): 'Mia,B-PER'"),
+        (
+            "a.csv",
+            "word,tag\nMia,B-PER\n",
+            "(data.columns.sentence=NAME states its name; columns that are split at tabs or spaces: --format conll)",
+        ),
+    ],
+)
+def test_commas_between_columns_get_a_message_that_says_what_separates_them(
+    name: str, text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert data_command(["check", str(tmp_path / name)]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_tabs_in_a_file_called_csv_are_columns(tmp_path: Path) -> None:
+    counts, said = checked(tmp_path, "a.csv", "Mia\tB-PER\nran\tO\n")
+    assert (counts["mentions"], said) == (1, "tab-separated, 2 columns, word 0, tag 1, iob2")
+
+
 def test_splits_with_and_without_a_header(tmp_path: Path) -> None:
     texts = {
         "train": "id\ttoken\tner\n1\tMia\tB-PER\n2\tran\tO\n",

@@ -81,7 +81,7 @@ def _column(path: Path, header: Sequence[str], name: str, options: Options) -> i
     if found is None and name == "tag" and options.all_texts:
         return None
     if found is None:
-        hint = f"set columns to its name, such as {{{name}: NAME}}"
+        hint = f"data.columns.{name}=NAME states its name; columns that are split at tabs or spaces: --format conll"
         raise ValueError(
             f"{name_of(path)}:1: no column {' or '.join(usual)} ({hint}): {truncated_repr(header)}"
         )
