@@ -14,9 +14,10 @@ from tiny_runs import TINY, TOY
 
 from ner_experiments.config.compose import compose
 from ner_experiments.config.conf import CONFIG_NAME, hydra_context
-from ner_experiments.config.identity import identity, run_folder
+from ner_experiments.config.identity import identity, run_folder, run_name
 from ner_experiments.data.toy import sentences
 from ner_experiments.experiment_data import fingerprint, init_config, read_data
+from ner_experiments.runs.code import code_of, digest
 from ner_experiments.train import train
 from ner_experiments.utils.locks import hold_lock
 
@@ -138,7 +139,8 @@ def test_a_first_run_that_another_process_trains_is_not_waited_for(tmp_path: Pat
     change = "+init_from={optimizer: {lr: 0.05}}"
     cfg = compose([*TINY, TOY, "data=toy_en", f"output_dir={tmp_path}", change, "trainer.max_epochs=1"])
     first = init_config(cfg)
-    folder = run_folder(first, identity(first, fingerprint(*read_data(first))))
+    name = run_name(identity(first, fingerprint(*read_data(first))), digest(code_of(first)))
+    folder = run_folder(first, name)
     with hold_lock(folder, wait=True):
         assert train(cfg, wait=False) == {"busy": str(folder)}
     assert "busy" not in train(cfg, wait=False)
