@@ -114,7 +114,7 @@ def resumable_checkpoint(folder: Path) -> Path | None:
         log.warning("%s %s; the run starts over", path, error)
         return None
     threads = torch.get_num_threads()
-    if state["threads"] != threads:
+    if state.get("threads", threads) != threads:
         raise ValueError(
             f"{path} was written with runtime.threads={state['threads']}, on which the weights depend through "
             f"rounding: resume with that, or delete the file to start over with {threads}"
@@ -130,7 +130,7 @@ def own_state(path: Path) -> dict[str, Any]:
     try:
         callbacks = torch.load(path, weights_only=True, map_location="cpu")["callbacks"]
         state = dict(callbacks[LastCheckpoint.__qualname__])
-        maker, _ = state["made_by"], state["threads"]
+        maker = state["made_by"]
     except Exception as error:  # reading a file that is not a checkpoint can raise anything
         raise ValueError(f"is damaged ({type(error).__name__})") from error
     if maker != made_by():
