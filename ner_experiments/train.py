@@ -500,7 +500,8 @@ def result_by_other_code(
     beside = "in a folder beside it"
     if (other := by_other_code(cfg, identity)) is not None:
         if cfg.runtime.reuse == "any" and is_complete(dict(other.metrics), cfg, corpus, extra):
-            log.info("%s is finished, but %s; reused, as runtime.reuse=any", other.folder, other.outdated)
+            rule = "reused, as runtime.reuse=any, and not logged again"
+            log.info("%s is finished, but %s; %s", other.folder, other.outdated, rule)
             return {"folder": str(other.folder), **other.metrics}
         rule = f"trained again {beside} (runtime.reuse=any reuses it)"
         log.info("%s is finished, but %s; %s", other.folder, other.outdated, rule)

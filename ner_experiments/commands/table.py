@@ -188,7 +188,7 @@ def rendered(arguments: argparse.Namespace) -> str:
     if arguments.on:
         page = on_test(page, arguments.on)
     if arguments.format == "csv" and table.is_sweep:
-        print(f"The pairs of rows and the verdict are in `table {table.name} --json`.", file=sys.stderr)
+        print("The pairs of rows and the verdict are printed with --json instead of --csv.", file=sys.stderr)
     if arguments.format:
         return {"latex": render.latex, "csv": render.as_csv, "json": render.as_json}[arguments.format](page)
     text = render.markdown(page)

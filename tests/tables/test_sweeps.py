@@ -341,7 +341,10 @@ def test_the_formats_of_a_sweep_agree_with_its_verdict(capsys: pytest.CaptureFix
     assert content["verdict"] in text
     assert "p corrected & q & seeds needed & " in text
     assert cli(["table", "layers", "--csv"]) == 0
-    assert capsys.readouterr().err == "The pairs of rows and the verdict are in `table layers --json`.\n"
+    assert (
+        capsys.readouterr().err
+        == "The pairs of rows and the verdict are printed with --json instead of --csv.\n"
+    )
 
 
 def test_a_record_learns_seeds_and_looks_and_watch_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
