@@ -99,12 +99,13 @@ bench: .venv/installed    ## measure speed and memory for benchmarks/README.md; 
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --threads $(THREADS) || exit; done
 	$(BIN)/python benchmarks/tables.py
 
-check: .venv/installed    ## check formatting, lint, types, the import rule, the generated files of docs/, the workflow of CI, and known vulnerabilities of constraints.txt
+check: .venv/installed    ## check formatting, lint, types, the import rule, the generated files of docs/, the runs of registered verdicts, the workflow of CI, and known vulnerabilities of constraints.txt
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generated.py --check
+	$(BIN)/ner-experiments register --verify
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	@$(MAKE) --no-print-directory audit
 

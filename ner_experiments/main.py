@@ -26,6 +26,7 @@ USAGE = """usage: ner-experiments COMMAND ...
   table NAME --archive          archive its runs in results/, with a page
   tables                        regenerate the pages of results/
   claims [ID ...] [--json]      print the papers' claims with verdicts computed from the archived runs
+  register [PAPER ...]          check the registered replication; print its hashes, cost, commands and verdicts
   rescore NAME --gold FILE      score the runs of a table against another gold file of the same text
   report [TABLE ...]            build an HTML report of all results
   dashboard TABLE               create a W&B workspace that compares the rows of a table

@@ -82,6 +82,9 @@ FEW_UPDATES = 1000
 TRAINING = threading.RLock()
 """Held by the thread that trains: PyTorch's random numbers, which make a run reproducible, are those of the process."""
 
+MADE_FOR = ("claims", "registration")
+"""Entries of metrics.json for what a run was started."""
+
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
 
@@ -141,7 +144,8 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
                 prepare_folder(folder, cfg, code)
                 result = run(cfg, corpus, encoder, extra, folder, start, sigterm, finish)
             else:
-                about.pop("claims", None)  # it was not started for them
+                for name in MADE_FOR:  # it was not started for them
+                    about.pop(name, None)
                 result = finish(score_tests(cfg, corpus, encoder, extra, folder, finished, sigterm))
                 log_finished(cfg, corpus, encoder, folder, result, resumed=True)
     return {"folder": str(folder), **result}
@@ -163,7 +167,8 @@ def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corp
         refuse_changed_data(cfg, sources)
     name = identity(cfg, checksum)
     about = {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
-    return corpus, encoder, about | ({"claims": [*cfg.sweep.claims]} if cfg.sweep.claims else {})
+    made_for = {"claims": [*cfg.sweep.claims], "registration": cfg.sweep.registration}
+    return corpus, encoder, about | {name: value for name, value in made_for.items() if value}
 
 
 def run(

@@ -77,8 +77,8 @@ def both(corpus: Path) -> str:
 
 @pytest.fixture(scope="module")
 def made(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that is scored on both."""
-    return run(corpus, tmp_path_factory.mktemp("made"), both(corpus))
+    """A run that is scored on both, and started for a registration."""
+    return run(corpus, tmp_path_factory.mktemp("made"), both(corpus), "sweep.registration=abc")
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +123,16 @@ def test_a_finished_run_is_scored_later_without_training_and_each_set_once(
     output = tmp_path / "outputs"
     shutil.copytree(plain.parents[1], output)
     monkeypatch.setattr(training, "run", None)  # training again would fail
-    first = run(corpus, output, f"audit.extra_tests={{more: {corpus}/more.conll}}", "sweep.claims=[abc]")
+    first = run(
+        corpus,
+        output,
+        f"audit.extra_tests={{more: {corpus}/more.conll}}",
+        "sweep.claims=[a]",
+        "sweep.registration=abc",
+    )
     assert [*metrics(first)["extra_tests"]] == ["more"]
-    assert "claims" not in metrics(first)  # the run was not started for it
+    assert metrics(made)["registration"] == "abc"
+    assert not {"claims", "registration"} & metrics(first).keys()  # the run was not started for them
     scored: list[str] = []
     score = training.score_extra_tests
 

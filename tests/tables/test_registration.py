@@ -1,0 +1,305 @@
+"""The registration: what it may not say, verdicts by hand on made-up scores, and the proof by commits."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from places import RESULTS
+from scipy import stats
+
+from ner_experiments.main import cli
+from ner_experiments.runs.artifacts import add_checksum
+from ner_experiments.tables import claims, registered, registration, verdicts
+from ner_experiments.tables.registered import Outcome
+
+CONTENT = yaml.safe_load((RESULTS / claims.FILE).read_text(encoding="utf-8"))
+TABLE, SOURCE, ID = "huang2015_table2", "huang-features", "huang-crf-on-lstm-names"
+ROWS = ("random, LSTM-CRF, NER", "random, LSTM, NER")
+PUBLISHED = 84.10 - 79.82
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    """A registration of one test with three seeds."""
+    test = {"claim": ID, "a": {TABLE: ROWS[0]}, "b": {TABLE: ROWS[1]}, "seeds": 3, "margin": 2.14, "rung": 0}
+    family = {"overrides": [], "search": "the paper leaves nothing open", "tests": [test | changes]}
+    return {"papers": {"huang2015": family}}
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """The folder of results of a Git repository, with a committed registration and its runs, made by that commit."""
+    folder = tmp_path / "results"
+    others = shutil.ignore_patterns("*-seed-[!123].json", "*-seed-??.json")
+    shutil.copytree(RESULTS / TABLE, folder / TABLE, ignore=others)
+    (claim,) = [entry for entry in CONTENT["claims"] if entry["id"] == ID]
+    ledger = {"sources": {SOURCE: CONTENT["sources"][SOURCE]}, "claims": [claim]}
+    (folder / claims.FILE).write_text(yaml.safe_dump(ledger))
+    git(tmp_path, "init", "-q")
+    write(folder, small())
+    commit = commit_all(tmp_path)
+    change_runs(folder, lambda metrics: metrics.update(seed=100 + metrics["seed"]))
+    record(folder, commit)
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+    done = subprocess.run(
+        ["git", "-C", str(folder), *identity, *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def commit_all(folder: Path) -> str:
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "x")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def write(results: Path, content: Any) -> Path:
+    path = results / registration.FILE
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
+
+
+def read(results: Path) -> registration.Family:
+    (family,) = registration.read(results / registration.FILE, claims.read(results / claims.FILE))
+    return family
+
+
+def change_runs(results: Path, change: Any) -> None:
+    for path in sorted((results / TABLE / "runs").glob("*.json")):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        del content["sha256"]
+        change(content["metrics"])
+        path.write_text(json.dumps(add_checksum(content)), encoding="utf-8")
+
+
+def record(results: Path, commit: str, name: str | None = None) -> None:
+    """Let the runs have recorded the registration and a commit."""
+    name = name or read(results).hash
+    change_runs(results, lambda metrics: metrics.update(registration=name, commit=commit))
+
+
+def outcome(results: Path) -> Outcome:
+    family = read(results)
+    archived = verdicts.reader(results)
+    (only,) = registered.outcomes(family, archived, registered.checker(family, results.parent))
+    return only
+
+
+def scores(label: str) -> list[float]:
+    paths = (RESULTS / TABLE / "runs").glob("*-seed-[123].json")
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [100 * run["metrics"]["test"]["f1"] for run in runs if run["label"] == label]
+
+
+def test_a_verdict_rests_on_all_registered_seeds_of_both_rows(results: Path) -> None:
+    it = outcome(results)
+    expected = stats.ttest_ind(*map(scores, ROWS), equal_var=False)
+    assert it.difference is not None
+    assert it.difference.p == it.p_adjusted == pytest.approx(expected.pvalue)
+    assert it.verdict == "smaller"  # +1.50 in place of +4.28
+    assert it.complaints == ()
+    next((results / TABLE / "runs").glob("*-seed-3.json")).unlink()
+    assert outcome(results).verdict in ("smaller", "not run")
+    for path in (results / TABLE / "runs").glob("*-seed-3.json"):
+        path.unlink()
+    assert outcome(results).verdict == "not run"
+
+
+def test_runs_with_earlier_seeds_decide_nothing(results: Path) -> None:
+    change_runs(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
+    assert outcome(results).verdict == "not run"
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "p", "verdict"),
+    [
+        (4.3, 0.5, 0.01, "replicates"),
+        (2.0, 1.0, 0.01, "smaller"),
+        (6.0, 1.0, 0.01, "larger"),
+        (-1.0, 0.5, 0.01, "opposite"),
+        (0.5, 1.0, 0.2, "no such difference"),
+        (-0.5, 1.0, 0.2, "no such difference"),
+        (1.5, 2.0, 0.2, "undecided"),
+        (4.3, 0.5, 0.06, "undecided"),
+    ],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_said(results: Path, mean: float, half: float, p: float, verdict: str, sign: int) -> None:
+    """The paper has +4.28, and -4.28 the other way round."""
+    (test,) = read(results).tests
+    test = registered.replace(test, claim=registered.replace(test.claim, published=sign * PUBLISHED))
+    ours = statistics_difference(sign * mean, half, p)
+    assert registered.verdict_of(test, ours, p) == verdict
+
+
+def statistics_difference(mean: float, half: float, p: float) -> Any:
+    from ner_experiments.analysis.statistics import Difference
+
+    return Difference(mean, low=mean - half, high=mean + half, p=p)
+
+
+def test_a_row_below_half_of_the_paper_s_score_or_with_few_found_mentions_decides_nothing(
+    results: Path,
+) -> None:
+    change_runs(results, lambda metrics: metrics["test"].update(correct=29))
+    assert outcome(results).verdict == "undecided"
+    change_runs(results, lambda metrics: metrics["test"].update(correct=30))
+    assert outcome(results).verdict == "smaller"
+    shutil.copytree(results / TABLE / "runs", results / "kept")
+    change_runs(
+        results, lambda metrics: metrics.update(seed=metrics["seed"] - 100, test={"f1": 0.1, "correct": 1})
+    )
+    for path in (results / "kept").glob("*.json"):  # beside bad exploratory runs
+        shutil.copy(path, results / TABLE / "runs" / f"new-{path.name}")
+    assert outcome(results).verdict == "smaller"
+    shutil.rmtree(results / TABLE / "runs")
+    shutil.copytree(results / "kept", results / TABLE / "runs")
+    change_runs(results, lambda metrics: metrics["test"].update(f1=metrics["test"]["f1"] / 3))
+    assert outcome(results).verdict == "undecided"
+
+
+def test_tests_of_a_paper_are_corrected_together_and_those_of_all_papers_too(results: Path) -> None:
+    content = small()
+    content["papers"]["huang2015"]["tests"].append(
+        {
+            "claim": "other",
+            "a": {TABLE: "random, CRF, NER"},
+            "b": {TABLE: ROWS[1]},
+            "seeds": 3,
+            "margin": 1.6,
+            "rung": 0,
+        }
+    )
+    ledger = yaml.safe_load((results / claims.FILE).read_text())
+    ledger["claims"].append(copy.deepcopy(ledger["claims"][0]) | {"id": "other", "published": 3.2})
+    (results / claims.FILE).write_text(yaml.safe_dump(ledger))
+    write(results, content)
+    record(results, commit_all(results.parent))
+    family = read(results)
+    archived = verdicts.reader(results)
+    found = registered.outcomes(family, archived, registered.checker(family, results.parent))
+    raw = [it.difference.p for it in found if it.difference]
+    smaller, larger = sorted(raw)
+    expected = {smaller: min(1, 2 * smaller), larger: max(2 * smaller, larger)}
+    assert [it.p_adjusted for it in found] == pytest.approx([expected[p] for p in raw])
+    one, other = registered.over_all([[found[0]], [found[1]]])
+    assert [one[0].p_over_all, other[0].p_over_all] == pytest.approx([expected[p] for p in raw])
+
+
+def test_a_run_is_proven_by_its_record_and_its_commit(results: Path) -> None:
+    repository, name = results.parent, read(results).hash
+    registering = git(repository, "rev-list", "--max-parents=0", "HEAD")
+    later = commit_all(repository)
+    record(results, later)
+    assert outcome(results).verdict == "smaller"
+    record(results, later, "another")
+    assert "did not record the registration" in outcome(results).complaints[0]
+    record(results, f"{later}+")
+    assert "made with uncommitted changes" in outcome(results).complaints[0]
+    git(repository, "checkout", "-q", "--orphan", "elsewhere")
+    elsewhere = commit_all(repository)
+    record(results, elsewhere)
+    git(repository, "checkout", "-q", "-f", "-B", "main", later)
+    shutil.rmtree(results / TABLE)
+    git(repository, "checkout", "-q", elsewhere, "--", f"results/{TABLE}")
+    record(results, elsewhere, name)
+    (text, *_) = outcome(results).complaints
+    assert text.endswith(
+        f"its commit {elsewhere[:12]} does not follow {registering[:12]}, which registers it"
+    )
+    assert outcome(results).verdict == "not run"
+
+
+def test_what_was_not_committed_is_not_registered(results: Path) -> None:
+    write(results, small(rung=1))
+    record(results, git(results.parent, "rev-parse", "HEAD"))
+    assert "registers" in outcome(results).complaints[0]
+    assert outcome(results).verdict == "not run"
+
+
+def test_the_command_verifies_and_prints(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["register", "--results", str(results)]
+    assert cli([*command, "--verify"]) == 0
+    assert capsys.readouterr().out == ""
+    assert cli(command) == 0
+    out = capsys.readouterr().out
+    name = read(results).hash
+    assert out.startswith(f"huang2015: {name}\n")
+    assert re.search(r"cost +\d+\.\d core-hours by archived runs\n", out)
+    assert re.search(rf"smaller +{ID}  rung 0, 3 seeds, the paper \+4\.28, ours \+1\.\d\d", out)
+    assert f"model=lstm_huang2015 seed=101,102,103 sweep.registration={name}\n" in out
+    assert cli([*command, "--json"]) == 0
+    (paper,) = json.loads(capsys.readouterr().out)["papers"]
+    assert (paper["hash"], paper["tests"][0]["verdict"], paper["tests"][0]["rung"]) == (name, "smaller", 0)
+    record(results, "0" * 40)
+    assert cli([*command, "--verify"]) == 1
+    assert "does not follow" in capsys.readouterr().out
+
+
+def test_without_a_registration_there_is_nothing_to_verify(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["register", "--verify", "--results", str(tmp_path)]) == 0
+    assert cli(["register", "--results", str(tmp_path)]) == 1
+    assert "no such file; nothing is registered" in capsys.readouterr().err
+
+
+def test_the_number_of_seeds_is_the_smallest_with_enough_power(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By Welch's test at 5 %, with the deviations of the three exploratory seeds of each row."""
+    change_runs(results, lambda metrics: metrics.update(seed=metrics["seed"] - 100))
+    assert cli(["register", "--power", "--results", str(results)]) == 1
+    err = capsys.readouterr().err
+    needed = int(re.search(r"seeds must be (\d+), the smallest number with 80 % power", err)[1])  # type: ignore[index]
+    write(results, small(seeds=needed))
+    assert cli(["register", "--power", "--results", str(results)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"claim": "huang"}, "claim must be one of huang2015's that repeats none, got 'huang'"),
+        ({"seeds": 13}, "seeds must be 0 (not testable) or from 2 to 12, got 13"),
+        ({"seeds": 1}, "seeds must be 0 (not testable) or from 2 to 12, got 1"),
+        ({"margin": 0.3}, "margin must be half of the paper's difference, 2.140, got 0.3"),
+        ({"rung": 4}, "rung must be a whole number from 0 to 3, got 4"),
+        ({"a": {TABLE: "random, LSTM"}}, f"a: {TABLE} has no row 'random, LSTM' of ours"),
+        ({"a": {"no_table": "x"}}, "there is no table 'no_table'"),
+        ({"looks": [3]}, "there is no 'looks'"),
+    ],
+)
+def test_a_broken_registration_is_refused_in_a_line(
+    results: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = write(results, small(**changes))
+    with pytest.raises(ValueError, match=re.escape(message)) as error:
+        read(results)
+    assert str(error.value).startswith(f"{path}: huang2015: test 1")
+    assert "\n" not in str(error.value)
+
+
+def test_a_claim_has_one_primary_test(results: Path) -> None:
+    content = small()
+    tests = content["papers"]["huang2015"]["tests"]
+    tests.append(copy.deepcopy(tests[0]))
+    write(results, content)
+    with pytest.raises(ValueError, match=f"a claim has one primary test, got 2 of {ID}"):
+        read(results)
+
+
+def test_a_claim_that_is_not_testable_is_no_part_of_the_family(results: Path) -> None:
+    write(results, small(seeds=0))
+    assert outcome(results).verdict == "not testable"
+    assert read(results).testable == ()
