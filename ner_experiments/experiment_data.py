@@ -83,7 +83,8 @@ def extra_test(cfg: DictConfig, name: str, settings: Any, encoder: Encoder) -> C
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from error
     sentences = corpus.splits["test"]
-    if unknown := sorted(tags_of(sentences) - {*encoder.labels}):
+    tags = tags_of(sentences).union(f"S-{it.type}" for sentence in sentences for it in sentence.unreachable)
+    if unknown := sorted(tags - {*encoder.labels}):
         raise ValueError(f"{place}: {file} has the tag {unknown[0]}, which {cfg.data.name} has not")
     for column in encoder.required_columns():
         if any(column not in it.columns for it in sentences):

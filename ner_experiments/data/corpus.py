@@ -256,6 +256,7 @@ def load_test(source: Source) -> Corpus:
             splits[split] = _to_bioes(splits[split], windows[split])
         mentions = {split: count_mentions(counts) for split, counts in windows.items()}
         _check_mentions_unchanged(source.name, mentions, splits)
+    notes += unreachable_notes(splits)
     return Corpus(source.name, source.task, splits, source.checksum(), tuple(notes))
 
 
