@@ -82,7 +82,11 @@ def test_the_limit_comes_after_holding_out(tmp_path: Path) -> None:
             {"scheme": "bio"},
             "mine: scheme must be one of auto, iob1, iob2, bioes, bmes, bilou, got 'bio'",
         ),
-        ({"train": TRAIN}, {"tokens": "chars"}, "mine: tokens must be one of words, characters, got 'chars'"),
+        (
+            {"train": TRAIN},
+            {"tokens": "chars"},
+            "mine: tokens must be one of words, characters, icu, fugashi, kiwipiepy, got 'chars'",
+        ),
         ({"train": TRAIN}, {"task": "ner"}, "mine: task must be one of mentions, tags, got 'ner'"),
         (
             {"train": TRAIN},
