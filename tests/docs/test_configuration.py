@@ -67,6 +67,7 @@ OUTSIDE = {
     "seed": [("seed=-1",), ("seed=4294967296",)],
     "runtime.threads": [("runtime.threads=0",), ("runtime.threads=1025",)],
     "runtime.accelerator": [("runtime.accelerator=tpu",)],
+    "runtime.reuse": [("runtime.reuse=all",)],
     "runtime.checkpoint_seconds": [("runtime.checkpoint_seconds=-1",)],
     "runtime.ddp_seconds": [("runtime.ddp_seconds=0",)],
     "trainer.precision": [("trainer.precision=64-true",)],
