@@ -1,6 +1,7 @@
 """A run on a toy corpus of columns for tests of the export, and copies of it as other seeds."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def copy_as(run: Path, folder: Path, *, seed: int, f1: float | None, identity: s
     if f1 is not None:
         metrics["test"] = {**test, "f1": f1}
     write_json(folder / "metrics.json", artifacts.add_checksum(metrics))
+    shutil.copy(run / artifacts.CODE, folder)
 
 
 def metrics_of(run: Path) -> dict[str, Any]:

@@ -284,6 +284,7 @@ def write_ledger() -> None:
         "claim": "c",
         "corpus": "toy_zh",
         "direction": "higher",
+        "rung": 2,
     }
     content = {
         "sources": {
