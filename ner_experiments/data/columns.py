@@ -280,9 +280,12 @@ class _Reader:
 
 
 def is_docstart(line: str) -> bool:
-    """Whether `-DOCSTART-` is one of the fields, and none is the tag of a mention."""
-    fields = line.replace("\t", " ").split(" ")
-    return _DOCSTART in fields and not any(map(is_of_mention, fields))
+    """Whether `-DOCSTART-` is the first field but a number, and no field is the tag of a mention."""
+    if _DOCSTART not in line:
+        return False
+    fields = line.split()
+    first = next((field for field in fields if not field.isdecimal()), "")
+    return first == _DOCSTART and not any(map(is_of_mention, fields))
 
 
 def parse_columns(text: str) -> dict[str, int | str]:

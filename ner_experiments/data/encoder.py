@@ -54,7 +54,7 @@ class EncodedSplit:
         tags: Tensor,
         inputs: Mapping[str, Input],
         device: torch.device,
-        unreachable: Mapping[int, Sequence[int]],
+        unreachable: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         """unreachable: number of a sentence -> a tag of the type of each of its unreachable mentions."""
         import torch  # as in `indexed_text.Table.of`
@@ -64,7 +64,7 @@ class EncodedSplit:
         self._lengths = torch.from_numpy(text.lengths).to(device)
         self._forms = torch.from_numpy(text.tokens).to(device)
         self._tags = tags.to(device)
-        self._unreachable = unreachable
+        self._unreachable = unreachable or {}
         self._encoded = {name: input.encode(text).to(device) for name, input in inputs.items()}
 
     def __len__(self) -> int:

@@ -88,6 +88,12 @@ def alternatives(part: dict[str, Any], place: tuple[str, ...]) -> list[Any]:
     return [it for it in dict.fromkeys([*choices, *guesses]) if (type(it), it) != (type(value), value)]
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder for what is written where a setting says, such as caches."""
+    monkeypatch.chdir(tmp_path)
+
+
 # Corpora
 
 TEXT = "Ann-Kathrin Smith-Jones met Bob in 1999.\nShe left him. The Bank of New York fell."
@@ -122,9 +128,12 @@ def write_corpus(data: dict[str, Any], folder: Path) -> dict[str, str]:
         elif reader == "ColumnFiles":
             columns = data["columns"]
             scheme = data.get("scheme", "auto")
-            order = sorted(columns, key=lambda name: columns[name] % 10)
+            auto = {name: number for number, name in enumerate(columns)}
+            order = sorted(
+                columns, key=lambda name: (auto if columns[name] == "auto" else columns)[name] % 10
+            )
             scheme = scheme if isinstance(scheme, str) and scheme != "auto" else "iob1"
-            write_columns(path, order, scheme, "0" * data.get("first_character", False))
+            write_columns(path, order, scheme, "0" * (data.get("first_character") is True))
         else:
             lines = WRITERS[reader](data, toy.sentences("en", "train", 12))
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")

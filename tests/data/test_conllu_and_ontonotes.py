@@ -63,7 +63,8 @@ def test_conllu_keeps_spaces_in_forms_and_underscores_in_the_other_tag(file):
         ),
         (
             conllu("1 a X X", "2 b X _"),
-            "corpus.txt:2: word without xpos: '2\\tb\\tb\\tX\\t_\\t_\\t_\\t_\\t_\\t_'",
+            "corpus.txt:2: word without xpos (data.tag=upos reads the other column): "
+            "'2\\tb\\tb\\tX\\t_\\t_\\t_\\t_\\t_\\t_'",
         ),
         (
             conllu("1 a X X").replace("\ta\t", "\t\t", 1),

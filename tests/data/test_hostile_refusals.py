@@ -18,29 +18,37 @@ REFUSED = {
     "UTF-16 unmarked": ("a O\n".encode("utf-16-le"), "train:1: NUL byte: 'a\\x00 \\x00O\\x00'"),
     "Latin-1": (
         "a O\ncaf\xe9 O\n".encode("latin-1"),
-        "train:2: not UTF-8 (invalid continuation byte at byte 4 of the line): 'caf\ufffd O'",
+        "train:2: not UTF-8 (invalid continuation byte at byte 4 of the line): 'caf\ufffd O' "
+        "(to read it: data.encoding=cp1252)",
     ),
     "a surrogate": (
         b"\xed\xa0\x80 O\n",
-        "train:1: not UTF-8 (invalid continuation byte at byte 1 of the line): '\ufffd\ufffd\ufffd O'",
+        "train:1: not UTF-8 (invalid continuation byte at byte 1 of the line): '\ufffd\ufffd\ufffd O' "
+        "(to read it: data.encoding=cp1252)",
     ),
     "empty": ("", "mine: train has no sentence: train"),
     "only a byte order mark": ("\ufeff", "mine: train has no sentence: train"),
     "only blank lines": ("\n \t\n", "mine: train has no sentence: train"),
     "only documents": ("-DOCSTART- O\n\n", "mine: train has no sentence: train"),
     "a column comes": ("a O\nb X O\n", "train:2: expected 2 columns, got 3: 'b X O'"),
-    "a column goes": ("a X O\n\nb O\n", "train:3: expected 3 columns, got 2: 'b O'"),
+    "a column goes": (
+        "a X O\n\nb O\n",
+        "train:3: expected 3 columns, got 2: 'b O' (to read it: data.bad_lines=skip)",
+    ),
     "a word without tag": ("a O\nb\n", "train:2: expected 2 columns, got 1: 'b'"),
-    "no tags at all": ("a\nb\n", "train:1: word and tag are both column 0 of 1: 'a'"),
+    "no tags at all": (
+        "a\nb\n",
+        "train:1: word and tag are both column 0 of 1 (columns are split at tabs and spaces): 'a'",
+    ),
     "a line of an ideographic space": ("a O\n\u3000\nb O\n", "train:2: expected 2 columns, got 1: '\\u3000'"),
     "a line of a zero-width space": ("a O\n\u200b\nb O\n", "train:2: expected 2 columns, got 1: '\\u200b'"),
     "an empty word": (
         "a\tO\n\tO\n",
-        "train:2: empty word (set empty_word to the word that it stands for): '\\tO'",
+        "train:2: empty word (set empty_word to the word that it stands for): '\\tO' (to read it: data.empty_word=_)",
     ),
     "an empty tag": (
         "a\tO\nb\t\n",
-        "train:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t'",
+        "train:2: empty tag (set empty_tag to the tag that it stands for): 'b\\t' (to read it: data.empty_tag=O)",
     ),
     "BILOU and BIOES": (
         "a B-PER\nb E-PER\nc L-PER\n",

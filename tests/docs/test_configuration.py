@@ -40,7 +40,6 @@ OUTSIDE = {
     "trainer.train_batches": [("trainer.train_batches=-1",)],
     "trainer.devices": [("trainer.devices=0",)],
     "trainer.num_nodes": [("trainer.num_nodes=0",)],
-    "runtime.reuse": [("runtime.reuse=always",)],
     "reduction": [("decoder=softmax", "decoder.reduction=mean")],
     "dropout": [("model.dropout=1.0",), ("model.dropout=-0.1",), ("chars.module.dropout=1.0",)],
     "held_out": [

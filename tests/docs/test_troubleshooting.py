@@ -71,7 +71,8 @@ OTHERS = {
     "...: files have",
     "CUDA out of memory",  # PyTorch's own
     "its process was",
-    "... is finished",
+    "... is finished (by",
+    "... is finished, but",  # read by tests/runs/test_code.py
     "... was written by",
     "... is damaged",
     "... is missing",
@@ -172,7 +173,7 @@ def test_what_became_of_a_run_is_said(
     folder = Path(train(cfg)["folder"])
     with caplog.at_level(logging.INFO):
         train(cfg)
-    assert met("... is finished", caplog.text)
+    assert met("... is finished (by", caplog.text)
     with (folder / "encoder.json").open("a") as file:
         file.write(" ")
     caplog.clear()
