@@ -17,6 +17,7 @@ from ner_experiments.data.sentence import Sentence
 
 OFF_BY_ONE = "T1\tPER 0 3\tAnn\nT2\tLOC 12 16\tOslo\n"
 TEXT = "Ann lives in Oslo."
+TAGGED = (("1", "Ann", "B-PER"), ("2", "", "O"), ("3", "Bob", "person"), ("4", "Eve", "O"))
 
 
 def brat(folder: Path, annotations: str = OFF_BY_ONE, text: str = TEXT) -> Path:
@@ -216,3 +217,30 @@ def test_the_digest_of_gold_covers_mentions_that_no_tags_express(tmp_path: Path)
         path = lines_of(tmp_path / f"{number}.jsonl", {**text, "label": mentions})
         digests.add(gold_digest(corpus("jsonl", {"test": path}).read()["test"], "mentions"))
     assert len(digests) == 4
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "message"),
+    [
+        (
+            "csv",
+            "sentence,word,tag\n1,Ann,B-PER\n1,Bob\n1,Cid,\n1,Dan,person\n1,Eve,O\n1,Fay,x,y\n",
+            "4 faults, the first 3: train:3: expected 3 columns, got 2: ['1', 'Bob']; train:4: empty tag: "
+            "['1', 'Cid', '']; train:7: expected 3 columns, got 4: ['1', 'Fay', 'x', 'y']",
+        ),
+        (
+            "conllu_ner",
+            "".join("\t".join([n, word, *"_______", f"NER={tag}"]) + "\n" for n, word, tag in TAGGED),
+            "2 faults: train:2: empty word: '2\\t\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\tNER=O'; "
+            "train:3: tag 'person' is neither O nor one of",
+        ),
+    ],
+)
+def test_all_faults_of_tagged_tokens_are_counted(
+    format: str, text: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "train"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="faults") as error:
+        corpus(format, {"train": path}).read()
+    assert str(error.value).replace(f"{tmp_path}/", "").startswith(message)

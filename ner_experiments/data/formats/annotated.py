@@ -164,7 +164,8 @@ class Tagged:
 def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences with the mentions that their tags encode. Sentences that have mentions already stay as they are.
 
-    Raises ValueError for a string that is no tag, and for a tag with several labels unless `multi_label` is "first".
+    A string that is no tag is a fault, see `Remarks.fault`. Raises ValueError for a tag with several labels unless
+    `multi_label` is "first".
     """
     every = list(file)
     sentences = [it for it in every if isinstance(it, Tagged)]
@@ -182,20 +183,22 @@ def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remar
                 if tag in new:
                     remarks.add(remark, os.path.basename(place))
             about = {**it.about, "tagged": replace(it, tags=standard)}
-            it = of_words(it.words, _spans(standard, it.at), **about)
+            it = of_words(it.words, _spans(standard, it.at, remarks), **about)
         yield it
 
 
-def _spans(tags: Sequence[str], at: Sequence[str]) -> list[Span]:
+def _spans(tags: Sequence[str], at: Sequence[str], remarks: Remarks) -> list[Span]:
     try:
         return spans(tags)
     except ValueError:
-        for tag, place in zip(tags, at, strict=True):
+        legal = [*tags]
+        for number, (tag, place) in enumerate(zip(tags, at, strict=True)):
             try:
                 spans([tag])
             except ValueError as error:
-                raise ValueError(f"{place}: {error}") from None
-        raise
+                remarks.fault(f"{place}: {error}")
+                legal[number] = "O"
+        return spans(legal)
 
 
 # Sentences of a text

@@ -31,8 +31,8 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of syntactic words. Comments such as `sent_id` go to `Annotated.keys`.
 
     The tag is in the column of the header, or else in the key of MISC, that `options.columns["tag"]` names; "auto"
-    finds it (`tag_layers`). A word without a tag is O. Raises ValueError, with file and line, for rows of another
-    width, an empty word, and, unless `options.all_texts`, a file in which no word has a tag.
+    finds it (`tag_layers`). A word without a tag is O. Rows of another width and empty words are faults,
+    see `Remarks.fault`. Raises ValueError, unless `options.all_texts`, for a file in which no word has a tag.
     """
     return of_tags(_tagged(path, options, remarks), options, remarks)
 
@@ -110,13 +110,17 @@ def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
             first = first or line
             row = line[1].split("\t")
             if len(row) != len(names):
-                raise malformed(path, line, f"expected {len(names)} columns, got {len(row)}")
+                remarks.fault(str(malformed(path, line, f"expected {len(names)} columns, got {len(row)}")))
+                continue
             of = dict(zip(names, row, strict=True))
             rows.append((of.get("ID", ""), of.get("FORM", ""), of.get("MISC", "")))
             if RANGE_OR_EMPTY_NODE.fullmatch(of.get("ID", "")):
                 continue
             if not of.get("FORM"):
-                raise malformed(path, line, "empty word" if "FORM" in of else "there is no column FORM")
+                remarks.fault(
+                    str(malformed(path, line, "empty word" if "FORM" in of else "there is no column FORM"))
+                )
+                continue
             tag = of[key] if key in of else _in_misc(of.get("MISC", "_"), key)
             tagged += tag is not None
             words.append(of["FORM"])

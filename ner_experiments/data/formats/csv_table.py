@@ -23,7 +23,8 @@ NAMES = {
 def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file. A sentence starts where its column is neither empty nor equal to the last value.
 
-    Raises ValueError, with file and line, for a missing column, a row of another width, and an empty word or tag.
+    Raises ValueError, with file and line, for a missing column. A row of another width, and one with an empty word or
+    tag, are faults, see `Remarks.fault`.
     """
     return of_tags(_tagged(path, options, remarks), options, remarks)
 
@@ -43,12 +44,12 @@ def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
             now = ""
             continue
         if len(row) != len(header):
-            raise ValueError(
-                f"{place}: expected {len(header)} columns, got {len(row)}: {truncated_repr(row)}"
-            )
+            remarks.fault(f"{place}: expected {len(header)} columns, got {len(row)}: {truncated_repr(row)}")
+            continue
         sentence, word, tag = ("O" if column is None else row[column] for column in columns)
         if not word or not tag:
-            raise ValueError(f"{place}: empty {'tag' if word else 'word'}: {truncated_repr(row)}")
+            remarks.fault(f"{place}: empty {'tag' if word else 'word'}: {truncated_repr(row)}")
+            continue
         if (sentence and sentence != now) or not line:
             if words:
                 yield Tagged(words=words, tags=tags, at=at, about={"place": at[0], "line": line})
