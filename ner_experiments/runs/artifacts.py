@@ -25,7 +25,7 @@ TEST_PREDICTIONS = "predictions/test.conll"
 PREDICTIONS = ("predictions/dev.conll", TEST_PREDICTIONS)
 PROBABILITIES = "predictions/test.probabilities"
 ARTIFACTS = (CONFIG, CODE, ENCODER, GRADIENTS, LOG, WEIGHTS, TEST_LOG, *PREDICTIONS, PROBABILITIES)
-SCORED = (CONFIG, LOG, TEST_PREDICTIONS)
+SCORED = (CONFIG, CODE, LOG, TEST_PREDICTIONS)
 """The files of a run that tables and reports read. If metrics.json records one that is missing, the run is damaged."""
 RECORDED: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("identity", "checksum", "task"), (str,)),

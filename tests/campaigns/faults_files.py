@@ -230,7 +230,7 @@ def damaged_results(chance: random.Random, folder: Path) -> Iterator[str]:
     (metrics,) = folder.glob("*/seed-1/metrics.json")
     right = artifacts.read(metrics)
     files = [metrics, *(metrics.parent / name for name in right["files"])]
-    assert len(files) == 9
+    assert len(files) == 10
     while True:
         victim = chance.choice(files)
         whole = victim.read_bytes()
