@@ -42,6 +42,7 @@ USUAL = {"word": "_", "tag": "O"}
 SKIPPED = "sentences skipped for a line that cannot be read (bad_lines)"
 
 _DOCSTART = "-DOCSTART-"
+_PLACEHOLDERS = frozenset({"-X-", "-", "_"})
 _MENTION = re.compile("[BIMESLU]-.")
 _NUMBER = re.compile(r"-?\d{1,4}", re.ASCII)
 
@@ -280,11 +281,11 @@ class _Reader:
 
 
 def is_docstart(line: str) -> bool:
-    """Whether `-DOCSTART-` is the first field but a number, and no field is the tag of a mention."""
+    """Whether only numbers and placeholders such as -X- precede `-DOCSTART-`, and no field is a mention's tag."""
     if _DOCSTART not in line:
         return False
-    fields = line.split()
-    first = next((field for field in fields if not field.isdecimal()), "")
+    fields = [field for field in line.replace("\t", " ").split(" ") if field]
+    first = next((field for field in fields if not (field.isdecimal() or field in _PLACEHOLDERS)), "")
     return first == _DOCSTART and not any(map(is_of_mention, fields))
 
 

@@ -81,7 +81,8 @@ def ends_a_sentence(line: str) -> bool:
     fields = line.replace("\t", " ").split(" ")
     is_mention = "[bimeslu][-_].+|.+[-_][bimeslu]"
     return is_blank(line) or (
-        DOCSTART in fields and not any(re.fullmatch(is_mention, it, re.IGNORECASE) for it in fields)
+        re.match(rf"[ \t]*((\d+|-X-|[-_])[ \t]+)*{DOCSTART}([ \t]|$)", line)
+        and not any(re.fullmatch(is_mention, it, re.IGNORECASE) for it in fields)
     )
 
 
