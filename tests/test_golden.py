@@ -45,7 +45,7 @@ NEEDED = {
     "words=bert_frozen_live": BERT,
     "words=vectors": VECTORS,
 }
-"""What a choice cannot do without."""
+"""The settings that a choice requires."""
 
 
 @pytest.fixture(scope="module")

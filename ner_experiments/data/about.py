@@ -1,4 +1,4 @@
-"""What metrics.json says of the data of a run."""
+"""The entry of metrics.json on the data of a run."""
 
 from __future__ import annotations
 

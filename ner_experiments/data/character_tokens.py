@@ -15,7 +15,7 @@ from ner_experiments.data.scripts import class_of, of_category
 from ner_experiments.data.word_tokens import CLOSES, FLAG, LOOK_BACK, NO_SPACE_AFTER, SYMBOLS, Token
 
 _JOINED = "\u0e33\u0eb3\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f"
-"""What belongs to the character before it, beside combining marks: vowels, joiners, marks of kana and emoji."""
+"""Characters that belong to the one before them, beside combining marks: vowels, joiners, marks of kana and emoji."""
 _INITIAL, _VOWEL, _FINAL = (
     "\u1100-\u115f\ua960-\ua97c",
     "\u1160-\u11a7\ud7b0-\ud7c6",
@@ -33,7 +33,7 @@ _CHARACTER = re.compile(r"\S")
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What belongs to a character beside it, and the pattern of all characters, which takes longer than `\\S`."""
+    """Patterns of what extends a character, and of all characters, which takes longer than `\\S`."""
     marks = class_of(of_category("M")) + _JOINED
     parts = re.compile(f"[{marks}{_INITIAL}{_VOWEL}{_FINAL}{FLAG}]")
     return parts, re.compile(

@@ -38,7 +38,7 @@ HINTS = {
 BadLines = Literal["refuse", "skip"]
 
 USUAL = {"word": "_", "tag": "O"}
-"""What an empty word and an empty tag usually stand for."""
+"""The usual meanings of an empty word and an empty tag."""
 SKIPPED = "sentences skipped for a line that cannot be read (bad_lines)"
 
 _DOCSTART = "-DOCSTART-"

@@ -73,7 +73,7 @@ class Files(ABC):
 
     @property
     def bad_lines(self) -> BadLines | None:
-        """What becomes of a line that cannot be read; None where there is no choice."""
+        """The treatment of a line that cannot be read; None where there is no choice."""
         return None
 
     def __post_init__(self) -> None:

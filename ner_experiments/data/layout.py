@@ -98,7 +98,7 @@ class Layout:
         return ", ".join(parts)
 
     def described_others(self) -> str:
-        """What other columns hold: further layers of tags, and the setting that reads them."""
+        """Further layers of tags in other columns, and the setting that reads them."""
         said = ""
         for column, types in self.others.items():
             said += f"; column {self._named(column)} "

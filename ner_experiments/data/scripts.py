@@ -1,4 +1,4 @@
-"""What Unicode says of the characters of all scripts, as classes of regular expressions.
+"""Properties of the characters of all scripts, from Unicode, as classes of regular expressions.
 
 Categories and names are those of `unicodedata`, which lacks the property Sentence_Terminal: it is written out here.
 """

@@ -124,7 +124,7 @@ def installed() -> list[UnitName]:
 
 
 def joint(tokens: Tokens) -> str:
-    """What stands between tokens whose text is not known: nothing in scripts without spaces, else a space."""
+    """The text between tokens whose own text is not known: none in scripts without spaces, else a space."""
     return "" if tokens in ("characters", "icu", "fugashi") else " "
 
 

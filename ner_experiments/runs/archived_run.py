@@ -47,7 +47,7 @@ class ArchivedRun(Run):
 
     @property
     def on_test(self) -> Mapping[str, Any]:
-        """What is archived of its test set: counts, and mostly the predicted tags."""
+        """The archived part of its test set: counts, and mostly the predicted tags."""
         found: Mapping[str, Any] = (
             self.content if self.test_name == "test" else self.content["extra_tests"][self.test_name]
         )

@@ -84,7 +84,7 @@ class Run:
 
     @property
     def experiment(self) -> tuple[str, str]:
-        """What the runs of a row share: their identity and, if it was recorded, the digest of their code."""
+        """The key that the runs of a row share: their identity and, if it was recorded, the digest of their code."""
         code = self.code()
         return self.metrics["identity"], "" if code is None else code_of_runs.digest(code)
 

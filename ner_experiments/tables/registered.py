@@ -297,7 +297,7 @@ def registering_commit(family: Family, repository: Path) -> str | None:
 
 
 def git(repository: Path, *arguments: str) -> str:
-    """What a Git command prints; empty if it fails or Git is not installed."""
+    """The output of a Git command; empty if it fails or Git is not installed."""
     try:
         done = subprocess.run(["git", "-C", str(repository), *arguments], capture_output=True, text=True)
     except OSError:

@@ -18,7 +18,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str
 
 
 def test_conllu_with_its_text_or_its_spaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of nine tokens, `No-one` is two in the corpus and one for us: 7 of 9 and 8, so 14 / 17.
+    """`No-one` is two of nine tokens in the corpus and one for us: 7 of 9 and 8, so 14 / 17.
 
     A sentence that goes on after `!` is one of two in the corpus, and two of three for us: 1 of 2 and 3, so 2 / 5.
     """

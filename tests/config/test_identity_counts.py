@@ -241,7 +241,7 @@ def corpus() -> Corpus:
 
 
 def trained(cfg: DictConfig) -> tuple[str, str]:
-    """What two steps of training give, as text, and the identity of the run."""
+    """The result of two steps of training, as text, and the identity of the run."""
     encoder = make_encoder(cfg)
     encoder.fit(corpus())
     torch.manual_seed(1)

@@ -1,4 +1,4 @@
-"""What is scored is what `predict` gives: gold decides no token of dev and test, and no gold mention is dropped.
+"""Scores are those of `predict`: gold decides no token of dev and test, and no gold mention is dropped.
 
 An oracle: F1 by characters of what the run's tagger finds in the raw texts, against the offsets of the files.
 """

@@ -67,7 +67,7 @@ CHECKS = {
 
 
 def forget() -> None:
-    """What a new process would not know."""
+    """Empty the caches that a new process would not have."""
     for known in (code._closure, code._is_own, code._read, code._outdated, safe_yaml.targets_in):
         known.cache_clear()
 

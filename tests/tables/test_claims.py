@@ -417,7 +417,7 @@ def test_a_claim_that_is_tested_twice_counts_once(results: Path, capsys: pytest.
 
 
 def test_what_the_verdicts_rest_on_is_counted(results: Path) -> None:
-    """Of one claim: its runs recorded nothing, they deviate from the paper, and no look was added."""
+    """One claim whose runs recorded nothing and deviate from the paper; no look was added."""
     content = small_ledger(rung=1)
     content["sources"][SOURCE]["deviates"] = "fewer sentences"
     write(results, content)

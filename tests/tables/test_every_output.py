@@ -24,7 +24,7 @@ SETTINGS = [
 LITERAL = re.compile(
     r"\\[&%$#_{}]|\\text(backslash|asciitilde|asciicircum)\{\}|\$(\\pm|<|>)\$|\\(top|mid|bottom)rule"
 )
-"""What stands in LaTeX for text, and booktabs' lines."""
+"""The LaTeX of special characters, and of booktabs' lines."""
 
 
 @pytest.fixture(autouse=True)
