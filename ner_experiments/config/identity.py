@@ -30,28 +30,12 @@ TOKEN_CORPORA = "ner_experiments.data.files."
 TOKEN_FORMATS = ("csv", "conllu_ner", "docbin")
 """The formats of annotated text of which the same is true."""
 
-NEWER: Mapping[str, Any] = {
-    "tag_style": "auto",
-    "multi_label": "refuse",
-    "empty_word": None,
-    "comments": "auto",
-    "encoding": "utf-8",
-    "offsets": "characters",
-}
-"""Settings of data that older runs do not have. They count only where they differ from these defaults."""
-
-SCHEDULE = "schedule"
-"""The part of the config that older runs do not have. It counts unless the learning rate is constant throughout."""
-
-
 def identity(cfg: DictConfig, checksum: str) -> str:
     """SHA-256 as 64 hexadecimal digits, equal for two runs exactly if only their seeds and where they ran differ.
 
     checksum: that of the content of every file that was read.
     """
-    settings = counted(cfg)
-    settings["first"] = settings.pop("init_from")  # so named when the first archived runs were made
-    text = json.dumps([as_numbers(settings), checksum], sort_keys=True)
+    text = json.dumps([as_numbers(counted(cfg)), checksum], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -71,13 +55,6 @@ def counted(cfg: DictConfig) -> dict[Any, Any]:
             reader.pop(name, None)
     if not is_tokenized(settings["data"]):
         settings["data"].pop(TOKENIZER, None)
-    if not settings.get(SCHEDULE):
-        settings.pop(SCHEDULE, None)
-        if not settings["init_from"].get(SCHEDULE):
-            settings["init_from"].pop(SCHEDULE, None)
-    for name, default in NEWER.items():
-        if settings["data"].get(name, default) == default:
-            settings["data"].pop(name, None)
     return settings
 
 

@@ -146,15 +146,6 @@ def test_the_knob_is_the_setting_that_it_turns(model: str) -> None:
     assert name(f"model={model}", "layers=3") != name(f"model={model}")
 
 
-@pytest.mark.parametrize("paper", ["none", "yang2020", "yang2020_bert"])
-def test_a_constant_learning_rate_is_that_of_runs_from_before_schedules(paper: str) -> None:
-    constant = (f"paper={paper}", "schedule=constant")
-    settings: Any = OmegaConf.to_container(compose(*constant), resolve=True)
-    assert settings.pop("schedule") == {}
-    assert settings["init_from"].pop("schedule", {}) == {}
-    assert identity(OmegaConf.create(settings), "abc") == name(*constant)
-
-
 def test_a_constant_rate_of_the_first_step_counts_if_the_second_has_a_schedule() -> None:
     settings: Any = OmegaConf.to_container(compose("paper=yang2020_bert"), resolve=True)
     del settings["init_from"]["schedule"]  # so that the first step has that of the second
