@@ -30,6 +30,7 @@ TOKEN_CORPORA = "ner_experiments.data.files."
 TOKEN_FORMATS = ("csv", "conllu_ner", "docbin")
 """The formats of annotated text of which the same is true."""
 
+
 def identity(cfg: DictConfig, checksum: str) -> str:
     """SHA-256 as 64 hexadecimal digits, equal for two runs exactly if only their seeds and where they ran differ.
 
