@@ -374,17 +374,10 @@ def viterbi_chunks(first, last, chunks, mask, scores, start, pairs, end, tags):
     """
     size = start.size
     batch = make_batch(mask, tags[:0], scores, start, pairs, end)
-    padded_pairs, pairs_t = (
-        np.full((padded_rows(size), padded_columns(size)), -np.inf, pairs.dtype),
-        np.empty_like(pairs),
-    )
-    for i in range(size):
-        for j in range(size):
-            padded_pairs[i, j] = pairs_t[j, i] = pairs[i, j]
-    reached, best = (
-        np.empty_like(padded_pairs[0]),
-        np.zeros((scores.shape[1], padded_rows(size)), scores.dtype),
-    )
+    padded_pairs = np.full((size, (size + 7) // 8 * 8), -np.inf, pairs.dtype)
+    pairs_t = np.ascontiguousarray(pairs.T)
+    padded_pairs[:, :size] = pairs
+    reached, best = np.empty_like(padded_pairs[0]), np.empty((scores.shape[1], size), scores.dtype)
     for chunk in range(first, last):
         for number in range(chunk, batch.order.size, chunks):
             b = batch.order[number]
@@ -394,20 +387,19 @@ def viterbi_chunks(first, last, chunks, mask, scores, start, pairs, end, tags):
                     for j in range(size):
                         reached[j] = start[j]
                 else:
-                    reached[:] = -np.inf
                     max_sum(best[t - 1], padded_pairs, reached)
                 largest = scores.dtype.type(maximum(scores[b, t]))
                 for j in range(size):
                     best[t, j] = reached[j] + (scores[b, t, j] - largest)
                 if t % RESCALED == RESCALED - 1:
-                    largest = scores.dtype.type(maximum(best[t, :size]))
+                    largest = scores.dtype.type(maximum(best[t]))
                     for j in range(size):
                         best[t, j] -= largest
-            tag = best_previous_tag(best[length - 1, :size], end)
+            tag = best_previous_tag(best[length - 1], end)
             tags[b, length:] = 0
             tags[b, length - 1] = tag
             for t in range(length - 2, -1, -1):
-                tag = best_previous_tag(best[t, :size], pairs_t[tag])
+                tag = best_previous_tag(best[t], pairs_t[tag])
                 tags[b, t] = tag
 
 
@@ -437,12 +429,23 @@ def add_product(x, y, out):
 @njit(**FAST)
 @no_type_check
 def max_sum(x, y, out):
-    """out[j] = max(out[j], x[k] + y[k, j] for all k), for y with a multiple of `UNROLL` rows."""
-    for k in range(0, y.shape[0], UNROLL):
-        a, b, c, d = x[k], x[k + 1], x[k + 2], x[k + 3]
+    """out[j] = max(x[k] + y[k, j] for all k), for y with a multiple of 8 columns."""
+    depth, k = y.shape[0], 0
+    out[:] = -np.inf
+    while k + 8 <= depth:  # 4 rows a pass take 1.2 times as long with 17 and 37 tags
+        a, b, c, d, e, f, g, h = x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5], x[k + 6], x[k + 7]
         y_a, y_b, y_c, y_d = y[k], y[k + 1], y[k + 2], y[k + 3]
+        y_e, y_f, y_g, y_h = y[k + 4], y[k + 5], y[k + 6], y[k + 7]
         for j in range(y.shape[1]):
-            out[j] = larger(out[j], larger(larger(a + y_a[j], b + y_b[j]), larger(c + y_c[j], d + y_d[j])))
+            one = larger(larger(a + y_a[j], b + y_b[j]), larger(c + y_c[j], d + y_d[j]))
+            other = larger(larger(e + y_e[j], f + y_f[j]), larger(g + y_g[j], h + y_h[j]))
+            out[j] = larger(out[j], larger(one, other))
+        k += 8
+    while k < depth:
+        a, y_a = x[k], y[k]
+        for j in range(y.shape[1]):
+            out[j] = larger(out[j], a + y_a[j])
+        k += 1
 
 
 @njit(**FAST)
