@@ -80,7 +80,7 @@ python run.py model=residual layers=3 model.hidden_size=200 --cfg job
 
 `--cfg job` prints the composed configuration without training. A misspelled name, an unknown choice or a value of the
 wrong type is refused before anything starts. With `-m`, a comma separates alternatives (`layers=2,3`), and every
-combination is a run ([experiments.md](experiments.md)).
+combination is a run ([sweeps](sweeps.md)).
 
 - Write a list as `'chars.module.widths=[2,3]'` and a mapping as `'data.columns={word: 0, tag: 3}'`. The quotes are
   needed because shells such as zsh interpret brackets themselves.
@@ -339,9 +339,9 @@ def launchers() -> str:
     text = (
         "## `hydra/launcher`\n\nStarts the runs of a sweep (`-m`).\n\n"
         "| choice | |\n|---|---|\n"
-        "| `local` (default) | Side by side, in worker processes ([sweeps.md](sweeps.md)). |\n"
+        "| `local` (default) | Side by side, in worker processes ([sweeps](sweeps.md#where-jobs-run)). |\n"
         "| `basic` | One after another, in this process. |\n"
-        "| `slurm` | As one array job of SLURM ([slurm.md](slurm.md)). |\n"
+        "| `slurm` | As one array job of SLURM ([clusters](clusters.md#slurm)). |\n"
     )
     for choice, config in (("local", LocalLauncherConfig), ("slurm", SlurmLauncherConfig)):
         meanings = {f"hydra.launcher.{name}": (comment, "") for name, comment in docstring(config).items()}
@@ -356,7 +356,7 @@ def sweepers() -> str:
     text = (
         "## `hydra/sweeper`\n\nChooses the runs of a command with `-m`.\n\n"
         "| choice | |\n|---|---|\n"
-        "| `table` (default) | All combinations, or the rows of a table ([sweeps.md](sweeps.md)). |\n"
+        "| `table` (default) | All combinations, or the rows of a table ([sweeps](sweeps.md#where-jobs-run)). |\n"
         "| `optuna` | A search by dev score ([search.md](search.md)). |\n"
         "\n### `hydra/sweeper=optuna`\n"
     )

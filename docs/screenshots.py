@@ -1,7 +1,7 @@
 """Screenshots of the report for docs/: of the archived runs in results/, and of a small sweep on the toy corpus.
 
 Needs Chromium, like the tests of the report. Trains the sweep first, in a few minutes, unless `--runs` is given. The
-pictures of docs/own_sweep.md are of the runs that `python docs/transcript.py docs/own_sweep.md` leaves.
+pictures of docs/sweeps.md are of the runs that `python docs/transcript.py docs/sweeps.md` leaves.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SMALL = (
     "optimizer.lr=0.02",
     "trainer.max_epochs=5",
 )
-TRANSCRIPT = ROOT / "outputs" / "transcripts" / "own_sweep"
+TRANSCRIPT = ROOT / "outputs" / "transcripts" / "sweeps"
 PICTURES = (
     ("index", "index.html", 1280, 860, "light", 0),
     ("table", "huang2015_table3-*2015.html", 1280, 1400, "light", 0),

@@ -26,28 +26,28 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = "ner_experiments"
 FOLDERS = ("docs", "results", "benchmarks", "sweeps")
 SECTIONS = {
-    "Start": [
-        *(
-            "README.md",
-            "docs/predict.md",
-            "docs/tokens.md",
-            "docs/service.md",
-            "docs/export.md",
-            "docs/python.md",
-        ),
-        *("docs/troubleshooting.md", "docs/glossary.md"),
+    "Start": ["README.md", "docs/python.md", "docs/troubleshooting.md", "docs/glossary.md"],
+    "Sweeps": [
+        "docs/sweeps.md",
+        "docs/search.md",
+        "docs/clusters.md",
+        "docs/configuration.md",
+        "sweeps/README.md",
     ],
-    "Data": ["docs/corpora.md", "docs/own_corpus.md"],
-    "Experiments": [
-        *("docs/experiments.md", "docs/own_sweep.md", "docs/search.md", "sweeps/README.md"),
-        *("docs/configuration.md", "docs/architectures.md", "docs/own_architecture.md"),
-    ],
-    "Clusters": ["docs/sweeps.md", "docs/slurm.md", "docs/dashboards.md", "docs/ci.md"],
+    "Corpora": ["docs/corpora.md", "docs/tokens.md"],
+    "Architectures": ["docs/architectures.md", "docs/own_architecture.md"],
     "Results": [
-        *("docs/statistics.md", "docs/report.md", "docs/errors.md", "docs/reliability.md", "results/"),
-        *("benchmarks/README.md", "benchmarks/RESULTS.md"),
+        *(
+            "docs/statistics.md",
+            "docs/report.md",
+            "docs/errors.md",
+            "docs/dashboards.md",
+            "docs/reliability.md",
+        ),
+        *("results/", "benchmarks/README.md", "benchmarks/RESULTS.md"),
     ],
-    "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/kernels.md", "docs/contributing/", "CHANGELOG.md"],
+    "Use": ["docs/predict.md", "docs/service.md", "docs/export.md"],
+    "Contribute": ["CONTRIBUTING.md", "docs/map.md", "docs/contributing/", "docs/ci.md", "CHANGELOG.md"],
 }
 """The navigation: a page, or all pages of a folder. Pages that are not named come last."""
 

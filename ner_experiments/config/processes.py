@@ -52,7 +52,7 @@ def check_program(cfg: DictConfig) -> None:
     if cfg.trainer.num_nodes > 1:
         raise ValueError(
             f"trainer.num_nodes={cfg.trainer.num_nodes}: the command must be started on each machine, by torchrun "
-            "(docs/sweeps.md shows how) or by SLURM with hydra/launcher=slurm"
+            "(docs/clusters.md shows how) or by SLURM with hydra/launcher=slurm"
         )
     if not Path(sys.argv[0]).is_file() or hasattr(sys, "ps1"):
         raise ValueError(

@@ -54,11 +54,6 @@ def test_a_conversion_that_says_that_it_loses_something_ends_the_campaign(
         round_trip("toy_en", "conll", tmp_path, SMALL)
 
 
-def test_the_page_on_corpora_has_a_command_a_count_and_a_test_for_each_format() -> None:
-    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| `.* --to (\w+)` \| 41,681 of 41,681 \| (.+) \|$", page, re.MULTILINE)
-    assert [name for name, _, _ in rows] == [to for _, to, _ in rows] == [*FORMATS]
-    files = [ROOT / "tests" / "data" / f"test_{name}.py" for name in ("formats", "json_lines")]
-    code = "".join(file.read_text(encoding="utf-8") for file in files)
-    for _, _, tests in rows:
-        assert all(f"def {name}(" in code for name in re.findall("`(test_.+?)`", tests))
+def test_the_page_on_corpora_lists_each_format() -> None:
+    page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8").split("\n## Formats\n")[1]
+    assert re.findall(r"^\| `(\w+)` \| `\w+` \| ", page, re.MULTILINE) == [*FORMATS]

@@ -1,6 +1,7 @@
 """The guides are correct: their files are added to a copy of the checkout, and their commands run there."""
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -14,41 +15,65 @@ from urllib.request import urlopen
 
 import page_commands
 import pytest
+import tiny_bert
 
 import ner_experiments
 from ner_experiments.data import toy
 
 DOCS = page_commands.ROOT / "docs"
-
-
-@pytest.fixture(params=page_commands.IN_TURN)
-def page(request: pytest.FixtureRequest) -> Path:
-    return DOCS / request.param
+FORMAT_PAGE = DOCS / "contributing/format.md"
+PAGES = {page: page_commands.commands(page) for page in page_commands.GUIDES}
+SKIPPED = "ner-experiments tables"  # by a test of its own
+COLLECTED = ("residual_c", "tests/test_metrics.py")
+"""In commands that run tests of this checkout which no example changes."""
 
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy with the files of all guides, and with corpora and texts such as their readers have."""
+    """A copy with the files of all pages, and with corpora and texts such as their readers have."""
     folder = page_commands.copy_to(tmp_path_factory.mktemp("guides") / "copy")
-    given = {
-        path: text
-        for name in page_commands.IN_TURN
-        for path, text in page_commands.files(DOCS / name).items()
-    }
+    given = {path: text for page in PAGES for path, text in page_commands.files(page).items()}
     given |= {
         **{f"data/mine/{split}.txt": columns("zh", split) for split in toy.SPLITS},
-        "products.conll": columns("en", "train"),
-        "products-test.conll": columns("en", "test"),
-        "posts.txt": "Vera Stavsen lives in Vantora.\nHugo Lornsen left Dalmia.\n",
+        **{f"data/letters/{split}.conll": columns("en", split) for split in toy.SPLITS},
+        **{f"products{end}.conll": columns("en", "test") for end in ("", "-dev", "-test")},
+        **{
+            f"NER-de-{split}.tsv": "#\thttp://a.de [2009]\n1\tAnn\tB-PER\tO\n2\tsaß\tO\tO\n\n"
+            for split in ("dev", "test")
+        },
+        "news.jsonl": '{"tokens": ["Ann", "sat"], "ner_tags": ["B-PER", "O"]}\n',
         "vectors.txt": "the 0.1 0.2\nof 0.3 0.4\n",
-        "text.txt": "王小明住在上海。\n",
+        **{f"{name}.txt": "Vera Stavsen lives in Vantora.\n王小明住在上海。\n" for name in TEXTS},
     }
     for name, text in given.items():
         path = folder / name
         assert not path.exists()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    for corpus in page_commands.CORPORA:
+        path = Path(os.environ.get("NER_DATA_DIR", "data")).absolute() / corpus
+        if path.is_dir():
+            (folder / "data" / corpus).symlink_to(path)
+    tiny_bert.save(folder / "minilm", max_position_embeddings=128)
+    for name, old, new in changes():
+        path = folder / "ner_experiments" / name
+        assert path.read_text(encoding="utf-8").count(old) == 1
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     return folder
+
+
+TEXTS = ("news", "tweets", "chinese", "posts", "text")
+
+
+def changes() -> list[tuple[str, str, str]]:
+    """What the page for contributors asks to change in files of the package: the file, its text, and the new one."""
+    (entry,) = (each for each in page_commands.blocks(FORMAT_PAGE, "python") if each.startswith(" "))
+    return [
+        ("data/formats/registry.py", "hf, jsonl\n", "hf, jsonl, slashes\n"),
+        ("data/formats/registry.py", "\n}\n", f"\n{entry}}}\n"),
+        ("commands/completion.py", '"attention")\n', '"attention", "mistyped")\n'),
+        ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
+    ]
 
 
 def columns(language: toy.Language, split: toy.Split) -> str:
@@ -60,17 +85,24 @@ def columns(language: toy.Language, split: toy.Split) -> str:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("guides")  # one copy of the checkout
-def test_its_commands_run_in_turn(page: Path, checkout: Path) -> None:
-    """A run's folder on the page stands for the newest run; a toy stands in for a table's own corpus."""
-    shutil.rmtree(checkout / "outputs", ignore_errors=True)  # of another guide
-    for line in page_commands.commands(page):
-        runs = sorted(
-            checkout.glob("outputs/*/seed-1/metrics.json"), key=lambda path: path.stat().st_mtime_ns
-        )
-        finished = runs[-1].parent if runs else None
-        if "-m table=" in line and " data=" not in line:
-            line += " data=toy_zh"
-        page_commands.try_line(line, checkout, finished, NER_DATA_DIR=str(checkout / "data"))
+@pytest.mark.parametrize("page", [page for page in PAGES if PAGES[page]], ids=lambda page: page.name)
+def test_its_commands_run_in_turn(page: Path, checkout: Path, toy_run: Path) -> None:
+    """A run's folder on the page stands for the newest run."""
+    shutil.rmtree(checkout / "outputs", ignore_errors=True)  # of another page
+    (checkout / "outputs").mkdir()
+    for line in dict.fromkeys(PAGES[page]):
+        runs = [*checkout.glob("outputs/*/seed-1/metrics.json")]
+        newest = max(runs, key=lambda path: path.stat().st_mtime_ns).parent if runs else toy_run
+        if line != SKIPPED:
+            line += " --collect-only" * any(part in line for part in COLLECTED)
+            page_commands.try_line(line, checkout, newest, NER_DATA_DIR=str(checkout / "data"))
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("guides")
+def test_the_examples_obey_the_rules_of_the_house(checkout: Path) -> None:
+    for arguments in (["ruff", "format", "--check", "."], ["ruff", "check", "."]):
+        page_commands.run_in_checkout(["-m", *arguments], checkout)
 
 
 def asked(port: int, body: bytes | Iterable[bytes]) -> int:

@@ -22,7 +22,7 @@ def test_a_marker_between_the_blocks_belongs_to_them() -> None:
 
 
 def test_the_printed_outputs_are_as_short_as_their_markers_say() -> None:
-    for name in ("own_sweep", "search"):
+    for name in ("sweeps", "search"):
         page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
         for match in SCRIPT["BLOCKS"].finditer(page):
             output = match[0].split("```text\n")[1]
