@@ -60,6 +60,7 @@ from ner_experiments.training.checkpoints import (
     STEPS,
     BestWeights,
     LastCheckpoint,
+    Start,
     resumable_checkpoint,
 )
 from ner_experiments.training.early_stopping import DelayedEarlyStopping
@@ -81,9 +82,6 @@ FEW_UPDATES = 1000
 
 TRAINING = threading.RLock()
 """Held by the thread that trains: PyTorch's random numbers, which make a run reproducible, are those of the process."""
-
-MADE_FOR = ("claims", "registration")
-"""Entries of metrics.json for what a run was started."""
 
 METRICS: dict[str, type[SpanF1] | type[TagAccuracy]] = {"mentions": SpanF1, "tags": TagAccuracy}
 
@@ -144,8 +142,6 @@ def train(cfg: DictConfig, *, wait: bool = True) -> dict[str, Any]:
                 prepare_folder(folder, cfg, code)
                 result = run(cfg, corpus, encoder, extra, folder, start, sigterm, finish)
             else:
-                for name in MADE_FOR:  # it was not started for them
-                    about.pop(name, None)
                 result = finish(score_tests(cfg, corpus, encoder, extra, folder, finished, sigterm))
                 log_finished(cfg, corpus, encoder, folder, result, resumed=True)
     return {"folder": str(folder), **result}
@@ -166,9 +162,7 @@ def read_experiment(cfg: DictConfig, start: dict[str, Any] | None) -> tuple[Corp
         sources = checksums_by_source(cfg, corpus, encoder)
         refuse_changed_data(cfg, sources)
     name = identity(cfg, checksum)
-    about = {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
-    made_for = {"claims": [*cfg.sweep.claims], "registration": cfg.sweep.registration}
-    return corpus, encoder, about | {name: value for name, value in made_for.items() if value}
+    return corpus, encoder, {"identity": name, "checksum": checksum, "read": sources, "seed": cfg.seed}
 
 
 def run(
@@ -189,7 +183,8 @@ def run(
     exits with status 143 once a checkpoint is written.
     """
     reset_peak_memory()
-    commit_at_start = commit()  # the checkout may have changed by the time the run is finished
+    # the checkout may have changed by the time the run is finished
+    started = Start(commit=commit(), claims=[*cfg.sweep.claims], registration=cfg.sweep.registration)
     data_of_run = about_data(corpus, source(cfg), [*corpus.notes, *encoder.notes()])
     tagger = seeded_tagger(cfg, encoder)
     if start is not None:
@@ -203,7 +198,7 @@ def run(
         for name in (artifacts.TEST_LOG, artifacts.GRADIENTS):  # of a part that is trained again
             (folder / name).unlink(missing_ok=True)
     with open_logger(cfg, folder, resumed=checkpoint is not None, finished=False) as logger:
-        monitoring = monitoring_callbacks(cfg, folder, epochs, logger)
+        monitoring = [started, *monitoring_callbacks(cfg, folder, epochs, logger)]
         trainer, best_epoch, predictions = fit(cfg, folder, tagger, data, monitoring, sigterm, checkpoint)
         splits = ("dev", "test") if cfg.audit.test else ("dev",)
         dev_scores = [float(row[f"dev_{tagger.metric.primary_metric}"]) for row in epochs.rows]
@@ -216,9 +211,7 @@ def run(
         modules = {name: corpus_module(cfg, test, encoder) for name, test in extra.items()}
         if found := score_extra_tests(trainer, tagger, modules, predictions, folder, sigterm):
             scores["extra_tests"] = found
-        result = run_summary(trainer, data_of_run, corpus.task, scores, epochs, counts) | {
-            "commit": commit_at_start
-        }
+        result = run_summary(trainer, data_of_run, corpus.task, scores, epochs, counts) | started.recorded
         if trainer.is_global_zero:
             write_tagger(folder, tagger, encoder)
             result = finish(result)

@@ -148,6 +148,27 @@ def is_intact(path: Path) -> bool:
     return size > 0 and sha256(memoryview(content)[:size]).digest() == content[size:]
 
 
+class Start(Callback):
+    """The commit that started a run, and the claims and the registration that it was started for.
+
+    Checkpoints keep them: a run that is resumed for a registration may have shown its dev scores before.
+    """
+
+    def __init__(self, **values: Any) -> None:
+        self.values = values
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.values
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.values = state
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """Its entries in metrics.json: always the commit, and what the run was started for."""
+        return {name: value for name, value in self.values.items() if value or name == "commit"}
+
+
 class BestWeights(Callback):
     """Weights of the epoch with the highest dev score, the first one if several tie, held in main memory."""
 

@@ -98,11 +98,23 @@ def test_a_run_that_had_stopped_early_trains_no_further(tmp_path: Path) -> None:
     assert not (broken / name / "error.txt").exists()
 
 
-def interrupted_run(tmp_path: Path) -> Path:
+def interrupted_run(tmp_path: Path, *more: str) -> Path:
     """Checkpoint of an interrupted run."""
-    assert killed.run([*RUN, f"output_dir={tmp_path}"], tmp_path / "log", 1_000, SIGTERM) == 143
+    assert killed.run([*RUN, f"output_dir={tmp_path}", *more], tmp_path / "log", 1_000, SIGTERM) == 143
     (checkpoint,) = tmp_path.glob("*/seed-1/last.ckpt")
     return checkpoint
+
+
+@pytest.mark.parametrize(("first", "then"), [("", "abc"), ("abc", ""), ("abc", "def")])
+def test_a_resumed_run_was_started_for_what_its_first_part_was(tmp_path: Path, first: str, then: str) -> None:
+    interrupted_run(tmp_path, f"sweep.registration={first}", f"sweep.claims=[{first}]")
+    later = [f"sweep.registration={then}", f"sweep.claims=[{then}]"]
+    assert killed.run([*RUN, f"output_dir={tmp_path}", *later], tmp_path / "log") == 0
+    assert "resuming from last.ckpt" in (tmp_path / "log").read_text()
+    ((_, finished),) = outcome(tmp_path).items()
+    metrics = finished["metrics"]
+    assert metrics.get("registration", "") == first
+    assert metrics.get("claims", []) == ([first] if first else [])
 
 
 def test_a_damaged_checkpoint_is_named_and_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
