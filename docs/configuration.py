@@ -107,14 +107,30 @@ class Setting:
     note: str = ""
 
 
-LOOKS = Setting(
-    "sweep.looks",
-    "list",
-    "`[]`",
-    "with `-m`: the numbers of seeds at which all pairs of rows are compared; seeds are added until it is decided "
-    "which row is best, at most up to the last number",
-)
-"""A setting of the sweeper, which conf/ does not have."""
+OF_SWEEPS = [
+    Setting(
+        "sweep.looks",
+        "list",
+        "`[]`",
+        "with `-m`: the numbers of seeds at which all pairs of rows are compared; seeds are added until it is decided "
+        "which row is best, at most up to the last number",
+    ),
+    Setting(
+        "sweep.register",
+        "true or false",
+        "`false`",
+        "with `-m`: write rows, seeds, primary comparison and test to a file before the first run, and let the runs "
+        "record its hash",
+    ),
+    Setting(
+        "sweep.primary",
+        "text",
+        "",
+        "with `sweep.register`: the rows of the primary comparison, such as layers=4 - layers=2; by default those of "
+        "a sweep that has two",
+    ),
+]
+"""Settings of the sweeper, which conf/ does not have."""
 SWEEPER = {
     "n_trials": "how many complete trials the search ends with, those of earlier commands included",
     "n_jobs": "trials proposed at a time; the launcher runs them side by side",
@@ -140,7 +156,7 @@ def root() -> str:
     config = compose([])
     own = {name: value for name, value in plain(config).items() if name not in (*GROUPS, "hydra")}
     meanings = {key: (comment, "") for key, comment in comments_of(CONF / "config.yaml").items()}
-    found = [*settings(own, resolved(config), "", meanings), LOOKS]
+    found = [*settings(own, resolved(config), "", meanings), *OF_SWEEPS]
     return "## Settings of every experiment\n" + table({"": found}, [""])
 
 

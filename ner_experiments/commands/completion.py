@@ -123,5 +123,5 @@ def overrides(words: Sequence[str]) -> list[str]:
     return [*dict.fromkeys([*names, *more])]
 
 
-SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "search")
+SUITE = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary", "search")
 """Items of a command line besides the settings of conf/."""

@@ -27,7 +27,7 @@ from ner_experiments.config.row_settings import as_value
 from ner_experiments.config.safe_yaml import leaves
 from ner_experiments.utils.text import did_you_mean
 
-SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks")
+SWEEP_SETTINGS = ("table", "seeds", "sweep.name", "sweep.looks", "sweep.register", "sweep.primary")
 """Settings that the sweeper takes from the command line. Only sweep.name is also in conf/, as jobs have it too."""
 
 INIT_FROM = "init_from"

@@ -47,6 +47,10 @@ NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 NOT_OF_A_SEARCH = {
     "table": "a search has no table",
     "sweep.name": "a search is named by hydra.sweeper.study_name",
+    **dict.fromkeys(
+        ("sweep.register", "sweep.primary"),
+        "a search chooses by dev and tests nothing; register a sweep over what it has found, with new seeds",
+    ),
 }
 
 

@@ -48,6 +48,7 @@ class TableSweeperConfig:
     table: a published table or a recorded sweep, whose unfinished runs are the jobs. seeds: empty for its own.
     overrides: those of all jobs of a table. name: name to record a sweep under; empty to name it after what varies.
     looks: the numbers of seeds at which the sweep decides whether to add more; empty for a fixed number.
+    register: whether to register the sweep before it starts; primary: "A - B" for the rows whose difference is tested.
     """
 
     _target_: str = "hydra_plugins.ner_experiments_plugins.TableSweeper"
@@ -56,6 +57,8 @@ class TableSweeperConfig:
     overrides: list[str] = field(default_factory=list)
     name: str = ""
     looks: list[int] = field(default_factory=list)
+    register: bool = False
+    primary: str = ""
 
 
 class TableSweeper(Sweeper):
@@ -71,12 +74,15 @@ class TableSweeper(Sweeper):
         overrides: Sequence[str] = (),
         name: str = "",
         looks: Sequence[int] = (),
+        register: bool = False,
+        primary: str = "",
     ) -> None:
         self.table = table
         self.seeds = list(seeds)
         self.extra_overrides = list(overrides)
         self.name = name
         self.looks = tuple(looks)
+        self.register, self.primary = register, primary
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         self.hydra_context, self.config = hydra_context, config
@@ -105,6 +111,9 @@ class TableSweeper(Sweeper):
             jobs = split(arguments)
             extra_overrides = [item for item in arguments if sweeps.is_place(item)]
             table = sweeps.of_jobs(jobs, self.name, arguments, looks=self.looks)
+            table = sweeps.named(table, Path(self.config.output_dir))
+        self.registration = self.registered(table, extra_overrides)
+        if jobs is not None:
             table = sweeps.record(table, Path(self.config.output_dir))
         table = sweeps.add_to_record(table, output_dir(extra_overrides), self.seeds, self.looks)
         if self.looks:
@@ -112,7 +121,7 @@ class TableSweeper(Sweeper):
         elif jobs is None:
             results = self.launch_table(table)
         else:
-            results = self.launch(jobs, names(table, jobs, extra_overrides))
+            results = self.launch(jobs, self.names(table, jobs, extra_overrides))
         page = looks.at_looks(scores.collect(table, extra_overrides))
         failed = summary.show(results, finished=summary.finished_runs(page)) if results else 0
         self.show_table(page)
@@ -120,10 +129,37 @@ class TableSweeper(Sweeper):
             sys.exit(1)
         return results
 
+    def registered(self, table: Table, extra_overrides: Sequence[str]) -> str:
+        """Hash of the registration of a sweep or table, which is written now if that is asked for; "" without one."""
+        from ner_experiments.tables import sweep_registration  # slow to import: SciPy
+
+        output = output_dir(extra_overrides)
+        if self.register:
+            seeds = self.seeds or table.seeds
+            found = sweep_registration.register(table, extra_overrides, seeds, self.primary, output)
+        elif (path := sweep_registration.place(table, extra_overrides, output)).exists():
+            found = sweep_registration.read(path)
+        else:
+            return ""
+        if self.looks:
+            raise ValueError(f"sweep.looks: {found.path} has a fixed number of seeds")
+        print(f"Registered: {found}", flush=True)
+        return found.hash
+
+    def names(
+        self, table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]
+    ) -> list[list[str]]:
+        """For each job, the overrides that say which sweep, row and registration it belongs to."""
+        registration = [f"sweep.registration={as_value(self.registration)}"] if self.registration else []
+        labels = sweeps.rows_of(table, jobs, extra_overrides)
+        return [
+            [f"sweep.name={table.name}", f"sweep.row={as_value(label)}", *registration] for label in labels
+        ]
+
     def launch_table(self, table: Table) -> Sequence[JobReturn]:
         jobs, finished = unfinished(table, self.extra_overrides, self.seeds)
         print(f"{table.name}: {len(jobs)} runs to do, {finished} finished", flush=True)
-        return self.launch(jobs, names(table, jobs, self.extra_overrides)) if jobs else []
+        return self.launch(jobs, self.names(table, jobs, self.extra_overrides)) if jobs else []
 
     def launch_looks(self, table: Table, extra_overrides: Sequence[str]) -> Sequence[JobReturn]:
         """Add seeds, look by look, to the rows that are not decided; see tables/looks.py."""
@@ -145,7 +181,7 @@ class TableSweeper(Sweeper):
             if not jobs:
                 return results
             print(f"{table.name}: {len(jobs)} runs to do", flush=True)
-            returned = self.launch(jobs, names(table, jobs, extra_overrides))
+            returned = self.launch(jobs, self.names(table, jobs, extra_overrides))
             results += returned
             if any(job.status.name != "COMPLETED" for job in returned):
                 return results
@@ -218,12 +254,6 @@ def exit_refused(error: BaseException) -> NoReturn:
     sys.exit(1)
 
 
-def names(table: Table, jobs: Sequence[Sequence[str]], extra_overrides: Sequence[str]) -> list[list[str]]:
-    """For each job, the overrides that say which sweep and which of its rows it belongs to."""
-    labels = sweeps.rows_of(table, jobs, extra_overrides)
-    return [[f"sweep.name={table.name}", f"sweep.row={as_value(label)}"] for label in labels]
-
-
 def seeds_of_looks(table: Table) -> range:
     """All seeds that the looks of a table may use."""
     return range(table.seeds[0], table.seeds[0] + table.looks[-1])
@@ -239,6 +269,7 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
     All overrides of a table become one setting: Hydra would check them against conf/ without those of the rows.
     Composes every row of a table, and every job of a sweep. ValueError for an invalid table, row, override or setting.
     """
+    own, others = sweep_settings(overrides)
     if (request := table_request(overrides)) is not None:
         if not sweep:
             name = f"table={request.table.name}"
@@ -248,10 +279,10 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
             f"hydra.sweeper.table={request.table.name}",
             *([f"hydra.sweeper.seeds={request.seeds}"] if request.seeds else []),
             *([f"hydra.sweeper.looks={request.looks}"] if request.looks else []),
+            *registering(own),
             f"hydra.sweeper.overrides=[{','.join(map(as_value, request.extra_overrides))}]",
             *request.hydra_overrides,
         ]
-    own, others = sweep_settings(overrides)
     if not sweep:
         if own:
             raise ValueError(f"{next(iter(own.values()))} requires a sweep: add -m")
@@ -269,6 +300,26 @@ def sweeper_overrides(overrides: Sequence[str], *, sweep: bool) -> list[str] | N
         *others,
         *([f"hydra.sweeper.name={name}"] if name else []),
         *([f"hydra.sweeper.looks={looks}"] if looks else []),
+        *registering(own),
+    ]
+
+
+def registering(own: Mapping[str, str]) -> list[str]:
+    """`sweep.register` and `sweep.primary` as settings of `TableSweeper`. ValueError for values they cannot have."""
+    if "sweep.register" not in own:
+        if "sweep.primary" in own:
+            raise ValueError(f"{own['sweep.primary']} is registered: add sweep.register=true")
+        return []
+    if value(own, "sweep.register") not in ("true", "false"):
+        raise ValueError(f"{own['sweep.register']}: sweep.register must be true or false")
+    if "sweep.looks" in own and value(own, "sweep.register") == "true":
+        raise ValueError(
+            f"{own['sweep.register']}: a registration has a fixed number of seeds, and sweep.looks adds seeds"
+        )
+    primary = value(own, "sweep.primary")
+    return [
+        f"hydra.sweeper.register={value(own, 'sweep.register')}",
+        *([f"hydra.sweeper.primary={as_value(primary)}"] if primary else []),
     ]
 
 

@@ -21,7 +21,7 @@ from ner_experiments.report.announce import tracked
 from ner_experiments.runs import artifacts
 from ner_experiments.runs.archived_run import ArchivedRun, archived_runs
 from ner_experiments.runs.run import Run, corpora_in
-from ner_experiments.tables import experiments, render, results_folder, spec
+from ner_experiments.tables import experiments, render, results_folder, spec, sweep_registration
 from ner_experiments.tables.experiments import as_override
 from ner_experiments.tables.looks import at_looks
 from ner_experiments.tables.pairs import Pair
@@ -76,7 +76,8 @@ class Entry:
             for row in (*page.results, *self.analyzed)
         ]
         trials = page.trials and json_digest(page.trials.content)
-        return type(self).__name__, page.table, rows, page.deviations, trials, self.places
+        registered = sweep_registration.record(page)
+        return type(self).__name__, page.table, rows, page.deviations, trials, self.places, registered
 
     @cached_property
     def verdict(self) -> str:

@@ -10,7 +10,7 @@ from ner_experiments.report.entries import Entry
 from ner_experiments.report.run_plots import BAND_TEXT, MAX_SEEDS, cost_plots, curve_limits, dev_curves
 from ner_experiments.report.score_plots import score_plots, seed_plots
 from ner_experiments.report.site import PageTable, Section
-from ner_experiments.tables import render
+from ner_experiments.tables import render, sweep_registration
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import Pair
 from ner_experiments.tables.render import Grid
@@ -83,7 +83,7 @@ def based_on(entry: Entry) -> str:
             " Archived runs have no sentences, for the licenses of corpora, and no weights: sections that need"
             " either are left out (`ner-experiments report --runs DIR` has them for run folders)."
         )
-    return text
+    return " ".join(filter(None, [text, sweep_registration.statement(entry.page)]))
 
 
 def answer_section(entry: Entry) -> Section | None:

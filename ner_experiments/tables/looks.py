@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from ner_experiments.analysis.sequential import levels
+from ner_experiments.tables import sweep_registration
 from ner_experiments.tables.pairs import Pair, compare_all, listed, mean
 from ner_experiments.tables.scores import Page, Result, groups
 from ner_experiments.tables.significance import ALPHA, PairVerdict
@@ -47,10 +48,13 @@ class Decision(Generic[P]):
 
 
 def at_looks(page: Page) -> Page:
-    """The page with the seeds of its looks alone, on which its verdict rests; a remark names a row's other seeds.
+    """The page with the seeds of its registration or its looks alone; a remark names a row's other seeds.
 
-    Returned as it is if its table has no looks, and before the first one is made.
+    Its verdict rests on these. Returned as it is if its table has neither, and before a registered run is finished or
+    the first look is made.
     """
+    if (registered := sweep_registration.of_page(page)) is not None:
+        return sweep_registration.at_registered_seeds(page, registered)
     table = page.table
     seeds = decide(page, table.looks, table.seeds[0]).seeds if table.looks else {}
     if not any(seeds.values()):

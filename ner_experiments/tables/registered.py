@@ -268,8 +268,8 @@ def checker(family: Family, repository: Path) -> Callable[[Run], str]:
 
     def complaint(run: Run) -> str:
         commit = str(run.metrics["commit"])
-        if run.metrics.get("registration") != family.hash:
-            return f"{run.folder}: did not record the registration {family.hash} when it was started"
+        if text := registration.unrecorded(run, family.hash):
+            return f"{run.folder}: {text}"
         if registering is None:
             return f"{run.folder}: no commit of {repository} registers {family.hash}"
         if commit.endswith("+"):

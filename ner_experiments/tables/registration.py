@@ -1,5 +1,7 @@
 """The registration, results/registration.yaml: what is tested of each paper, fixed before its runs are made.
 
+A registration has a hash of all that it says, which runs record when they are started (`sweep.registration`); that of a
+sweep is in `sweep_registration.py`.
 A paper is a family: one primary test for each of its claims, a fixed number of new seeds without looks, and Holm's
 correction over the tests. `tables.registered` computes the verdicts, and checks that the runs followed it.
 """
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ner_experiments.config.safe_yaml import read_plain
+from ner_experiments.runs.run import Run
 from ner_experiments.tables import spec
 from ner_experiments.tables.claims import HASH_LENGTH, RUNGS, Claim, ClaimSource, Reference, Side
 from ner_experiments.tables.spec import TEXT, TEXTS
@@ -112,9 +115,17 @@ def family(paper: str, content: Any, ledger: Sequence[Claim], place: str) -> Fam
     )
 
 
-def digest(paper: str, content: Any) -> str:
-    """The hash of what a registration says of a paper."""
-    return json_digest([paper, content])[:HASH_LENGTH]
+def digest(name: str, content: Any) -> str:
+    """The hash of what a registration says of a paper or a sweep."""
+    return json_digest([name, content])[:HASH_LENGTH]
+
+
+def unrecorded(run: Run, name: str) -> str:
+    """Why a run is not proven to have been started for the registration of this hash, or ""."""
+    found = run.metrics.get("registration")
+    if found == name:
+        return ""
+    return f"did not record the registration {name} when it was started" + (f", but {found}" if found else "")
 
 
 def registered_test(

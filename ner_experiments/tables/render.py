@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ner_experiments.analysis.randomization import Randomization
-from ner_experiments.tables import code_remarks, dominant_sentence
+from ner_experiments.tables import code_remarks, dominant_sentence, sweep_registration
 from ner_experiments.tables.looks import decide
 from ner_experiments.tables.pairs import Pair, pairs_of, seeds_text, verdict_text
 from ner_experiments.tables.reproducibility import reproducibility
@@ -126,6 +126,8 @@ def markdown(page: Page) -> str:
     table = results(page)
     if page.table.is_sweep and page.runs and (own := answer(page)):
         parts.append(own)
+    elif text := sweep_registration.statement(page):
+        parts.append(text)
     parts += [as_markdown(table), legend(page)]
     if close := closeness(page):
         parts.append(close)
@@ -147,7 +149,7 @@ def answer(page: Page) -> str:
     Empty for a single score, which was printed with its run.
     """
     tested = pairs(page)
-    parts = [verdict(page, tested)]
+    parts = [verdict(page, tested), sweep_registration.statement(page)]
     drawn = [group for group in groups(page.results) if sum(len(row.scores) for row in group) > 1]
     parts += ["\n".join(f"    {line}" for line in strip_plot(group)) for group in drawn]
     if tested:
@@ -184,6 +186,8 @@ def latex(page: Page) -> str:
         parts.append(escaped(f"{page.deviations_heading}: {' '.join(page.deviations)}"))
     if page.stand_ins:
         parts.append(escaped(f"Not what the paper had: {'; '.join(page.stand_ins)}."))
+    if text := sweep_registration.statement(page):
+        parts.append(escaped(text))
     parts.append(as_latex(results(page)))
     if close := closeness(page):
         parts.append(escaped(close))
@@ -231,6 +235,7 @@ def as_json(page: Page) -> str:
             else {"comparisons": [comparison_record(comparison) for comparison in compare_rows(page)]}
         ),
         "pairs": [pair.record() for pair in tested],
+        "registration": sweep_registration.record(page),
         "reproducibility": [it.record() for it in reproducibility(page)],
         "notes": notes(page),
     }

@@ -108,7 +108,7 @@ def test_the_settings_of_a_search_are_all_on_the_page(script: ModuleType) -> Non
             "sampler",
         }
         assert all(f"| `hydra.{prefix}.{name}` |" in page for name in names)
-    assert "| `sweep.looks` |" in page
+    assert all(f"| `sweep.{name}` |" in page for name in ("looks", "register", "primary"))
 
 
 def test_a_comment_inside_a_value_is_none(script: ModuleType, tmp_path: Path) -> None:

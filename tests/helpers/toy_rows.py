@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
 from seqeval.metrics import f1_score
@@ -21,8 +22,11 @@ TOY = ["data=toy_zh", "data.sentences={train: 20, dev: 5, test: 30}"]
 TEST = toy.sentences("zh", "test", 30)
 
 
-def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
-    """Folder of a run that misses all names in the first `num_wrong` test sentences and finds all others."""
+def finish(overrides: list[str], seed: int, num_wrong: int, **more: Any) -> Path:
+    """Folder of a run that misses all names in the first `num_wrong` test sentences and finds all others.
+
+    more: further entries of metrics.json, or others in place of its own.
+    """
     cfg = compose([*overrides, f"seed={seed}"], "test")
     read = Fingerprints()(cfg)
     name = identity(cfg, read)
@@ -61,7 +65,7 @@ def finish(overrides: list[str], seed: int, num_wrong: int) -> Path:
     OmegaConf.save(cfg, folder / "config.yaml", resolve=True)
     (folder / "code.json").write_text(json.dumps(code))
     (folder / "log.csv").write_text("epoch,dev_f1\n1,0.5\n")
-    (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics)))
+    (folder / "metrics.json").write_text(json.dumps(add_checksum(metrics | more)))
     return folder
 
 

@@ -1,0 +1,351 @@
+"""The registration of a sweep: what is tested, fixed in OUTPUT/sweeps/NAME/registration.yaml before the first run.
+
+It names rows, seeds, the primary comparison and its test. Runs record its hash when they are started, which proves that
+all of it was fixed before. The verdict rests on these runs alone, and is given once, when all of them are finished.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ner_experiments.config.identity import identity
+from ner_experiments.config.safe_yaml import read_plain, to_yaml
+from ner_experiments.experiment_data import Fingerprints
+from ner_experiments.runs.artifacts import CONFIG
+from ner_experiments.runs.code import code_of
+from ner_experiments.runs.code import digest as code_digest
+from ner_experiments.runs.run import Run
+from ner_experiments.runs.status import planned_run, sweep_statuses
+from ner_experiments.tables.experiments import Experiment, as_override, deviations, experiments
+from ner_experiments.tables.pairs import Pair, compare_all, listed
+from ner_experiments.tables.registration import FEWEST_SEEDS, FILE, digest, unrecorded
+from ner_experiments.tables.scores import Page, Result
+from ner_experiments.tables.significance import ALPHA
+from ner_experiments.tables.spec import TEXT, Table, checked
+from ner_experiments.utils.checks import are_seeds, is_number, is_text, list_of
+from ner_experiments.utils.files import atomic_write, json_digest
+from ner_experiments.utils.locks import hold_lock
+from ner_experiments.utils.text import did_you_mean
+
+TEST = "Welch's t-test over seeds, two-sided"
+WHEN = "registered"
+"""The entry with the time of registering; all others are what is registered."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A file with what is registered. rows: identity and code of each row, by label. primary: rows a and b of a - b."""
+
+    path: Path
+    hash: str
+    rows: Mapping[str, Mapping[str, str]]
+    seeds: tuple[int, ...]
+    primary: tuple[str, str]
+    smallest_effect: float
+
+    def __str__(self) -> str:
+        seeds = listed(list(map(str, self.seeds)))
+        return f"{' - '.join(self.primary)}, seeds {seeds} ({self.hash}, {self.path})"
+
+    @property
+    def num_runs(self) -> int:
+        return len(self.rows) * len(self.seeds)
+
+    def complaint(self, label: str, run: Run) -> str:
+        """Why a run of a row does not count, or ""."""
+        row = self.rows[label]
+        if text := unrecorded(run, self.hash):
+            return text
+        if run.metrics["identity"] != row["identity"]:
+            return "other settings or data than were registered"
+        return "" if run.metrics.get("code") == row["code"] else "other code than was registered"
+
+
+# Before the runs
+
+
+def place(table: Table, extra_overrides: Sequence[str], output: Path) -> Path:
+    """The file of a sweep's registration; a table has one for each choice of settings that are not its own."""
+    return file_of(table.name, deviations(table, extra_overrides), output)
+
+
+def file_of(name: str, others: Sequence[str], output: Path) -> Path:
+    return output / "sweeps" / (f"{name}-{json_digest(sorted(others))[:8]}" if others else name) / FILE
+
+
+def register(
+    table: Table, extra_overrides: Sequence[str], seeds: Sequence[int], primary: str, output: Path
+) -> Registration:
+    """Write the registration of a sweep, or return the one written before if it says the same.
+
+    Raises ValueError for what cannot be registered: too few rows or seeds, no primary comparison, runs that were begun
+    before, and anything else than was registered.
+    """
+    if table.analysis:
+        raise ValueError(f"sweep.register: {table.name} has no runs; register table={table.analysis}")
+    if table.looks:
+        rule = f"a registration has a fixed number of seeds, and {table.name} has sweep.looks"
+        raise ValueError(f"sweep.register: {rule}; choose one of them")
+    if len(seeds) < FEWEST_SEEDS:
+        raise ValueError(
+            f"sweep.register: a test over seeds takes {FEWEST_SEEDS} of each row or more, got {len(seeds)}"
+        )
+    rows = experiments(table, extra_overrides)
+    a, b = primary_of(table.name, [it.row.label for it in rows], primary)
+    fingerprint = Fingerprints()
+    content = {
+        "name": table.name,
+        "rows": [
+            {
+                "label": it.row.label,
+                "settings": " ".join(it.overrides),
+                "identity": identity(it.cfg, fingerprint(it.cfg)),
+                "code": code_digest(code_of(it.cfg)),
+            }
+            for it in rows
+        ],
+        "seeds": [*seeds],
+        "primary": {"a": a, "b": b},
+        "analysis": {"test": TEST, "level": ALPHA, "smallest_effect": table.smallest_effect},
+    }
+    path = place(table, extra_overrides, output)
+    with hold_lock(path.parent, wait=True):
+        if not path.exists():
+            refuse_begun(rows, seeds, output)
+            now = datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+            with atomic_write(path) as part:
+                part.write_text(to_yaml({WHEN: now, **content}), encoding="utf-8")
+        before = read_plain(path)
+        if changed := [name for name, value in content.items() if before.get(name) != value]:
+            raise ValueError(
+                f"{path}: its {listed(changed)} cannot change after registering (rows: their settings, data and "
+                f"code); register new seeds under another name: sweep.name=NAME {new_seeds(seeds)}"
+            )
+    return read(path)
+
+
+def primary_of(name: str, labels: Sequence[str], primary: str) -> tuple[str, str]:
+    """The rows of the primary comparison: those that `primary` names as "A - B", or the only two."""
+    pairs = {f"{a} - {b}": (a, b) for a in labels for b in labels if a != b}
+    if not pairs:
+        raise ValueError(f"sweep.register: a registration compares rows, and {name} has only one")
+    if primary and primary not in pairs:
+        raise ValueError(
+            f"sweep.primary={primary}: expected two rows of {name}, such as sweep.primary='{next(iter(pairs))}'"
+            f"{did_you_mean(primary, pairs)}"
+        )
+    if not primary and len(labels) > 2:
+        raise ValueError(
+            f"sweep.register: {name} has {len(labels)} rows; name the two whose difference is tested, such as "
+            f"sweep.primary='{next(iter(pairs))}'"
+        )
+    return pairs[primary or f"{labels[0]} - {labels[1]}"]
+
+
+def refuse_begun(rows: Sequence[Experiment], seeds: Sequence[int], output: Path) -> None:
+    """Raise ValueError if a run was begun, by whatever code: what it has shown may be why it is registered."""
+    planned = [
+        replace(planned_run(it.row.label, it.cfg), seed=seed, reuse="any") for it in rows for seed in seeds
+    ]
+    statuses = sweep_statuses(planned, output, {})
+    begun = [it for it in statuses if it.folder and (Path(it.folder) / CONFIG).exists()]
+    if begun:
+        more = f" and {len(begun) - 1} more" if len(begun) > 1 else ""
+        raise ValueError(
+            f"sweep.register: {begun[0].folder}{more} of these runs were begun before, so they cannot be registered; "
+            f"register new seeds: {new_seeds(seeds)}"
+        )
+
+
+def new_seeds(seeds: Sequence[int]) -> str:
+    """As many seeds, none of which is among these."""
+    return as_override("seed", range(max(seeds) + 1, max(seeds) + 1 + len(seeds)))
+
+
+def read(path: Path) -> Registration:
+    """The registration of a file. ValueError with file, rule and value for any other content."""
+    content = checked(read_plain(path), CONTENT, f"{path}", [*CONTENT])
+    rows = [
+        checked(row, ROW, f"{path}: row {number}", [*ROW]) for number, row in enumerate(content["rows"], 1)
+    ]
+    primary = checked(content["primary"], PRIMARY, f"{path}: primary", [*PRIMARY])
+    analysis = checked(content["analysis"], ANALYSIS, f"{path}: analysis", [*ANALYSIS])
+    by_label = {row["label"]: row for row in rows}
+    if unknown := [label for label in primary.values() if label not in by_label]:
+        raise ValueError(f"{path}: primary must name two of its rows, got {unknown[0]!r}")
+    name = digest(content["name"], content)
+    a, b = primary["a"], primary["b"]
+    return Registration(path, name, by_label, tuple(content["seeds"]), (a, b), analysis["smallest_effect"])
+
+
+PRIMARY = dict.fromkeys(("a", "b"), TEXT)
+ANALYSIS = {
+    "test": TEXT,
+    "level": (is_number, "a number"),
+    "smallest_effect": (lambda value: is_number(value) and value > 0, "a number above 0"),
+}
+ROW = {
+    "label": TEXT,
+    "settings": (lambda value: isinstance(value, str), "a text"),
+    "identity": TEXT,
+    "code": TEXT,
+}
+CONTENT = {
+    WHEN: (is_text, "a time"),
+    "name": TEXT,
+    "rows": (
+        lambda value: list_of(lambda row: isinstance(row, dict))(value) and bool(value),
+        "a list of rows",
+    ),
+    "seeds": (are_seeds, "a list of different seeds"),
+    "primary": (lambda value: isinstance(value, dict), "the rows a and b"),
+    "analysis": (lambda value: isinstance(value, dict), "a test, its level and its smallest effect"),
+}
+
+
+# After the runs
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a registration is worth for a page.
+
+    reasons: why the page is exploratory all the same; none if it is registered. pair: the primary comparison, on the
+    registered seeds; None while one of its rows has no run. others: further registrations of the same two rows.
+    """
+
+    registration: Registration
+    reasons: tuple[str, ...]
+    pair: Pair | None
+    others: tuple[str, ...]
+
+    def __str__(self) -> str:
+        it = self.registration
+        if self.reasons or self.pair is None:
+            return f"Exploratory, although registered: {it}. {'. '.join(map(sentence, self.reasons))}."
+        ours, over_both = self.pair.test.over_seeds, self.pair.over_sentences.p_over_seeds_and_sentences
+        only = self.pair.verdict in ("ahead", "behind") and (over_both is None or over_both > ALPHA)
+        interval = "" if ours.low is None else f" ({ours.low:.2f} to {ours.high:.2f}), p {ours.p:.3f}"
+        verdict = VERDICTS[self.pair.verdict].format(*it.primary, it.smallest_effect)
+        text = f"Registered: {it}: {ours.mean:+.2f}{interval}: {verdict}{', on these test sentences only' * only}."
+        if self.others:
+            text += f" Also registered for these two rows: {listed(self.others)}."
+        return f"{text} Every other comparison is exploratory."
+
+    def record(self) -> dict[str, Any]:
+        """Its values by name, as in `ner-experiments table --json`."""
+        it = self.registration
+        primary = {"a": it.primary[0], "b": it.primary[1], "seeds": [*it.seeds]}
+        registered = self.pair is not None and not self.reasons
+        return {
+            "status": "registered" if registered else "exploratory",
+            "reasons": [*self.reasons],
+            "hash": it.hash,
+            "file": str(it.path),
+            "primary": primary | (self.pair.record() | primary if self.pair and registered else {}),
+            "also_registered": [*self.others],
+        }
+
+
+VERDICTS = {
+    "ahead": "{0} is ahead of {1}",
+    "behind": "{0} is behind {1}",
+    "equal": "they differ by less than {2:g} points",
+    "open": "the order is open",
+}
+NOTHING = "nothing was registered before its first run"
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def of_page(page: Page) -> Registration | None:
+    """The registration of a page's sweep, in the folder of its runs. ValueError for a file that is none."""
+    for output in dict.fromkeys(run.folder.parents[1] for run in page.runs if not run.archived):
+        path = file_of(page.table.name, page.deviations, output)
+        if path.is_file():
+            return read(path)
+    return None
+
+
+def at_registered_seeds(page: Page, registration: Registration) -> Page:
+    """The page with the registered seeds alone, if any is finished; a remark names a row's other seeds."""
+    results = []
+    for result in page.results:
+        runs = {seed: run for seed, run in result.runs.items() if seed in registration.seeds}
+        others = [f"{seed}" for seed in result.runs if seed not in runs]
+        scores = {seed: result.scores[seed] for seed in runs}
+        remark = f"without seed{'s' * (len(others) > 1)} {listed(others)}, not registered" if others else ""
+        results.append(replace(result, runs=runs, scores=scores, remark=remark or result.remark))
+    return replace(page, results=tuple(results)) if any(it.runs for it in results) else page
+
+
+def standing(page: Page) -> Standing | None:
+    """What the registration of a page's sweep is worth; None without one."""
+    if (it := of_page(page)) is None:
+        return None
+    page = at_registered_seeds(page, it)
+    by_label = {result.row.label: result for result in page.results if result.row.run is not None}
+    reasons = [*complaints(it, by_label)]
+    rows = [by_label[label] for label in it.primary if label in by_label and by_label[label].runs]
+    pair = None
+    if len(rows) == 2:
+        if rows[0].run.shares_test_set(rows[1].run):
+            (pair,) = compare_all([rows], smallest_effect=it.smallest_effect)
+        else:
+            reasons.append(f"{it.primary[0]} and {it.primary[1]} were scored on different test sets")
+    return Standing(it, tuple(reasons), pair, tuple(others(it)))
+
+
+def complaints(it: Registration, by_label: Mapping[str, Result]) -> Iterator[str]:
+    """Why the runs of a page's rows are not those that were registered, kind by kind."""
+    if dropped := [label for label in it.rows if label not in by_label]:
+        yield f"registered rows that are gone: {listed(dropped)}"
+    if added := [label for label in by_label if label not in it.rows]:
+        yield f"rows that were not registered: {listed(added)}"
+    missing, number = [], 0
+    kinds: dict[str, list[Path]] = {}
+    for label in it.rows:
+        runs = by_label[label].runs if label in by_label else {}
+        if lacking := [f"{seed}" for seed in it.seeds if seed not in runs]:
+            missing.append(f"{label} lacks seed{'s' * (len(lacking) > 1)} {listed(lacking)}")
+            number += len(lacking)
+        for seed in it.seeds:
+            if seed in runs and (text := it.complaint(label, runs[seed])):
+                kinds.setdefault(text, []).append(runs[seed].folder)
+    if missing:
+        yield f"{number} of {it.num_runs} registered runs are not finished: {'; '.join(missing)}"
+    for text, folders in kinds.items():
+        more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+        yield f"{folders[0]}{more}: {text}"
+    if kinds:
+        yield f"new seeds can be registered under another name: sweep.name=NAME {new_seeds(it.seeds)}"
+
+
+def others(it: Registration) -> Iterator[str]:
+    """Names of the other registrations beside a registration that have the same primary rows."""
+    wanted = {it.rows[label]["identity"] for label in it.primary}
+    for path in sorted(it.path.parents[1].glob(f"*/{FILE}")):
+        with suppress(ValueError, OSError):
+            other = read(path)
+            if path != it.path and {other.rows[label]["identity"] for label in other.primary} == wanted:
+                yield path.parent.name
+
+
+def statement(page: Page) -> str:
+    """Whether a page is registered or exploratory, and why; "" for a published table without a registration."""
+    if (found := standing(page)) is not None:
+        return str(found)
+    return f"Exploratory: {NOTHING}." if page.table.is_sweep and page.runs else ""
+
+
+def record(page: Page) -> dict[str, Any]:
+    """`statement` by name, as in `ner-experiments table --json`."""
+    found = standing(page)
+    return {"status": "exploratory", "reasons": [NOTHING]} if found is None else found.record()

@@ -1,0 +1,276 @@
+"""The registration of a sweep: what it refuses, what it proves, and what a skeptical reader would call cheating."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import forked
+import pytest
+import yaml
+from scipy import stats
+from toy_rows import TOY, finish
+
+from ner_experiments.config.compose import jobs
+from ner_experiments.main import cli
+from ner_experiments.tables import sweep_registration, sweeps
+from ner_experiments.tables.sweep_registration import Registration
+
+FIXED = ["model=residual", *TOY]
+OUTPUT = Path("outputs")
+FILE = OUTPUT / "sweeps/layers/registration.yaml"
+SWEEP = OUTPUT / "sweeps/layers.yaml"
+WRONG = {2: [10, 12, 11], 3: [1, 2, 3]}
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def register(seeds: str = "1,2,3", layers: str = "2,3", primary: str = "", name: str = "") -> Registration:
+    overrides = [*FIXED, f"layers={layers}", f"seed={seeds}"]
+    asked = sweeps.of_jobs(jobs(overrides), name, overrides)
+    table = sweeps.record(asked, OUTPUT)
+    return sweep_registration.register(table, [], asked.seeds, primary, OUTPUT)
+
+
+def finish_row(layers: int, name: str, first: int = 1, **more: Any) -> list[Path]:
+    row = [*FIXED, f"layers={layers}", "output_dir=outputs"]
+    return [
+        finish(row, seed, wrong, registration=name, **more) for seed, wrong in enumerate(WRONG[layers], first)
+    ]
+
+
+def table(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert cli(["table", "layers", *arguments, "--json"]) == 0
+    content: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return content
+
+
+def test_the_verdict_rests_on_the_registered_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    name = register().hash
+    finish_row(2, name)
+    finish_row(3, name)
+    content = table(capsys)
+    found, scores = content["registration"], [row["measured"]["scores"] for row in content["rows"]]
+    expected = stats.ttest_ind(*(list(row.values()) for row in scores), equal_var=False)
+    assert (found["status"], found["reasons"], found["hash"]) == ("registered", [], name)
+    assert found["primary"]["p"] == pytest.approx(expected.pvalue)
+    assert found["primary"]["verdict"] == "behind"
+    text = f"Registered: layers=2 - layers=3, seeds 1, 2 and 3 ({name}, {FILE}): -"
+    for arguments in ([], ["--latex"]):
+        assert cli(["table", "layers", *arguments]) == 0
+        printed = capsys.readouterr().out.replace("\\_", "_")
+        assert text in printed
+        assert "layers=2 is behind layers=3" in printed
+    assert cli(["report", "layers"]) == 0
+    assert text in Path("outputs/report/layers.html").read_text(encoding="utf-8")
+
+
+def test_a_sweep_without_a_registration_is_exploratory(capsys: pytest.CaptureFixture[str]) -> None:
+    overrides = [*FIXED, "layers=2,3", "seed=1,2,3"]
+    sweeps.record(sweeps.of_jobs(jobs(overrides), "", overrides), OUTPUT)
+    finish_row(2, "")
+    reason = "nothing was registered before its first run"
+    assert table(capsys)["registration"] == {"status": "exploratory", "reasons": [reason]}
+    assert cli(["table", "layers"]) == 0
+    assert f"Exploratory: {reason}." in capsys.readouterr().out
+
+
+def change(path: Path, key: str, value: Any) -> None:
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump(content | {key: value}), encoding="utf-8")
+
+
+def other_primary(name: str) -> None:
+    finish_row(3, name)
+    change(FILE, "primary", {"a": "layers=3", "b": "layers=2"})
+
+
+def without_the_hash(name: str) -> None:
+    finish_row(3, "")
+
+
+def by_other_code(name: str) -> None:
+    finish_row(3, name, code="another")
+
+
+def with_other_settings(name: str) -> None:
+    shutil.copytree(OUTPUT, "before")
+    finish_row(3, name)
+    rows = yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"]
+    change(SWEEP, "rows", [rows[0], {"label": "layers=3", "run": ["layers=4"]}])
+    for seed in (1, 2, 3):
+        finish([*FIXED, "layers=4", "output_dir=outputs"], seed, seed, registration=name)
+
+
+def without_a_row(name: str) -> None:
+    finish_row(3, name)
+    change(SWEEP, "rows", yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"][1:])
+
+
+def with_a_further_row(name: str) -> None:
+    finish_row(3, name)
+    rows = yaml.safe_load(SWEEP.read_text(encoding="utf-8"))["rows"]
+    change(SWEEP, "rows", [*rows, {"label": "deep", "run": ["layers=4"]}])
+
+
+def before_the_end(name: str) -> None:
+    finish([*FIXED, "layers=3", "output_dir=outputs"], 1, 1, registration=name)
+
+
+@pytest.mark.parametrize(
+    ("cheat", "reason"),
+    [
+        (other_primary, "and 5 more: did not record the registration "),
+        (without_the_hash, "/seed-1 and 2 more: did not record the registration "),
+        (by_other_code, "/seed-1 and 2 more: other code than was registered"),
+        (with_other_settings, "/seed-1 and 2 more: other settings or data than were registered"),
+        (without_a_row, "registered rows that are gone: layers=2"),
+        (with_a_further_row, "rows that were not registered: deep"),
+        (before_the_end, "2 of 6 registered runs are not finished: layers=3 lacks seeds 2 and 3"),
+    ],
+)
+def test_what_departs_from_the_registration_is_exploratory_and_says_why(
+    cheat: Callable[[str], None], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = register().hash
+    finish_row(2, name)
+    cheat(name)
+    found = table(capsys)["registration"]
+    assert found["status"] == "exploratory"
+    assert "p" not in found["primary"]
+    assert any(reason in text for text in found["reasons"]), found["reasons"]
+    assert cli(["table", "layers"]) == 0
+    assert "Exploratory, although registered: " in capsys.readouterr().out
+
+
+def test_seeds_added_later_are_named_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    name = register().hash
+    finish_row(2, name)
+    finish_row(3, name)
+    before = table(capsys)
+    finish_row(2, name, first=4)
+    after = table(capsys)
+    assert after["registration"] == before["registration"]
+    assert after["rows"] == before["rows"]
+    assert after["notes"] == ["layers=2: without seeds 4, 5 and 6, not registered."]
+
+
+def test_runs_begun_before_cannot_be_registered_and_new_seeds_can(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (first, *_) = finish_row(2, "")
+    (first / "metrics.json").unlink()  # as if interrupted
+    with pytest.raises(ValueError, match=r"seed-1 and 2 more of these runs were begun before.* seed=4,5,6$"):
+        register()
+    assert not FILE.exists()
+    name = register("4,5,6").hash
+    finish_row(2, name, first=4)
+    finish_row(3, name, first=4)
+    content = table(capsys)
+    assert content["registration"]["status"] == "registered"
+    assert content["notes"] == ["layers=2: without seeds 2 and 3, not registered."]
+
+
+def test_the_same_command_continues_and_another_is_refused() -> None:
+    first = register()
+    finish_row(2, first.hash)
+    assert register() == first
+    for changed, rule in (
+        (lambda: register("1,2,3,4"), "its seeds cannot change after registering"),
+        (lambda: register(primary="layers=3 - layers=2"), "its primary cannot change"),
+    ):
+        with pytest.raises(ValueError, match=rf"^{FILE}: {rule}"):
+            changed()
+    FILE.write_text(FILE.read_text(encoding="utf-8").replace("code: ", "code: 0"), encoding="utf-8")
+    with pytest.raises(ValueError, match="its rows cannot change"):
+        register()
+
+
+def test_further_registrations_of_the_same_rows_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    register("4,5,6", name="again")
+    name = register().hash
+    finish_row(2, name)
+    finish_row(3, name)
+    assert table(capsys)["registration"]["also_registered"] == ["again"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"layers": "2"}, "a registration compares rows, and seeds has only one"),
+        ({"seeds": "1"}, "a test over seeds takes 2 of each row or more, got 1"),
+        (
+            {"layers": "2,3,4"},
+            "layers has 3 rows; name the two whose difference is tested, such as sweep.primary='",
+        ),
+        (
+            {"primary": "layers=3 - layers=4"},
+            "sweep.primary=layers=3 - layers=4: expected two rows of layers",
+        ),
+    ],
+)
+def test_what_cannot_be_registered_is_refused(arguments: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^[^\n]*{re.escape(message)}[^\n]*$"):
+        register(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-m", *FIXED, "layers=2,3", "sweep.primary=a - b"],
+            "sweep.primary=a - b is registered: add sweep.reg",
+        ),
+        (["-m", *FIXED, "layers=2,3", "sweep.register=3"], "sweep.register must be true or false"),
+        ([*FIXED, "sweep.register=true"], "sweep.register=true requires a sweep: add -m"),
+        (
+            ["-m", "hydra/sweeper=optuna", *FIXED, "layers=range(2,4)", "sweep.register=true"],
+            "sweep.register=true: a search chooses by dev and tests nothing; register a sweep",
+        ),
+        (
+            ["-m", *FIXED, "layers=2,3", "sweep.looks=2,3", "sweep.register=true"],
+            "sweep.register=true: a registration has a fixed number of seeds, and sweep.looks adds seeds",
+        ),
+    ],
+)
+def test_a_command_that_cannot_register_is_refused_before_anything_starts(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(["train", *arguments]) == 1
+    assert message in capsys.readouterr().err
+    assert not OUTPUT.exists()
+
+
+@pytest.mark.slow
+def test_a_registered_sweep_and_table_are_run_and_continued() -> None:
+    tiny = [
+        *("model.hidden_size=4", "model.dense_size=4", "words.module.dim=4"),
+        *("data=toy_zh", "data.max_sentences=30", "trainer.max_epochs=1", "runtime.progress=false"),
+    ]
+
+    def run(*arguments: str) -> str:
+        result = forked.run("-m", *arguments, cwd=Path.cwd())
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    sweep = ["model=residual", *tiny, "layers=1,2", "sweep.register=true"]
+    first = run(*sweep, "seed=1,2")
+    assert first.startswith("Registered: layers=1 - layers=2, seeds 1 and 2 (")
+    assert "Registered: layers=1 - layers=2, seeds 1 and 2 (" in first.rpartition("test F1")[2]
+    run_folders = sorted(OUTPUT.glob("*/seed-*/metrics.json"))
+    name = sweep_registration.read(FILE).hash
+    assert [json.loads(path.read_text())["registration"] for path in run_folders] == [name] * 4
+    shutil.rmtree(run_folders[0].parent)
+    assert "Exploratory" not in run("table=layers")  # the lacking run is made for the registration too
+    assert json.loads(run_folders[0].read_text())["registration"] == name
+    printed = run(
+        "table=yang2020_table11", *tiny, "seeds=[7,8]", "sweep.register=true", "sweep.primary=type B - type A"
+    )
+    assert printed.count("Registered: type B - type A, seeds 7 and 8") == 2
