@@ -29,6 +29,7 @@ SECTIONS = {
     "Start": ["README.md", "docs/python.md", "docs/troubleshooting.md", "docs/glossary.md"],
     "Sweeps": [
         "docs/sweeps.md",
+        "docs/registering.md",
         "docs/search.md",
         "docs/clusters.md",
         "docs/configuration.md",

@@ -109,7 +109,7 @@ def register(
             }
             for it in rows
         ],
-        "seeds": [*seeds],
+        "seeds": sorted(seeds),
         "primary": {"a": a, "b": b},
         "analysis": {"test": TEST, "level": ALPHA, "smallest_effect": table.smallest_effect},
     }
@@ -215,8 +215,8 @@ CONTENT = {
 class Standing:
     """What a registration is worth for a page.
 
-    reasons: why the page is exploratory all the same; none if it is registered. pair: the primary comparison, on the
-    registered seeds; None while one of its rows has no run. others: further registrations of the same two rows.
+    reasons: why the page is exploratory all the same. pair: the primary comparison, if it is registered. others: names
+    of further registrations of the same two rows.
     """
 
     registration: Registration
@@ -226,11 +226,14 @@ class Standing:
 
     def __str__(self) -> str:
         it = self.registration
-        if self.reasons or self.pair is None:
-            return f"Exploratory, although registered: {it}. {'. '.join(map(sentence, self.reasons))}."
+        if self.pair is None:
+            return f"Exploratory, although {it} was registered: {'; '.join(self.reasons)}."
         ours, over_both = self.pair.test.over_seeds, self.pair.over_sentences.p_over_seeds_and_sentences
         only = self.pair.verdict in ("ahead", "behind") and (over_both is None or over_both > ALPHA)
-        interval = "" if ours.low is None else f" ({ours.low:.2f} to {ours.high:.2f}), p {ours.p:.3f}"
+        interval = ""
+        if ours.low is not None and ours.high is not None and ours.p is not None:
+            p = "p < 0.001" if ours.p < 0.001 else f"p {ours.p:.3f}"
+            interval = f" ({ours.low:.2f} to {ours.high:.2f}), {p}"
         verdict = VERDICTS[self.pair.verdict].format(*it.primary, it.smallest_effect)
         text = f"Registered: {it}: {ours.mean:+.2f}{interval}: {verdict}{', on these test sentences only' * only}."
         if self.others:
@@ -241,13 +244,12 @@ class Standing:
         """Its values by name, as in `ner-experiments table --json`."""
         it = self.registration
         primary = {"a": it.primary[0], "b": it.primary[1], "seeds": [*it.seeds]}
-        registered = self.pair is not None and not self.reasons
         return {
-            "status": "registered" if registered else "exploratory",
+            "status": "registered" if self.pair else "exploratory",
             "reasons": [*self.reasons],
             "hash": it.hash,
             "file": str(it.path),
-            "primary": primary | (self.pair.record() | primary if self.pair and registered else {}),
+            "primary": primary | (self.pair.record() | primary if self.pair else {}),
             "also_registered": [*self.others],
         }
 
@@ -259,10 +261,6 @@ VERDICTS = {
     "open": "the order is open",
 }
 NOTHING = "nothing was registered before its first run"
-
-
-def sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def of_page(page: Page) -> Registration | None:
@@ -293,13 +291,15 @@ def standing(page: Page) -> Standing | None:
     page = at_registered_seeds(page, it)
     by_label = {result.row.label: result for result in page.results if result.row.run is not None}
     reasons = [*complaints(it, by_label)]
-    rows = [by_label[label] for label in it.primary if label in by_label and by_label[label].runs]
+    if name := next((run.test_name for run in page.runs if run.test_name != "test"), ""):
+        reasons.append(f"these are scores on {name}, and those on test were registered")
     pair = None
-    if len(rows) == 2:
-        if rows[0].run.shares_test_set(rows[1].run):
-            (pair,) = compare_all([rows], smallest_effect=it.smallest_effect)
+    if not reasons:
+        a, b = (by_label[label] for label in it.primary)
+        if a.run.shares_test_set(b.run):
+            (pair,) = compare_all([[a, b]], smallest_effect=it.smallest_effect)
         else:
-            reasons.append(f"{it.primary[0]} and {it.primary[1]} were scored on different test sets")
+            reasons.append(f"{a.row.label} and {b.row.label} were scored on different test sets")
     return Standing(it, tuple(reasons), pair, tuple(others(it)))
 
 
@@ -320,7 +320,7 @@ def complaints(it: Registration, by_label: Mapping[str, Result]) -> Iterator[str
             if seed in runs and (text := it.complaint(label, runs[seed])):
                 kinds.setdefault(text, []).append(runs[seed].folder)
     if missing:
-        yield f"{number} of {it.num_runs} registered runs are not finished: {'; '.join(missing)}"
+        yield f"{number} of {it.num_runs} registered runs are not finished: {', '.join(missing)}"
     for text, folders in kinds.items():
         more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
         yield f"{folders[0]}{more}: {text}"

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from toy_rows import TOY, finish
 from ner_experiments.config.compose import jobs
 from ner_experiments.main import cli
 from ner_experiments.tables import sweep_registration, sweeps
+from ner_experiments.tables.scores import collect
 from ner_experiments.tables.sweep_registration import Registration
 
 FIXED = ["model=residual", *TOY]
@@ -147,7 +149,21 @@ def test_what_departs_from_the_registration_is_exploratory_and_says_why(
     assert "p" not in found["primary"]
     assert any(reason in text for text in found["reasons"]), found["reasons"]
     assert cli(["table", "layers"]) == 0
-    assert "Exploratory, although registered: " in capsys.readouterr().out
+    assert "Exploratory, although layers=" in capsys.readouterr().out
+
+
+def test_scores_on_another_test_set_are_not_those_that_were_registered() -> None:
+    name = register().hash
+    finish_row(2, name)
+    finish_row(3, name)
+    page = collect(sweeps.find("layers", OUTPUT))
+    assert sweep_registration.record(page)["status"] == "registered"
+    results = [
+        replace(it, runs={seed: replace(run, test_name="more") for seed, run in it.runs.items()})
+        for it in page.results
+    ]
+    found = sweep_registration.record(replace(page, results=tuple(results)))
+    assert found["reasons"] == ["these are scores on more, and those on test were registered"]
 
 
 def test_seeds_added_later_are_named_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
