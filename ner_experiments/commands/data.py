@@ -25,25 +25,31 @@ from ner_experiments.config.config_dirs import config_dirs
 from ner_experiments.config.corpora import instantiated, open_source
 from ner_experiments.config.row_settings import as_value
 from ner_experiments.data import raw_text
-from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.corpus_report import corpus_report, print_report, refusal
 from ner_experiments.data.download import download
 from ner_experiments.data.files import ColumnFiles, Files
 from ner_experiments.data.format_files import AnnotatedFiles, annotated_splits
 from ner_experiments.data.formats.annotated import Annotated, flat
-from ner_experiments.data.formats.registry import FORMATS, READABLE, config_of, format_of, require
+from ner_experiments.data.formats.columns import parse_columns
+from ner_experiments.data.formats.registry import (
+    FORMATS,
+    WRITABLE,
+    config_of,
+    detect,
+    format_of,
+    require,
+    write,
+)
 from ner_experiments.data.new_corpus import (
     as_yaml,
     by_split,
     character_tokens,
     decided_settings,
-    found_config,
     settings_of,
 )
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Scheme
-from ner_experiments.data.text_files import UTF_8, guessed_encoding
 from ner_experiments.data.tokenize import UNITS
 from ner_experiments.data.vector_packages import PACKAGES, get_vectors
 from ner_experiments.utils.files import as_file
@@ -81,9 +87,9 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=READABLE,
+        choices=FORMATS,
         help="of files (by their names and first lines): "
-        + "; ".join(f"{n}: {t}" for n, t in READABLE.items()),
+        + "; ".join(f"{n}: {it.about}" for n, it in FORMATS.items()),
     )
     parser.add_argument(
         "--columns",
@@ -124,12 +130,12 @@ def _add_convert(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "settings", nargs="*", metavar="OVERRIDE", help="settings of FROM, such as data.lines=true"
     )
-    parser.add_argument("--from", dest="from_format", choices=READABLE, help="(by the name of FROM)")
+    parser.add_argument("--from", dest="from_format", choices=FORMATS, help="(by the name of FROM)")
     parser.add_argument(
         "--to",
         dest="to_format",
-        choices=FORMATS,
-        help="(by the name of TO) " + "; ".join(f"{n}: {it.about}" for n, it in FORMATS.items()),
+        choices=WRITABLE,
+        help="(by the name of TO) " + "; ".join(f"{n}: {FORMATS[n].about}" for n in WRITABLE),
     )
 
 
@@ -184,22 +190,12 @@ def _guess_format(arguments: argparse.Namespace, names: Sequence[str]) -> list[s
         raise ValueError(f"{missing[0]}: no such file")
     stated = next((name.partition("=")[2] for name in names if name.startswith("data.encoding=")), None)
     encoding = arguments.encoding or stated
-    found = {name: _found_config(Path(name), encoding) for name in files}
+    found = {name: detect(Path(name), encoding) for name in files}
     arguments.format, reason = found[files[0]]
     for name, (other, _) in found.items():
         if other != arguments.format:
             raise ValueError(f"{files[0]} is {arguments.format}, {name} is {other}: check them one by one")
     return [f"format: {arguments.format}, by {reason}; --format sets another"]
-
-
-def _found_config(path: Path, encoding: str | None) -> tuple[str, str]:
-    """As `found_config`, with a guess at the encoding of a file that is not in UTF-8; its reader refuses it later."""
-    try:
-        return found_config(path, encoding or UTF_8)
-    except ValueError:
-        if encoding:
-            raise
-        return found_config(path, guessed_encoding([path]))
 
 
 def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
@@ -230,7 +226,13 @@ def _source(arguments: argparse.Namespace, names: Sequence[str]) -> Source:
         if arguments.format not in ("csv", "conllu_ner"):
             arguments.usage_error(f"--tag is for columns, not for --format {arguments.format}")
         given["columns"] = {"tag": arguments.tag}
-    return open_source(config_of(arguments.format), settings, {**given, "files": _keys(names)})
+    return _of_format(arguments.format, settings, {**given, "files": _keys(names)})
+
+
+def _of_format(name: str, overrides: Sequence[str], settings: dict[str, Any]) -> Source:
+    """Files in a format, with these overrides and settings."""
+    config, reads = config_of(name)
+    return open_source(config, overrides, {**reads, **settings})
 
 
 @contextmanager
@@ -324,14 +326,14 @@ def convert(arguments: argparse.Namespace) -> int:
         raise ValueError(f"{target}: already exists")
     splits = annotated_splits(source, remarks)
     if not FORMATS[to].nested:
-        nested = source.nested if isinstance(source, AnnotatedFiles) else "refuse"
+        nested = source.nested or "refuse" if isinstance(source, AnnotatedFiles) else "refuse"
         splits = {split: [flat(it, nested, remarks) for it in splits[split]] for split in targets}
     with ExitStack() as undo:
         if target not in targets.values() and not target.exists():
             target.mkdir(parents=True)
             undo.callback(target.rmdir)
         for split, path in targets.items():
-            FORMATS[to].write(splits[split], path)
+            write(to, splits[split], path)
             undo.callback(shutil.rmtree if path.is_dir() else Path.unlink, path)
         differ = sum(_read_back(splits[split], path, to, source) for split, path in targets.items())
         undo.pop_all()
@@ -348,8 +350,8 @@ def _source_and_targets(arguments: argparse.Namespace) -> tuple[Source, str, dic
     """FROM, the format to write, and split -> file to write; "file" -> TO if FROM is a file or folder."""
     source_path, target = Path(arguments.source), Path(arguments.target)
     if source_path.exists() or arguments.from_format:
-        name = config_of(arguments.from_format or format_of(source_path))
-        source = open_source(name, arguments.settings, {"files": {"file": str(source_path)}})
+        name = arguments.from_format or format_of(source_path)
+        source = _of_format(name, arguments.settings, {"files": {"file": str(source_path)}})
         to = arguments.to_format or format_of(target)
         require(to)
         return source, to, {"file": target}
@@ -376,7 +378,7 @@ def _read_back(sentences: Sequence[Annotated], path: Path, to: str, source: Sour
     Raises ValueError for a file that cannot be read.
     """
     try:
-        again = open_source(FORMATS[to].config, _settings_to_read(to, source), {"files": {"file": str(path)}})
+        again = _of_format(to, _settings_to_read(to, source), {"files": {"file": str(path)}})
         read = annotated_splits(again, Remarks())["file"]
     except ValueError as error:
         raise ValueError(

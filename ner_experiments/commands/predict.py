@@ -17,9 +17,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from ner_experiments.data import raw_text
-from ner_experiments.data.columns import parse_columns
 from ner_experiments.data.formats import brat
-from ner_experiments.data.formats.registry import FORMATS, require
+from ner_experiments.data.formats.columns import parse_columns
+from ner_experiments.data.formats.registry import FORMATS, WRITABLE, require
 from ner_experiments.data.text_files import UTF_8, codec_of, read_text
 from ner_experiments.data.tokenize import TokenizedSentence
 from ner_experiments.predict.hub import folder_of
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 INPUTS = ("text", "conll", "jsonl")
 OUTPUTS = ("terminal", "jsonl", "conll", "html")
-FORMATS_OF_MENTIONS = [name for name in FORMATS if name not in OUTPUTS]
+FORMATS_OF_MENTIONS = [name for name in WRITABLE if name not in OUTPUTS]
 BINARY = [name for name, it in FORMATS.items() if it.package]
 """Formats whose files are no text and need a package."""
 
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output",
         choices=(*OUTPUTS, *FORMATS_OF_MENTIONS),
-        help="(terminal on a terminal, jsonl elsewhere); conll has IOB2 tags; jsonl_text to hf are formats of "
+        help="(terminal on a terminal, jsonl elsewhere); conll has IOB2 tags; the last ones are formats of "
         "`data convert`, without probabilities",
     )
     parser.add_argument(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ner_experiments.config.identity import NOT_THE_EXPERIMENT
 from ner_experiments.config.row_settings import as_value
-from ner_experiments.data.columns import parse_columns
+from ner_experiments.data.formats.columns import parse_columns
 from ner_experiments.tables import sweeps
 from ner_experiments.tables.experiments import root
 

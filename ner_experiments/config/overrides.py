@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import cache
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -261,7 +262,8 @@ def hint(defaults: DictConfig, key: str) -> Any:
     node = OmegaConf.select(defaults, parent) if parent else defaults
     if "_target_" not in node:
         return None
-    return get_type_hints(get_object(node._target_).__init__).get(name)
+    target = get_object(node._target_)  # the fields of a dataclass may be named in several modules
+    return get_type_hints(target if is_dataclass(target) else target.__init__).get(name)
 
 
 def keys(node: DictConfig, prefix: str = "") -> Iterator[str]:

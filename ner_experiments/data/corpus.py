@@ -8,24 +8,22 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 from ner_experiments.data import toy
-from ner_experiments.data.columns import read_untagged
+from ner_experiments.data.formats.columns import ColumnOptions, read_columns
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.schemes import SchemeOrAuto, Schemes, Stated, detected_together, printed, schemes_of
 from ner_experiments.data.sentence import Corpus, Sentence, Task, Tokens
 from ner_experiments.data.tags import (
-    DECISIVE,
-    Scheme,
     Window,
     convert,
     count_illegal,
     count_mentions,
     count_windows,
-    distinct_tags,
     windows_of,
 )
 from ner_experiments.data.text_files import PathOrFile
@@ -35,10 +33,6 @@ from ner_experiments.utils.ranges import AT_LEAST_1
 
 Splits = dict[str, list[Sentence]]
 """Split -> sentences, in the order train, dev, test. Absent splits have no entry."""
-
-SchemeOrAuto = Scheme | Literal["auto"]
-Schemes = dict[str, Scheme]
-"""Split -> the scheme of its tags."""
 
 last_loaded: list[tuple[Source, Corpus]] = []
 """The corpus of the last call of `load`, which most jobs of a sweep share."""
@@ -54,7 +48,7 @@ class Source(Protocol):
     def task(self) -> Task: ...
 
     @property
-    def scheme(self) -> SchemeOrAuto | Mapping[str, SchemeOrAuto]:
+    def scheme(self) -> Stated:
         """Scheme of the tags that `read` returns, or that of each split where they differ; "auto" to detect it.
 
         Unused if `task` is "tags".
@@ -140,7 +134,7 @@ class ToyCorpus:
         return {split: toy.sentences(self.language, split, count) for split, count in self.sentences.items()}
 
     def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
-        return read_untagged(path, columns={"word": 0})
+        return read_columns(path, ColumnOptions(columns={"word": 0}, gold="none"), Remarks())
 
     def checksum(self) -> str:
         digest = hashlib.sha256()
@@ -198,19 +192,15 @@ def _read(source: Source) -> Corpus:
     unofficial = source.unofficial() or []
     if unofficial:
         notes.append(f"{', '.join(unofficial)}: the checksum is not that of the published file")
-    windows: dict[str, Counter[Window]] = {}
-    schemes: Schemes = {}
-    if source.task == "mentions":
-        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
-        schemes = schemes_of(source, windows)
+    windows, schemes = windows_and_schemes(source, splits)
     if layouts := remarks.layouts(printed(schemes) if schemes else ""):
         notes = [*layouts, *notes]
-    elif {*schemes.values()} - {"iob2"} and _detected_together(source, splits):
+    elif {*schemes.values()} - {"iob2"} and detected_together(source.scheme, splits):
         notes.append(f"tags read as {printed(schemes)}, detected from their letters")
     illegal = {split: count_illegal(windows[split], scheme) for split, scheme in schemes.items()}
     mentions = {split: count_mentions(windows[split]) for split in schemes}
     corpus = dict(splits)
-    if "dev" not in splits:
+    if "train" in splits and "dev" not in splits:
         corpus, note = hold_out(source, corpus)
         notes.append(note)
         if schemes:
@@ -227,7 +217,7 @@ def _read(source: Source) -> Corpus:
         _check_mentions_unchanged(source.name, mentions, corpus)
     test = _words(corpus.get("test", []))
     for split in ("train", "dev") if test else ():
-        if (words := _words(corpus[split])) == test:
+        if (words := _words(corpus.get(split, []))) == test:
             notes.append(f"{split} and test contain the same sentences, word for word")
         elif set(test) <= set(words):
             notes.append(f"all {len(test):,} sentences of test are in {split}, word for word")
@@ -239,71 +229,16 @@ def _read(source: Source) -> Corpus:
 
 
 def load_test(source: Source) -> Corpus:
-    """The test set of a source that has no other split, with its tags as BIOES.
-
-    Raises ValueError for a missing or malformed file, and for a mention lost or added.
-    """
-    remarks = Remarks()
-    splits = source.read(remarks)
-    notes = [*remarks.counts()]
-    if source.task == "mentions":
-        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
-        for split, scheme in schemes_of(source, windows).items():
-            if illegal := count_illegal(windows[split], scheme):
-                notes.append(
-                    f"tags that break {scheme}: {illegal:,}; the mentions are read as conlleval reads them"
-                )
-            splits[split] = _to_bioes(splits[split], windows[split])
-        mentions = {split: count_mentions(counts) for split, counts in windows.items()}
-        _check_mentions_unchanged(source.name, mentions, splits)
-    notes += unreachable_notes(splits)
-    return Corpus(source.name, source.task, splits, source.checksum(), tuple(notes))
+    """As `load`, of a source that has a test set and no other split."""
+    return _read(source)
 
 
-def schemes_of(source: Source, windows: Mapping[str, Counter[Window]]) -> Schemes:
-    """The scheme of each split: the one that `source` states, or else the one detected from its windows of tags.
-
-    Tags with M are bmes, with L or U bilou, and with E or S bioes. Otherwise they are iob1 if fewer tags break it than
-    iob2, else iob2. A single "auto" detects one scheme for all splits; with an "auto" for each split, each is
-    detected by itself.
-    """
-    schemes = schemes_by_letters(source, {split: distinct_tags(counts) for split, counts in windows.items()})
-    for group in _detected_together(source, windows):
-        if schemes[group[0]] == "iob2":
-            counts = sum((windows[split] for split in group), Counter[Window]())
-            illegal = count_illegal(counts, "iob2")
-            if illegal and count_illegal(counts, "iob1") < illegal:
-                schemes |= dict.fromkeys(group, "iob1")
-    return schemes
-
-
-def _detected_together(source: Source, splits: Iterable[str]) -> list[list[str]]:
-    if isinstance(source.scheme, str):
-        return [[*splits]] if source.scheme == "auto" else []
-    return [[split] for split in splits if source.scheme.get(split, "auto") == "auto"]
-
-
-def printed(schemes: Schemes) -> str:
-    """The scheme as text, or that of each split where they differ."""
-    if len(set(schemes.values())) == 1:
-        return next(iter(schemes.values()))
-    return ", ".join(f"{scheme} in {split}" for split, scheme in schemes.items())
-
-
-def schemes_by_letters(source: Source, tags: Mapping[str, Set[str]]) -> Schemes:
-    """The schemes by the letters of each split's distinct tags alone, so that iob1 is returned as iob2.
-
-    Strings that are no tags are ignored.
-    """
-    stated = source.scheme
-    schemes: dict[str, Any] = {
-        split: stated if isinstance(stated, str) else stated.get(split, "auto") for split in tags
-    }
-    for group in _detected_together(source, tags):
-        letters = {tag[0] for split in group for tag in tags[split] if tag[1:2] == "-"}
-        detected = next((scheme for scheme, own in DECISIVE.items() if letters & set(own)), "iob2")
-        schemes |= dict.fromkeys(group, detected)
-    return schemes
+def windows_and_schemes(source: Source, splits: Splits) -> tuple[dict[str, Counter[Window]], Schemes]:
+    """Number of each window of tags, and the scheme, of each split; none for parts of speech."""
+    if source.task == "tags":
+        return {}, {}
+    windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
+    return windows, schemes_of(source.scheme, windows)
 
 
 def hold_out(source: Source, splits: Splits) -> tuple[Splits, str]:

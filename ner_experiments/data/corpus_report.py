@@ -12,18 +12,17 @@ from rich.console import Console
 from rich.table import Table
 
 from ner_experiments.data.corpus import (
-    Schemes,
     Source,
     Splits,
     count_shared,
     hold_out,
-    printed,
-    schemes_of,
     unreachable_notes,
+    windows_and_schemes,
 )
 from ner_experiments.data.remarks import Remarks
+from ner_experiments.data.schemes import printed
 from ner_experiments.data.sentence import Sentence
-from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions, count_windows
+from ner_experiments.data.tags import Scheme, Window, count_illegal, count_mentions
 
 Report = dict[str, Any]
 
@@ -51,11 +50,7 @@ def corpus_report(source: Source) -> Report:
     """
     remarks = Remarks()
     splits = source.read(remarks)
-    windows: dict[str, Counter[Window]] = {}
-    schemes: Schemes = {}
-    if source.task == "mentions":
-        windows = {split: count_windows(it.tags for it in sentences) for split, sentences in splits.items()}
-        schemes = schemes_of(source, windows)
+    windows, schemes = windows_and_schemes(source, splits)
     counts = {
         split: _count(sentences)
         | (_count_mentions(sentences, windows[split], schemes[split]) if schemes else _count_tags(sentences))

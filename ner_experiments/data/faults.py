@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 SHOWN = 3
 """Number of faults that a message shows."""
-
-
 SKIP = {"bad_lines": "skip"}
 """The setting that helps with a line for which there is no other."""
+
+Settings = Sequence[tuple[str, str]]
+"""Settings and their values, each of which is a way out of a fault, the best first."""
 
 
 class FaultsError(ValueError):
@@ -31,27 +33,38 @@ class Faults:
     def __init__(self) -> None:
         self.count = 0
         self._shown: list[str] = []
+        self._shared: Settings = ()
         self._remedies: dict[str, Any] = {}
 
-    def add(self, message: str, **remedy: Any) -> None:
-        """Add a fault. message: place, rule and value. remedy: the setting with which it is none."""
+    def add(self, message: str, settings: Settings = (), remedy: Mapping[str, Any] = {}) -> None:
+        """Add a fault. message: place, rule and value.
+
+        settings: ways out of which each alone will do, named in the message if all faults share it. remedy: the setting
+        with which it is none, where `way_out` tries it before it is named.
+        """
+        self._shared = [it for it in self._shared if it in settings] if self.count else settings
         self.count += 1
         if self.count <= SHOWN:
             self._shown.append(message)
         self._remedies |= remedy
 
     def check(self) -> None:
-        """Raise FaultsError if there is a fault."""
-        if self.count:
-            raise FaultsError(in_one_line(self._shown, self.count), self._remedies)
+        """Raise FaultsError, with the number of faults, if there is one."""
+        if not self.count:
+            return
+        which = f", the first {SHOWN}" if self.count > SHOWN else ""
+        number = f"{self.count:,} faults{which}: " if self.count > 1 else ""
+        message = f"{number}{'; '.join(self._shown)}{_in_brackets(self._shared)}"
+        raise FaultsError(message, self._remedies)
 
 
-def in_one_line(shown: Sequence[str], count: int) -> str:
-    """The number of faults, and the messages of the first ones."""
-    if count == 1:
-        return shown[0]
-    which = f", the first {SHOWN}" if count > SHOWN else ""
-    return f"{count:,} faults{which}: {'; '.join(shown[:SHOWN])}"
+def _in_brackets(settings: Settings) -> str:
+    """The settings as the end of a message: (data.tokens=characters; or data.misaligned=split or skip)."""
+    ways = []
+    for name, values in groupby(settings, key=lambda it: it[0]):
+        *others, last = (value for _, value in values)
+        ways.append(f"data.{name}={', '.join(others)}{' or ' if others else ''}{last}")
+    return f" ({'; or '.join(ways)})" if ways else ""
 
 
 def way_out(error: ValueError, read: Callable[[Mapping[str, Any]], object]) -> dict[str, Any]:

@@ -1,34 +1,41 @@
-"""Corpora in files, one class per format. Most of `conf/data/*.yaml` configure one of them."""
+"""Corpora in files: what all formats have in common, and the classes that `conf/data/*.yaml` configure.
+
+`format_files` has those of annotated text; `formats/` has the readers.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
-from ner_experiments.data.columns import (
+from ner_experiments.data.corpus import Splits
+from ner_experiments.data.faults import SKIP, FaultsError, as_overrides, way_out
+from ner_experiments.data.formats.annotated import Annotated, Tagged
+from ner_experiments.data.formats.columns import (
     SKIPPED,
     BadLines,
+    ColumnOptions,
     hint_for,
     is_docstart,
-    read_untagged,
+    layouts_of,
     sentences_of,
-    survey_of,
 )
-from ner_experiments.data.conllu import Tag, read_conllu, read_untagged_conllu
-from ner_experiments.data.corpus import SchemeOrAuto, Splits, schemes_by_letters
-from ner_experiments.data.faults import SKIP, Faults, FaultsError, as_overrides, way_out
-from ner_experiments.data.layout import AUTO, Columns, Layout, Survey, decide
-from ner_experiments.data.ontonotes import read_gold_conll, read_untagged_gold_conll
+from ner_experiments.data.formats.conllu import PosOptions, Tag
+from ner_experiments.data.formats.format import Format
+from ner_experiments.data.formats.layout import AUTO, Layout, Survey
+from ner_experiments.data.formats.options import Gold, Options
+from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks, place_of
-from ner_experiments.data.sentence import Sentence, Task, Tokens, tags_of
+from ner_experiments.data.schemes import DECISIVE, SchemeOrAuto, Stated, by_letters
+from ner_experiments.data.sentence import SCORED, Sentence, Task, Tokens, tags_of
 from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
-from ner_experiments.data.tags import DECISIVE, Scheme, illegal_positions
+from ner_experiments.data.tags import Scheme, illegal_positions
 from ner_experiments.data.text_files import (
     UTF_8,
     PathOrFile,
@@ -38,16 +45,18 @@ from ner_experiments.data.text_files import (
     read_blocks,
 )
 from ner_experiments.data.tokenize import check_tokens
-from ner_experiments.utils.files import sha256
+from ner_experiments.utils.files import as_file, sha256
 from ner_experiments.utils.text import truncated_repr
 
+Read = dict[str, list[tuple[Path, list[Any]]]]
+"""Split -> its files and what their reader returns: each a `Sentence` or an `Annotated`."""
 Parts = dict[str, list[tuple[Path, list[Sentence]]]]
 """Split -> its files and their sentences."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files(ABC):
-    """A corpus in files. Subclasses read one file format each.
+class Files(Options, ABC):
+    """A corpus in files. A subclass has the options of its format beside these settings.
 
     files: split -> its file, relative to `folder` or absolute; null if the corpus has no such split.
     sha256, sizes: split -> SHA-256 in hexadecimal and size in bytes of the published file.
@@ -72,12 +81,16 @@ class Files(ABC):
     """End of the message about a tag that the detected scheme does not have."""
 
     @property
-    def bad_lines(self) -> BadLines | None:
-        """The treatment of a line that cannot be read; None where there is no choice."""
+    def bad_lines_skipped(self) -> bool | None:
+        """Whether a sentence with a line that cannot be read is skipped; None where there is no choice."""
         return None
 
     def __post_init__(self) -> None:
         check_tokens(f"{self.name}: tokens", self.tokens)
+        self._check_choice("tag_style", self.tag_style, ("auto", *get_args(TagStyle)))
+        self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
+        if encoding := getattr(self, "encoding", ""):
+            codec_of(encoding)
 
     def _check_choice(self, key: str, value: object, choices: Sequence[str]) -> None:
         if value not in choices:
@@ -85,40 +98,53 @@ class Files(ABC):
 
     @property
     @abstractmethod
+    def form(self) -> Format: ...
+
+    @property
+    @abstractmethod
     def task(self) -> Task: ...
 
     @property
     @abstractmethod
-    def scheme(self) -> SchemeOrAuto | Mapping[str, SchemeOrAuto]: ...
+    def scheme(self) -> Stated: ...
 
-    @abstractmethod
-    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
-        """Sentences of a file of a split. Adds to `remarks` what was skipped or filled in, and faults."""
+    def sentences(self, path: PathOrFile, remarks: Remarks, gold: Gold) -> Iterator[Sentence | Annotated]:
+        """What the format reads from a file, with the tags of the file. gold: see `Options`."""
+        assert self.form.read is not None
+        return self.form.read(path, replace(self, gold=gold), remarks)
 
-    @abstractmethod
+    def parts(self, remarks: Remarks, gold: Gold | None = None) -> Read:
+        """The sentences of each file. gold: by default, dev and test are scored."""
+        usual: dict[str, Gold] = dict.fromkeys(SCORED, "scored")
+        return {
+            split: [
+                (path, list(self.sentences(path, remarks, gold or usual.get(split, "train"))))
+                for path in paths
+            ]
+            for split, paths in self.paths().items()
+        }
+
     def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
         """Sentences of a file in this format with or without tags; every tag is O."""
-
-    def parts(self, remarks: Remarks) -> Parts:
-        """The sentences of each file, as the files have their tags."""
-        with remarks.counting_faults():
-            return {
-                split: [(path, list(self.sentences(path, remarks, split))) for path in paths]
-                for split, paths in self.paths().items()
-            }
-
-    def line_of(self, sentence: Sentence, token: int) -> int:
-        """1-based line of a token, for errors. Formats without a line for each token override it."""
-        return sentence.line + token
+        paths: Sequence[PathOrFile] = [path]
+        if not self.form.streams:
+            if not isinstance(path, str | os.PathLike):
+                with as_file(path) as copy:
+                    yield from self.untagged(copy, remarks)
+                return
+            if not (paths := self.form.files(Path(path))):
+                raise ValueError(f"{path}: expected {self.form.about}")
+        for each in paths:
+            for it in self.sentences(each, remarks or Remarks(), "none"):
+                yield Sentence(it.words, ("O",) * len(it.words), dict(it.columns), line=it.line)
 
     def token_place(self, path: Path, sentence: Sentence, token: int) -> str:
         """File and line of a token, such as data/train.conll:7."""
-        return f"{path}:{self.line_of(sentence, token)}"
+        return sentence.at[token] if isinstance(sentence, Tagged) else f"{path}:{sentence.line + token}"
 
     def find(self, file: str) -> list[Path]:
         """The files that an entry of `files` names; empty if there is none."""
-        path = self.place / file
-        return [path] if path.is_file() else []
+        return self.form.files(self.place / file)
 
     @property
     def place(self) -> Path:
@@ -150,11 +176,15 @@ class Files(ABC):
         return [*self.paths()]
 
     def read(self, remarks: Remarks | None = None) -> Splits:
+        """The sentences of each split, all of whose tags are of the scheme, spelled as `B-ORG`.
+
+        Raises FaultsError for tags that are not, whatever their neighbors, unless `bad_lines` skips their sentences.
+        """
         remarks = remarks or Remarks()
-        files = self.parts(remarks)
-        if self.task == "mentions":
-            files = self.standard_tags(files, remarks)
-            files = self._of_scheme(files, remarks)
+        with remarks.counting_faults():
+            files = self.parts(remarks)
+            if self.task == "mentions":
+                files = self.of_scheme(self.standard_tags(files, remarks), remarks)
         splits = {
             split: list(chain.from_iterable(read for _, read in parts)) for split, parts in files.items()
         }
@@ -163,59 +193,74 @@ class Files(ABC):
                 raise ValueError(f"{self.name}: {split} has no sentence: {self.files[split]}")
         return splits
 
-    def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
-        """The sentences with every tag written as `B-ORG`."""
-        return files
+    def standard_tags(self, files: Read, remarks: Remarks) -> Read:
+        """The sentences with every tag written as `B-ORG`, in the style that is stated or detected from all files.
 
-    def _of_scheme(self, files: Parts, remarks: Remarks) -> Parts:
-        """The sentences all of whose tags are of the scheme, whatever their neighbors.
-
-        Raises FaultsError for the others, unless `bad_lines` skips them.
+        If no style explains all tags, they stay as they are, and `of_scheme` refuses them. A tag with several labels is
+        a fault, unless `multi_label` is "first".
         """
-        tags = {split: tags_of(chain.from_iterable(it for _, it in parts)) for split, parts in files.items()}
-        faults, kept = Faults(), dict(files)
-        for split, scheme in schemes_by_letters(self, tags).items():
+        tagged = {split: [(path, _tagged(it)) for path, it in parts] for split, parts in files.items()}
+        tags = tags_of(it for _, sentences in chain.from_iterable(tagged.values()) for it in sentences)
+        several = {tag for tag in tags if len(labels(tag)) > 1}
+        for place, tag in self._places_of(several, tagged):
+            check_label(tag, place, self.multi_label, remarks)
+        # if a scheme is stated, the tags have its letters
+        new, remark = respelled(tags, self.tag_style, bare=self.scheme == "auto")
+        for place, _ in self._places_of(new, tagged) if remark else ():
+            remarks.add(remark, os.path.basename(place))
+        return with_tags(files, {tag: new.get(tag, tag) for tag in tags}) if new else files
+
+    def of_scheme(self, files: Read, remarks: Remarks) -> Read:
+        """The sentences all of whose tags are of the scheme. The others are faults, or are skipped by `bad_lines`."""
+        tagged = {split: [(path, _tagged(it)) for path, it in parts] for split, parts in files.items()}
+        tags = {split: tags_of(chain.from_iterable(it for _, it in parts)) for split, parts in tagged.items()}
+        kept = dict(files)
+        for split, scheme in by_letters(self.scheme, tags).items():
             wrong = {tag: rule for tag in tags[split] if (rule := _fault_of(tag, scheme))}
-            if wrong and self.bad_lines == "skip":
+            if wrong and self.bad_lines_skipped:
                 kept[split] = [(path, _without(wrong, path, it, remarks)) for path, it in files[split]]
             elif wrong:
-                self._add_faults(wrong, scheme, split, files, faults)
-        faults.check()
+                decided_by = self._decided_by(scheme, tagged)
+                remedy: dict[str, Any] = {"scheme": dict.fromkeys(files, AUTO)} if len(files) > 1 else {}
+                if not (decided_by and self.if_mixed):
+                    remedy = {} if self.bad_lines_skipped is None else SKIP
+                for path, sentences in tagged[split]:
+                    for it in sentences:
+                        for number, tag in enumerate(it.tags):
+                            if tag in wrong:
+                                hint = f"; {hint}" if (hint := hint_for(it.words[number])) else ""
+                                rule = f"not a tag of {scheme}: {wrong[tag]}{hint}{decided_by}"
+                                remarks.fault(f"{self.token_place(path, it, number)}: {rule}", remedy=remedy)
+                legal = {tag: "O" if tag in wrong else tag for tag in tags[split]}
+                kept |= with_tags({split: files[split]}, legal)
         return kept
 
-    def _add_faults(
-        self, wrong: Mapping[str, str], scheme: Scheme, split: str, files: Parts, faults: Faults
-    ) -> None:
-        decided_by = self._decided_by(scheme, files)
-        remedy: dict[str, Any] = {"scheme": dict.fromkeys(files, AUTO)} if len(files) > 1 else {}
-        remedy = remedy if decided_by and self.if_mixed else SKIP if self.bad_lines else {}
-        for path, sentences in files[split]:
+    def _places_of(self, tags: Container[str], files: Parts) -> Iterator[tuple[str, str]]:
+        """Place and tag of each token that has one of the tags, if there are any."""
+        for path, sentences in chain.from_iterable(files.values()) if tags else ():
             for sentence in sentences:
                 for token, tag in enumerate(sentence.tags):
-                    if tag in wrong:
-                        place = self.token_place(path, sentence, token)
-                        hint = hint_for(sentence.words[token])
-                        rule = f"not a tag of {scheme}: {wrong[tag]}" + (f"; {hint}" if hint else "")
-                        faults.add(f"{place}: {rule}{decided_by}", **remedy)
+                    if tag in tags:
+                        yield self.token_place(path, sentence, token), tag
 
     def _decided_by(self, scheme: Scheme, files: Parts) -> str:
         """End of an error message that names the tag from which the scheme was detected; empty if no tag decided it."""
+        decisive = {
+            tag
+            for _, sentences in chain.from_iterable(files.values())
+            for tag in tags_of(sentences)
+            if tag[1:2] == "-" and tag[0] in DECISIVE.get(scheme, "")
+        }
         detected = not isinstance(self.scheme, str) or self.scheme == "auto"
-        for path, sentences in chain.from_iterable(files.values()) if detected else ():
-            for sentence in sentences:
-                for token, tag in enumerate(sentence.tags):
-                    if tag[1:2] == "-" and tag[0] in DECISIVE.get(scheme, ""):
-                        place = os.path.basename(self.token_place(path, sentence, token))
-                        return (
-                            f" ({scheme} was detected from {truncated_repr(tag)} in {place}{self.if_mixed})"
-                        )
+        for place, tag in self._places_of(decisive, files) if detected else ():
+            return f" ({scheme} was detected from {truncated_repr(tag)} in {os.path.basename(place)}{self.if_mixed})"
         return ""
 
     def checksum(self) -> str:
         """SHA-256 over the split, name and content of each file, independent of its folder."""
         digest = hashlib.sha256()
         for split, paths in self.paths().items():
-            for path in paths:
+            for path in chain.from_iterable((each, *self.form.beside(each)) for each in paths):
                 digest.update(f"{split} {path.name} {sha256(path)}\n".encode())
         return digest.hexdigest()
 
@@ -233,27 +278,23 @@ class Files(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnFiles(Files):
-    """Column files. The settings from `columns` to `bad_lines` are those of `read_columns`.
+class ColumnFiles(ColumnOptions, Files):
+    """Column files.
 
     columns: "auto" for the word or the tag detects its column, which is the same in files of one width.
     scheme: of all splits, or split -> scheme where they differ.
-    tag_style: how tags are written, such as `B_ORG`; "auto" to detect it.
-    multi_label: what becomes of a tag with several labels, such as `B-ORG,B-GPE`: refuse, or keep the first.
     """
 
-    columns: Columns
-    task: Task = "mentions"
-    scheme: SchemeOrAuto | Mapping[str, SchemeOrAuto] = "auto"
-    first_character: bool | Literal["auto"] = False
-    empty_tag: str | None = None
-    empty_word: str | None = None
-    comments: str | None = AUTO
-    encoding: str = UTF_8
-    bad_lines: BadLines = "refuse"
-    tag_style: TagStyle | Literal["auto"] = "auto"
-    multi_label: MultiLabel = "refuse"
+    scheme: Stated = "auto"
     if_mixed: ClassVar[str] = "; where files differ, state the scheme of each split"
+
+    @property
+    def form(self) -> Format:
+        return FORMATS["conll"]
+
+    @property
+    def bad_lines_skipped(self) -> bool:
+        return self.bad_lines == "skip"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -261,13 +302,10 @@ class ColumnFiles(Files):
         for split, scheme in schemes.items():
             self._check_choice(f"scheme.{split}" if split else "scheme", scheme, ("auto", *get_args(Scheme)))
         self._check_choice("task", self.task, get_args(Task))
-        self._check_choice("tag_style", self.tag_style, ("auto", *get_args(TagStyle)))
-        self._check_choice("multi_label", self.multi_label, get_args(MultiLabel))
         self._check_choice("bad_lines", self.bad_lines, get_args(BadLines))
         if self.first_character not in (True, False, AUTO):
             rule = f"first_character must be true, false or auto, got {self.first_character!r}"
             raise ValueError(f"{self.name}: {rule}")
-        codec_of(self.encoding)
         if wrong := [it for it in self.columns if self.columns[it] == AUTO and it not in ("word", "tag")]:
             raise ValueError(f"{self.name}: columns.{wrong[0]} cannot be auto: state its number or name")
         if not {"word", "tag"} <= self.columns.keys():
@@ -292,80 +330,18 @@ class ColumnFiles(Files):
             error = FaultsError(str(error), {"encoding": guessed_encoding(paths)})
         return way_out(error, read)
 
-    def parts(self, remarks: Remarks) -> Parts:
-        found: Parts = {}
+    def parts(self, remarks: Remarks, gold: Gold | None = None) -> Read:
+        found: Read = {}
         for split, survey, layout in self.layouts():
-            sentences = sentences_of(
-                survey,
-                layout,
-                remarks,
-                empty_tag=self.empty_tag,
-                empty_word=self.empty_word,
-                bad_lines=self.bad_lines,
-            )
+            sentences = sentences_of(survey, layout, self, remarks)
             found.setdefault(split, []).append((Path(name_of(survey.path)), list(sentences)))
         return found
 
     def layouts(self) -> list[tuple[str, Survey, Layout]]:
         """The split of each file, its lines, and how it is laid out."""
         splits = [(split, path) for split, paths in self.paths().items() for path in paths]
-        surveys = [survey_of(path, self.comments, self.encoding) for _, path in splits]
-        layouts = decide(surveys, self.columns, task=self.task, first_character=self.first_character)
+        layouts = layouts_of([path for _, path in splits], self)
         return [(split, *layout) for (split, _), layout in zip(splits, layouts, strict=True)]
-
-    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
-        ((_, sentences),) = replace(self, files={split: str(path)}, folder="").parts(remarks)[split]
-        return iter(sentences)
-
-    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
-        return read_untagged(
-            path,
-            columns={name: index for name, index in self.columns.items() if name != "tag"},
-            first_character=self.first_character,
-            empty_word=self.empty_word,
-            comments=self.comments,
-            encoding=self.encoding,
-            bad_lines=self.bad_lines,
-            remarks=remarks,
-        )
-
-    def standard_tags(self, files: Parts, remarks: Remarks) -> Parts:
-        """The sentences with every tag written as `B-ORG`, in the style that is stated or detected.
-
-        If no style explains all tags, they stay as they are, and `read` refuses them. Raises ValueError for a tag with
-        several labels, unless `multi_label` is "first".
-        """
-        parts = list(chain.from_iterable(files.values()))
-        tags = tags_of(chain.from_iterable(sentences for _, sentences in parts))
-        several = {tag for tag in tags if len(labels(tag)) > 1}
-        faults = Faults()
-        for path, sentences in parts if several else ():
-            for sentence in sentences:
-                for token, tag in enumerate(sentence.tags):
-                    if tag in several:
-                        place = self.token_place(path, sentence, token)
-                        try:
-                            check_label(tag, place, self.multi_label, remarks)
-                        except ValueError as error:
-                            faults.add(str(error), multi_label="first")
-        faults.check()
-        # if a scheme is stated, the tags have its letters
-        new, remark = respelled(tags, self.tag_style, bare=self.scheme == "auto")
-        if not new:
-            return files
-        for path, sentences in parts if remark else ():
-            for sentence in sentences:
-                for token, tag in enumerate(sentence.tags):
-                    if tag in new:
-                        place = os.path.basename(self.token_place(path, sentence, token))
-                        remarks.add(remark, place)
-        return {
-            split: [
-                (path, [replace(it, tags=tuple(new.get(tag, tag) for tag in it.tags)) for it in sentences])
-                for path, sentences in parts
-            ]
-            for split, parts in files.items()
-        }
 
     def sentences_with_docstart(self) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -386,22 +362,19 @@ class ColumnFiles(Files):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConlluFiles(Files):
+class ConlluFiles(PosOptions, Files):
     """CoNLL-U files, read for their part-of-speech tags: xpos or upos."""
 
-    tag: Tag = "xpos"
     task: ClassVar[Task] = "tags"
     scheme: ClassVar[SchemeOrAuto] = "auto"  # unused: part-of-speech tags have no scheme
+
+    @property
+    def form(self) -> Format:
+        return FORMATS["conllu"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_choice("tag", self.tag, get_args(Tag))
-
-    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
-        return read_conllu(path, tag=self.tag)
-
-    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
-        return read_untagged_conllu(path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -409,7 +382,11 @@ class GoldConllFiles(Files):
     """A tree of CoNLL-2012's `*_gold_conll` files. `files` has a glob for each split (`**`: any depth)."""
 
     task: ClassVar[Task] = "mentions"
-    scheme: ClassVar[SchemeOrAuto] = "iob2"  # returned by `read_gold_conll`
+    scheme: ClassVar[SchemeOrAuto] = "iob2"  # of what the reader returns
+
+    @property
+    def form(self) -> Format:
+        return FORMATS["ontonotes"]
 
     def find(self, file: str) -> list[Path]:
         root = Path(file).anchor  # empty unless the pattern is absolute
@@ -419,11 +396,22 @@ class GoldConllFiles(Files):
             rule = f"expected a path or a pattern such as train/**/*_gold_conll, got {file!r}"
             raise ValueError(f"{self.name}: data.files: {rule}") from None
 
-    def sentences(self, path: Path, remarks: Remarks, split: str) -> Iterator[Sentence]:
-        return read_gold_conll(path)
 
-    def untagged(self, path: PathOrFile, remarks: Remarks | None = None) -> Iterator[Sentence]:
-        return read_untagged_gold_conll(path)
+def _tagged(sentences: Iterable[Any]) -> list[Sentence]:
+    """The sentences that have the tags of their file."""
+    return [it for it in sentences if isinstance(it, Sentence)]
+
+
+def with_tags(files: Read, new: Mapping[str, str]) -> Read:
+    """The files with other tags of the sentences that have those of their file."""
+
+    def changed(it: Any) -> Any:
+        return replace(it, tags=tuple(map(new.__getitem__, it.tags))) if isinstance(it, Sentence) else it
+
+    return {
+        split: [(path, [*map(changed, sentences)]) for path, sentences in parts]
+        for split, parts in files.items()
+    }
 
 
 def _fault_of(tag: str, scheme: Scheme) -> str:

@@ -15,11 +15,9 @@ from typing import Any
 import yaml
 
 from ner_experiments.data.files import ColumnFiles
-from ner_experiments.data.formats import conllu_ner, csv_table
-from ner_experiments.data.formats.jsonl import is_line_of_spacy
-from ner_experiments.data.formats.registry import FORMATS, READABLE, format_of
-from ner_experiments.data.layout import AUTO
-from ner_experiments.data.text_files import CJK, guessed_encoding, is_blank, read_lines
+from ner_experiments.data.formats.layout import AUTO
+from ner_experiments.data.formats.registry import FORMATS, config_of, detect
+from ner_experiments.data.text_files import CJK, guessed_encoding
 
 _SPLITS = {
     "dev": re.compile(r"(?<![a-z])(dev(set)?|devel|develop|development|valid|validation|val|testa)(?![a-z])"),
@@ -29,7 +27,6 @@ _SPLITS = {
 _IN_ORDER = {1: ("train",), 2: ("train", "test"), 3: ("train", "dev", "test")}
 _LINES = 20_000
 """Lines by which columns are told apart."""
-_PLUS = ("# global.columns", "#global.columns")
 _SETTING = re.compile(r"^(\w+):[^#\n]*?( *#.*)?$", re.MULTILINE)
 
 
@@ -80,42 +77,12 @@ def settings_of(files: Mapping[str, Path], say: Callable[[str], None]) -> tuple[
         encoding = guessed_encoding(path for folder in paths for path in sorted(folder.glob("*.txt")))
     else:
         encoding = guessed_encoding(paths)
-    config, _ = found_config(paths[0], encoding)
-    say(f"format: {config} ({READABLE[config]}); encoding: {encoding}")
+    name, _ = detect(paths[0], encoding)
+    say(f"format: {name} ({FORMATS[name].about}); encoding: {encoding}")
     if encoding != "utf-8":
         settings["encoding"] = encoding
-    return config, settings
-
-
-def found_config(path: Path, encoding: str) -> tuple[str, str]:
-    """The file of conf/data that reads a file's format, and what tells it: "its name" or "its first line".
-
-    CoNLL-U without tags of mentions or a header of its columns has parts of speech. Columns are the format of what
-    nothing tells.
-    """
-    try:
-        config = FORMATS[format_of(path)].config
-    except ValueError:
-        config = "conll"
-    if config == "conllu_ner":
-        first = next((line for _, line in read_lines(path, encoding)), "")
-        if first.startswith(_PLUS) or conllu_ner.tag_layers(path, encoding):
-            return "conllu_ner", "its name and lines"
-        why = "no column and no key of MISC has the tags of mentions"
-        if conllu_ner.has_brackets(path, encoding):
-            why += "; the key Entity has brackets of coreference, which are not read"
-        return "conllu", f"its name and lines: parts of speech, as {why}"
-    if config in ("conll", "csv"):
-        first = next((line for _, line in read_lines(path, encoding) if not is_blank(line)), "")
-        if first.startswith(("{", "[{", "[[")) or is_line_of_spacy(first):
-            return "jsonl", "its first line"
-        if first.startswith(_PLUS):
-            return "conllu_ner", "its first line"
-        if config == "csv":
-            return ("conll", "its first line") if "\t" in first and "," not in first else ("csv", "its name")
-        if all({*first.split(",")} & {*names} for names in csv_table.NAMES.values()):
-            return "csv", "its first line"
-    return config, "its name" if path.suffix else "its lines"
+    config, reads = config_of(name)
+    return config, settings | reads
 
 
 def decided_settings(source: ColumnFiles) -> dict[str, Any]:

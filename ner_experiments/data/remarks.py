@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import groupby
+from typing import Any
 
-from ner_experiments.data.faults import in_one_line
+from ner_experiments.data.faults import Faults, Settings
 from ner_experiments.utils.text import truncated_repr
-
-Settings = Sequence[tuple[str, str]]
-"""Settings and their values, each of which is a way out of a fault, the best first."""
 
 
 class Remarks:
@@ -25,7 +22,7 @@ class Remarks:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._first: dict[str, str] = {}
-        self._faults: list[tuple[str, Settings]] | None = None
+        self._faults: Faults | None = None
         self._layouts: dict[str, tuple[str, str]] = {}
 
     def add(self, what: str, place: str, text: str = "") -> None:
@@ -33,29 +30,29 @@ class Remarks:
         self._counts[what] += 1
         self._first.setdefault(what, f"{place}: {truncated_repr(text)}" if text else place)
 
-    def fault(self, message: str, settings: Settings = ()) -> None:
-        """Raise ValueError; within `counting_faults`, count the fault, and let the reader go on without what has it."""
+    def fault(self, message: str, settings: Settings = (), remedy: Mapping[str, Any] = {}) -> None:
+        """Raise FaultsError; within `counting_faults`, count the fault, and let the reader go on without what has it.
+
+        settings, remedy: see `Faults.add`.
+        """
+        faults = self._faults or Faults()
+        faults.add(message, settings, remedy)
         if self._faults is None:
-            raise ValueError(_with_settings(message, settings))
-        self._faults.append((message, settings))
+            faults.check()
 
     @contextmanager
     def counting_faults(self) -> Iterator[None]:
-        """At the end of the block, raise ValueError with the number of its faults, the first ones, and one way out."""
+        """At the end of the outermost block, raise FaultsError with the number of its faults, the first ones, and ways
+        out."""
         if self._faults is not None:
             yield
             return
-        found: list[tuple[str, Settings]] = []
-        self._faults = found
+        self._faults = found = Faults()
         try:
             yield
         finally:
             self._faults = None
-        if not found:
-            return
-        message = in_one_line([fault for fault, _ in found], len(found))
-        shared = [it for it in found[0][1] if all(it in settings for _, settings in found)]
-        raise ValueError(_with_settings(message, shared))
+        found.check()
 
     def read_as(self, name: str, layout: str, others: str = "") -> None:
         """Note how a file is laid out, if any of this was detected.
@@ -80,15 +77,6 @@ class Remarks:
     def with_places(self) -> list[str]:
         """As `counts`, with the first place of each."""
         return [f"{what}: {number:,} (first: {self._first[what]})" for what, number in self._counts.items()]
-
-
-def _with_settings(message: str, settings: Settings) -> str:
-    """The message, with the settings in brackets: (data.tokens=characters; or data.misaligned=split or skip)."""
-    ways = []
-    for name, values in groupby(settings, key=lambda it: it[0]):
-        *others, last = (value for _, value in values)
-        ways.append(f"data.{name}={', '.join(others)}{' or ' if others else ''}{last}")
-    return f"{message} ({'; or '.join(ways)})" if ways else message
 
 
 def place_of(name: str, line: int) -> str:

@@ -102,10 +102,11 @@ def labels(tag: str) -> list[str]:
 def check_label(
     tag: str, place: str, multi_label: MultiLabel, remarks: Remarks, *, what: str = "tag"
 ) -> None:
-    """Count a tag with several labels, the first of which is kept. Raises ValueError if they are refused."""
+    """Count a tag with several labels, the first of which is kept. If they are refused, it is a fault."""
     if multi_label == "refuse":
         rule = f"a {what} with several labels (multi_label: first keeps the first)"
-        raise ValueError(f"{place}: {rule}: {truncated_repr(tag)}")
+        remarks.fault(f"{place}: {rule}: {truncated_repr(tag)}", remedy={"multi_label": "first"})
+        return
     remarks.add(f"{what}s of which the first label was kept", os.path.basename(place), tag)
 
 

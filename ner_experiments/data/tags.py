@@ -47,9 +47,6 @@ _ANY_LETTER = "BIMESLU"
 _OPENS = frozenset("BSU")
 _CLOSES = frozenset("ESLU")
 
-DECISIVE: dict[Scheme, str] = {"bmes": "M", "bilou": "LU", "bioes": "ES"}
-"""Letters by which a scheme is detected, in this order; without them it is iob1 or iob2."""
-
 
 def spans(tags: Iterable[str]) -> list[Span]:
     """Mentions of tags in any scheme, in order, as conlleval reads them. Gold tags are read this way.

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
-from ner_experiments.data.columns import read_untagged
 from ner_experiments.data.corpus import Source
 from ner_experiments.data.files import ColumnFiles
 from ner_experiments.data.format_files import AnnotatedFiles
-from ner_experiments.data.layout import Columns
+from ner_experiments.data.formats.columns import ColumnOptions, read_columns
+from ner_experiments.data.formats.layout import Columns
 from ner_experiments.data.remarks import Remarks, place_of
 from ner_experiments.data.sentence import Tokens
 from ner_experiments.data.text_files import (
@@ -97,7 +97,8 @@ class InputReader:
     def _columns(self, path: PathOrFile) -> Iterator[TokenizedSentence]:
         source, encoding, remarks = self.source, self.encoding, Remarks()
         if self.columns is not None:
-            sentences = read_untagged(path, columns=self.columns, encoding=encoding or UTF_8, remarks=remarks)
+            options = ColumnOptions(columns=self.columns, encoding=encoding or UTF_8, gold="none")
+            sentences = read_columns(path, options, remarks)
         elif encoding is None:
             sentences = source.untagged(path, remarks)
         elif isinstance(source, ColumnFiles | AnnotatedFiles):

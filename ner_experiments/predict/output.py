@@ -17,9 +17,8 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
-from ner_experiments.data.formats import brat
+from ner_experiments.data.formats import brat, registry
 from ner_experiments.data.formats.annotated import Annotated, Characters, in_order
-from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.tags import spans
 from ner_experiments.predict.tagger import TaggedSentence
 
@@ -223,7 +222,7 @@ def write_format(name: str, tagged: Iterable[TaggedSentence], file: TextIO, type
     """Write the predicted mentions in a format of `data/formats`, once all sentences are tagged."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / name
-        FORMATS[name].write(map(annotated, tagged), path)
+        registry.write(name, map(annotated, tagged), path)
         with path.open(encoding="utf-8", newline="") as part:
             shutil.copyfileobj(part, file)
 
@@ -251,12 +250,12 @@ def write_brat_lines(tagged: Iterable[TaggedSentence], folder: Path) -> None:
     documents = (
         replace(annotated(it), document="stdin" if name == "-" else Path(name).stem) for it, name in names
     )
-    FORMATS[BRAT].write(documents, folder)
+    brat.write(documents, folder)
 
 
 def write_binary(name: str, tagged: Iterable[TaggedSentence], path: Path) -> None:
     """Write the predicted mentions into a file in a format that is no text, such as spaCy's DocBin."""
-    FORMATS[name].write(map(annotated, tagged), path)
+    registry.write(name, map(annotated, tagged), path)
 
 
 BRAT = "brat"
@@ -264,7 +263,11 @@ BRAT = "brat"
 
 Write = Callable[[Iterable[TaggedSentence], TextIO, Sequence[str]], None]
 WRITERS: dict[str, Write] = {
-    **{name: partial(write_format, name) for name, it in FORMATS.items() if not it.package and name != BRAT},
+    **{
+        name: partial(write_format, name)
+        for name in registry.WRITABLE
+        if not registry.FORMATS[name].package and name != BRAT
+    },
     "jsonl": write_jsonl,
     "conll": write_conll,
     "terminal": write_terminal,

@@ -172,7 +172,10 @@ def _has_docstring(node: ast.AST) -> bool:
 
 
 def _imports(tree: ast.AST, path: Path) -> Iterator[str]:
-    """The names that a module imports when it runs. `from a import b` imports a, and a.b if that is a module."""
+    """The names that a module imports when it runs. `from a import b` imports a, and a.b if that is a module.
+
+    `iter_modules` imports all modules of the folder.
+    """
     for node in _run_time_nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -180,6 +183,11 @@ def _imports(tree: ast.AST, path: Path) -> Iterator[str]:
             origin = _absolute(node, path) if node.level else node.module or ""
             yield origin
             yield from (f"{origin}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "iter_modules":
+            package = _absolute(
+                ast.ImportFrom(names=[], level=1), path
+            )  # a registry finds every file of its folder
+            yield from (f"{package}.{it.stem}" for it in sorted(path.parent.glob("*.py")))
 
 
 def _run_time_nodes(node: ast.AST) -> Iterator[ast.AST]:

@@ -18,7 +18,7 @@ from ner_experiments.analysis import statistics
 from ner_experiments.analysis.bootstrap import interval, ratio, resampled
 from ner_experiments.analysis.randomization import numerator_and_denominator, score_of_parts
 from ner_experiments.data.files import ColumnFiles
-from ner_experiments.data.layout import Columns
+from ner_experiments.data.formats.layout import Columns
 from ner_experiments.data.projection import OtherTextError, Projection, project
 from ner_experiments.data.sentence import Sentence
 from ner_experiments.data.tags import count_mentions, count_windows

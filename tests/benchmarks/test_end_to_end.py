@@ -11,8 +11,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 from places import BENCHMARKS
+from read_files import read_columns
 
-from ner_experiments.data.columns import read_columns
 from ner_experiments.data.tags import illegal_positions
 
 

@@ -21,10 +21,10 @@ from corpus_files import data_command
 from fuzz.oracle import mentions
 
 from ner_experiments.config.corpora import open_source
-from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.formats.registry import FORMATS, WRITABLE
 
 CORPORA = ("toy_en", "toy_zh", "conll2003", "weibo", "wnut17")
-AVAILABLE = [name for name, it in FORMATS.items() if not it.package or find_spec(it.package)]
+AVAILABLE = [name for name in WRITABLE if not FORMATS[name].package or find_spec(FORMATS[name].package)]
 
 Sentence = tuple[list[str], list[str]]
 """Words and tags."""

@@ -9,8 +9,7 @@ import round_trips
 from places import ROOT
 from round_trips import AVAILABLE, Outcome, round_trip
 
-from ner_experiments.data.formats import conll
-from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.formats.registry import WRITABLE
 
 SMALL = ["data.sentences={train: 40, dev: 10, test: 10}"]
 
@@ -44,7 +43,7 @@ def test_a_changed_mention_and_a_changed_word_are_found(
 def test_a_conversion_that_says_that_it_loses_something_ends_the_campaign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = conll.write
+    write = round_trips.FORMATS["conll"].write
     monkeypatch.setitem(
         round_trips.FORMATS,
         "conll",
@@ -56,4 +55,4 @@ def test_a_conversion_that_says_that_it_loses_something_ends_the_campaign(
 
 def test_the_page_on_corpora_lists_each_format() -> None:
     page = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8").split("\n## Formats\n")[1]
-    assert re.findall(r"^\| `(\w+)` \| `\w+` \| ", page, re.MULTILINE) == [*FORMATS]
+    assert sorted(re.findall(r"^\| `(\w+)` \| `\w+` \| ", page, re.MULTILINE)) == sorted(WRITABLE)

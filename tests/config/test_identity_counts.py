@@ -6,7 +6,7 @@ import json
 import typing
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,7 +26,8 @@ from ner_experiments.config.conf import names
 from ner_experiments.config.identity import identity
 from ner_experiments.data import toy
 from ner_experiments.data.corpus import load
-from ner_experiments.data.formats.annotated import Annotated, Options, Stated, flat, of_text
+from ner_experiments.data.formats.annotated import Annotated, Stated, flat, of_text
+from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Corpus
@@ -82,7 +83,8 @@ def alternatives(part: dict[str, Any], place: tuple[str, ...]) -> list[Any]:
         if "_target_" in (node := at(part, place[:depth])) or not depth
     )
     target = get_object(owner["_target_"]) if "_target_" in owner else None
-    hints = typing.get_type_hints(target.__init__ if isinstance(target, type) else target) if target else {}
+    plain = isinstance(target, type) and not is_dataclass(target)
+    hints = typing.get_type_hints(target.__init__ if plain else target) if target else {}
     choices = [*literals(hints.get(name))]
     guesses = GUESSES.get(type(value), ())
     return [it for it in dict.fromkeys([*choices, *guesses]) if (type(it), it) != (type(value), value)]
@@ -103,7 +105,7 @@ MENTIONS = [(0, 23, "PER"), (0, 11, "PER"), (28, 31, "PER"), (59, 75, "ORG"), (6
 def sentences() -> list[Annotated]:
     """A text with words of several parts, line ends, and nested mentions."""
     mentions = [Stated(*it, "") for it in MENTIONS]
-    return [*of_text(TEXT, mentions, Options(lines=True), Remarks(), place="")]
+    return [*of_text(TEXT, mentions, TextOptions(lines=True, nested=None), Remarks(), place="")]
 
 
 def write_columns(path: Path, order: list[str], scheme: Any, suffix: str) -> None:

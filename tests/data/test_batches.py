@@ -11,9 +11,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lightning.pytorch import LightningModule, Trainer
+from read_files import read_columns
 
 from ner_experiments.data.batches import Batching, Plan, SentenceCount, TokenBudget
-from ner_experiments.data.columns import read_columns
 from ner_experiments.data.datamodule import CorpusModule
 from ner_experiments.data.encoder import Encoder
 from ner_experiments.data.sentence import Corpus, Sentence

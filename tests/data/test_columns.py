@@ -6,9 +6,8 @@ from functools import partial
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from read_files import WORD_TAG, message_of, pairs, written
+from read_files import WORD_TAG, message_of, pairs, read_columns, read_untagged, written
 
-from ner_experiments.data.columns import read_columns, read_untagged
 from ner_experiments.data.sentence import Sentence
 
 

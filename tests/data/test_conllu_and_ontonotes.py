@@ -3,10 +3,8 @@
 from functools import partial
 
 import pytest
-from read_files import message_of, pairs, written
+from read_files import message_of, pairs, read_conllu, read_gold_conll, written
 
-from ner_experiments.data.conllu import read_conllu
-from ner_experiments.data.ontonotes import read_gold_conll
 from ner_experiments.data.sentence import Sentence
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from ner_experiments.data import corpus as corpus_module
 from ner_experiments.data.corpus import load
 from ner_experiments.data.files import ColumnFiles, ConlluFiles
-from ner_experiments.data.sentence import Sentence
 
 
 def test_mentions_reach_the_models_as_bioes(tmp_path: Path) -> None:
@@ -116,24 +115,6 @@ def test_what_is_no_tag_is_named_with_its_line(scheme: str, tag: str, read_as: s
         ValueError, match=f"^2 faults: {place}:5: not a tag of {read_as}: tag '{tag}' is neither O nor "
     ):
         load(columns(tmp_path, texts, scheme=scheme))
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneLineFiles(ColumnFiles):
-    """A format whose errors see a sentence per line."""
-
-    def line_of(self, sentence: Sentence, token: int) -> int:
-        return sentence.line
-
-
-def test_a_format_decides_which_line_a_token_is_on(tmp_path: Path) -> None:
-    path = tmp_path / "train.txt"
-    path.write_text("a B-X\nb PER\n", encoding="utf-8")
-    source = OneLineFiles(
-        name="mine", folder=str(tmp_path), files={"train": path.name}, columns={"word": 0, "tag": 1}
-    )
-    with pytest.raises(ValueError, match=f"^{re.escape(str(path))}:1: not a tag of iob2: tag 'PER'"):
-        load(source)
 
 
 def test_a_malformed_line_is_named(tmp_path: Path) -> None:

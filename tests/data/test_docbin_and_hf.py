@@ -21,8 +21,7 @@ from ner_experiments.data.remarks import Remarks
 def texts(path: Path, format: str) -> list[list[tuple[str, str]]]:
     """Type and text of the mentions of each sentence."""
     source = AnnotatedFiles(name="mine", folder="", files={"train": str(path)}, format=format)
-    paths = source.paths()["train"]
-    return [sentence.texts() for each in paths for sentence in source.annotated(each, Remarks())]
+    return [sentence.texts() for sentence in source.annotated(Remarks())["train"]]
 
 
 def refusal(path: Path, format: str) -> str:

@@ -232,7 +232,7 @@ def test_the_digest_of_gold_covers_mentions_that_no_tags_express(tmp_path: Path)
             "conllu_ner",
             "".join("\t".join([n, word, *"_______", f"NER={tag}"]) + "\n" for n, word, tag in TAGGED),
             "2 faults: train:2: empty word: '2\\t\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\tNER=O'; "
-            "train:3: tag 'person' is neither O nor one of",
+            "train:3: not a tag of iob2: tag 'person' is neither",
         ),
     ],
 )

@@ -30,7 +30,7 @@ from ner_experiments.config.corpora import open_source
 from ner_experiments.data.corpus import load
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats import registry
-from ner_experiments.data.formats.annotated import Annotated, Options, in_order, of_words
+from ner_experiments.data.formats.annotated import Annotated, in_order, of_words
 from ner_experiments.data.formats.registry import FORMATS
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import spans
@@ -69,8 +69,8 @@ def test_docbin_as_spacy_writes_it(tmp_path: Path) -> None:
     doc[10].is_sent_start = True
     spacy.tokens.DocBin(docs=[doc]).to_disk(path)
     assert "nested or overlapping mentions" in message(path, "docbin")
-    sentences, remarks = [], Remarks()
-    sentences = list(source(path, "docbin", nested="innermost").sentences(path, remarks, "train"))
+    remarks = Remarks()
+    sentences = source(path, "docbin", nested="innermost").read(remarks)["train"]
     assert [len(it) for it in sentences] == [10, 4]
     assert remarks.counts() == ["mentions left out beside the innermost: 1"]
     path.write_bytes(b"no")
@@ -125,7 +125,7 @@ def test_a_data_set_by_its_name_or_folder(tmp_path: Path, monkeypatch: pytest.Mo
 # Files to tag
 
 
-@pytest.mark.parametrize("name", [name for name in AVAILABLE if FORMATS[name].read])
+@pytest.mark.parametrize("name", [it for it in AVAILABLE if FORMATS[it].read and it != "conll"])
 def test_predict_reads_a_file_and_standard_input(name: str, tmp_path: Path) -> None:
     path = tmp_path / "written"
     FORMATS[name].write([of_words(["Ada", "sang"], [(0, 1, "PER")]), of_words(["Rain"], [])], path)
@@ -612,7 +612,3 @@ def test_notes_of_a_corpus_say_which_tags_break_its_scheme(tmp_path: Path) -> No
         "tags that break iob2: 1 in train, 1 in dev; the mentions are read as conlleval reads them",
     )
     assert [it.tags for it in corpus.splits["dev"]] == [("O", "S-X", "B-X", "E-X"), ("S-Y", "O", "S-Y")]
-
-
-def test_options_have_the_settings_of_the_corpus() -> None:
-    assert {*Options.__dataclass_fields__} - {"all_texts", "scored"} <= {*AnnotatedFiles.__dataclass_fields__}

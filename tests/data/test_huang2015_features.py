@@ -10,8 +10,8 @@ import pytest
 import torch
 from encoders import context, text
 from huang2015_oracles import assert_same_up_to_numbering
+from read_files import read_columns
 
-from ner_experiments.data.columns import read_columns
 from ner_experiments.data.context import Context
 from ner_experiments.data.gazetteer import Gazetteer
 from ner_experiments.data.indexed_text import IndexedText

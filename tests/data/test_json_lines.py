@@ -21,7 +21,7 @@ from annotated_files import (
     source,
 )
 
-from ner_experiments.data.new_corpus import found_config
+from ner_experiments.data.formats.registry import detect
 from ner_experiments.data.remarks import Remarks
 
 VARIANTS: dict[str, Any] = {
@@ -218,7 +218,7 @@ def test_old_training_data_of_spacy_a_pair_per_line(tmp_path: Path) -> None:
         sentences, _ = read(path, "jsonl")
         assert [len(it.mentions) for it in sentences] == [1] * len(records)
         assert sentences[-1].place == f"{path}:{len(records)}"
-        assert found_config(path, "utf-8") == ("jsonl", "its first line")
+        assert detect(path, "utf-8") == ("jsonl", "its first line")
     path = lines_of(tmp_path / "a.jsonl", pair, ["Ada"])
     assert message(path, "jsonl") == "a.jsonl:2: expected a JSON object: ['Ada']"
 
@@ -232,7 +232,7 @@ def test_old_training_data_of_spacy_a_pair_per_line(tmp_path: Path) -> None:
         ),
         ({"tokens": ["a"], "ner_tags": ["O", "O"]}, "a.jsonl:1: expected one tag per token (1), got 2"),
         ({"tokens": ["a", ""], "ner_tags": ["O", "O"]}, "a.jsonl:1: empty word: item 2 of tokens"),
-        ({"tokens": ["a", "b"], "ner_tags": ["B-X", "X"]}, "a.jsonl:1: tag 'X' is neither O nor one of "),
+        ({"tokens": ["a", "b"], "ner_tags": ["B-X", "X"]}, "a.jsonl:1: not a tag of iob2: tag 'X' is "),
         (
             {"tokens": ["a"], "ner_tags": ["B-X|B-Y"]},
             "a.jsonl:1: a tag with several labels (multi_label: first ",

@@ -13,11 +13,11 @@ import pytest
 import yaml
 from omegaconf import OmegaConf
 from places import CONF, ROOT
+from read_files import read_columns
 
 from ner_experiments.config import config_dirs
 from ner_experiments.config.conf import hydra_context, options
 from ner_experiments.config.config_dirs import VARIABLE, take_config_dirs
-from ner_experiments.data.columns import read_columns
 from ner_experiments.data.new_corpus import by_split, character_tokens
 from ner_experiments.data.text_files import guessed_encoding
 from ner_experiments.main import cli

@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 from corpus_files import columns, data_command, tags
-from read_files import WORD_TAG, message_of, pairs, written
+from read_files import WORD_TAG, message_of, pairs, read_columns, read_untagged, written
 
-from ner_experiments.data.columns import read_columns, read_untagged
 from ner_experiments.data.corpus import load
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tag_styles import detect_style, labels, to_standard

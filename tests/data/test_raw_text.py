@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from annotated_files import lines_of
 from corpus_files import data_command
+from read_files import read_conllu
 from tiny_runs import finished
 
 from ner_experiments.data import raw_text
-from ner_experiments.data.conllu import gaps, read_conllu
 from ner_experiments.data.format_files import AnnotatedFiles
+from ner_experiments.data.formats.conllu import gaps
 from ner_experiments.data.sentence import Sentence, Tokens
 from ner_experiments.export.card import data as data_of_card
 from ner_experiments.main import answer

@@ -4,10 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from read_files import WORD_TAG
+from read_files import WORD_TAG, read_columns, read_conllu
 
-from ner_experiments.data.columns import read_columns
-from ner_experiments.data.conllu import read_conllu
 from ner_experiments.data.projection import project
 from ner_experiments.data.tags import convert, illegal_positions, spans, strict_spans
 

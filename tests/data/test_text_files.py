@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from read_files import read_columns
 
 from ner_experiments.data import text_files
-from ner_experiments.data.columns import read_columns
 from ner_experiments.data.text_files import Line, read_blocks, read_lines, read_text
 
 TEXTS = st.text(alphabet="a \t\n\r\0\ufeff中", max_size=40)

@@ -21,7 +21,6 @@ import ner_experiments
 from ner_experiments.data import toy
 
 DOCS = page_commands.ROOT / "docs"
-FORMAT_PAGE = DOCS / "contributing/format.md"
 PAGES = {page: page_commands.commands(page) for page in page_commands.GUIDES}
 SKIPPED = "ner-experiments tables"  # by a test of its own
 COLLECTED = ("residual_c", "tests/test_metrics.py")
@@ -67,10 +66,7 @@ TEXTS = ("news", "tweets", "chinese", "posts", "text")
 
 def changes() -> list[tuple[str, str, str]]:
     """What the page for contributors asks to change in files of the package: the file, its text, and the new one."""
-    (entry,) = (each for each in page_commands.blocks(FORMAT_PAGE, "python") if each.startswith(" "))
     return [
-        ("data/formats/registry.py", "hf, jsonl\n", "hf, jsonl, slashes\n"),
-        ("data/formats/registry.py", "\n}\n", f"\n{entry}}}\n"),
         ("commands/completion.py", '"attention")\n', '"attention", "mistyped")\n'),
         ("main.py", "  xor [--json] ", "  mistyped RUN [RUN ...]\n  xor [--json] "),
     ]

@@ -11,10 +11,10 @@ import pytest
 
 from ner_experiments.data.format_files import AnnotatedFiles
 from ner_experiments.data.formats.annotated import Annotated
-from ner_experiments.data.formats.registry import FORMATS
+from ner_experiments.data.formats.registry import FORMATS, WRITABLE
 from ner_experiments.data.remarks import Remarks
 
-AVAILABLE = [name for name, it in FORMATS.items() if not it.package or find_spec(it.package)]
+AVAILABLE = [name for name in WRITABLE if not FORMATS[name].package or find_spec(FORMATS[name].package)]
 """The formats whose package is installed."""
 TEXT = "Ada Lovelace met Charles in New York. She left."
 ADA = [[0, 12, "PER"], [17, 24, "PER"], [28, 36, "LOC"]]
@@ -31,8 +31,7 @@ def source(path: Path, format: str, **settings: Any) -> AnnotatedFiles:
 
 def read(path: Path, format: str, **settings: Any) -> tuple[list[Annotated], list[str]]:
     remarks = Remarks()
-    it = source(path, format, **settings)
-    return [s for each in it.paths()["train"] for s in it.annotated(each, remarks)], remarks.counts()
+    return source(path, format, **settings).annotated(remarks)["train"], remarks.counts()
 
 
 def message(path: Path, format: str, **settings: Any) -> str:

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from ner_experiments.data.formats import columns, conllu, ontonotes
+from ner_experiments.data.formats.options import Options
+from ner_experiments.data.remarks import Remarks
+
 WORD_TAG = {"word": 0, "tag": -1}
 
 
@@ -23,3 +27,21 @@ def message_of(read, path, **options) -> str:
     with pytest.raises(ValueError) as error:  # noqa: PT011  callers compare the whole message
         list(read(path, **options))
     return str(error.value).replace(f"{path}:", "corpus.txt:")
+
+
+def read_columns(path, remarks=None, **settings):
+    """Sentences of a column file by these settings of `ColumnOptions`."""
+    return columns.read_columns(path, columns.ColumnOptions(**settings), remarks or Remarks())
+
+
+def read_untagged(path, **settings):
+    return read_columns(path, gold="none", **settings)
+
+
+def read_conllu(path, **settings):
+    """Sentences of CoNLL-U with parts of speech."""
+    return conllu.read_pos(path, conllu.PosOptions(**settings), Remarks())
+
+
+def read_gold_conll(path):
+    return ontonotes.read(path, Options(), Remarks())

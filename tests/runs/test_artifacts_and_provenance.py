@@ -16,10 +16,10 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import ROOT
+from read_files import read_columns
 from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.metrics.sequence_labeling import get_entities
 
-from ner_experiments.data.columns import read_columns
 from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.metrics import SpanF1
 from ner_experiments.runs import artifacts, provenance

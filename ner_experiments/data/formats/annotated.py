@@ -1,26 +1,22 @@
-"""`Annotated`, the sentence that every format reads and writes, made from tags or from mentions by characters."""
+"""`Annotated`, the sentence that formats write, made from a text and its mentions by characters, or from tags."""
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from ner_experiments.data.formats.options import Nested, Offsets, TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.scripts import WITHOUT_SPACES
-from ner_experiments.data.sentence import Gaps, Sentence, Tokens, Unreachable, intern_all
-from ner_experiments.data.tag_styles import MultiLabel, TagStyle, check_label, labels, respelled
+from ner_experiments.data.sentence import Gaps, Sentence, Unreachable, intern_all
 from ner_experiments.data.tags import Span, encode, spans
 from ner_experiments.data.tokenize import tokenize
 from ner_experiments.utils.text import truncated_repr
 
-Nested = Literal["refuse", "outermost", "innermost"]
-Misaligned = Literal["refuse", "split", "expand", "skip"]
-Offsets = Literal["characters", "utf16"]
 SKIP = ("misaligned", "skip")
 """The setting that skips faulty mentions."""
 DISAGREE = "disagree with their text"
@@ -37,7 +33,6 @@ class Annotated:
     place, line: where it is in its file, such as train.jsonl:7, for messages.
     keys: what else the file says about it, such as id and meta; formats that have keys write them back.
     document: name of the document that it is from; empty if the file has none.
-    tagged: the sentence with the tags of its file, spelled as `B-ORG`; None if the file has mentions instead.
     unreachable, scored, gaps: as in `Sentence`.
     """
 
@@ -50,7 +45,6 @@ class Annotated:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     keys: Mapping[str, Any] = field(default_factory=dict)
     document: str = ""
-    tagged: Tagged | None = field(default=None, compare=False)
     unreachable: tuple[Unreachable, ...] = ()
     scored: tuple[Annotated, ...] = field(default=(), compare=False)
     gaps: Gaps = field(default=(), compare=False)
@@ -94,38 +88,6 @@ class Stated(NamedTuple):
     in_pieces: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How to read a file in matters that its format leaves open.
-
-    tokens, lines: how text is tokenized, and whether each of its lines is a sentence.
-    misaligned: what becomes of a mention that starts or ends inside a token, or is in pieces: refuse the file, split
-        the token there, expand the mention to whole tokens, or skip the mention. With "skip", mentions outside their
-        text, and those with another text than the file repeats for them, are skipped too.
-    scored: whether the sentences are those of dev or test, in which gold decides neither tokens nor ends of sentences:
-        mentions that these cannot express are unreachable, and so are those that only "skip" would skip.
-    nested: which of nested mentions to keep in texts; None for all.
-    offsets: the unit of the file's offsets in texts: characters, or units of UTF-16, as in JavaScript and Java.
-    tag_style, multi_label: see `ColumnFiles`.
-    names: where tags are numbers, the tag of each number from 0.
-    columns: "word", "tag" or "sentence" -> the name of its column in the header, where it is not a usual one.
-    all_texts: also read texts that are not annotated, and those whose annotation was rejected, in order to tag them.
-    """
-
-    tokens: Tokens = "words"
-    lines: bool = False
-    misaligned: Misaligned = "refuse"
-    scored: bool = False
-    nested: Nested | None = None
-    offsets: Offsets = "characters"
-    encoding: str = "utf-8"
-    tag_style: TagStyle | Literal["auto"] = "auto"
-    multi_label: MultiLabel = "refuse"
-    names: Sequence[str] = ()
-    columns: Mapping[str, str] = field(default_factory=dict)
-    all_texts: bool = False
-
-
 def in_order(mentions: Iterable[Span]) -> tuple[Span, ...]:
     return tuple(sorted(set(mentions), key=lambda it: (it[0], -it[1], it[2])))
 
@@ -142,63 +104,27 @@ def of_words(words: Sequence[str], mentions: Iterable[Span], *, joint: str = " "
     )
 
 
-def of_sentence(sentence: Sentence, *, joint: str = " ", **about: Any) -> Annotated:
+def of_sentence(sentence: Sentence, *, joint: str = " ", place: str = "") -> Annotated:
     """A sentence of a corpus, whose tags may be of any scheme."""
-    about = {"columns": sentence.columns, "line": sentence.line, **about}
-    return of_words(sentence.words, spans(sentence.tags), joint=joint, **about)
+    about: dict[str, Any] = {"columns": sentence.columns, "line": sentence.line, "gaps": sentence.gaps}
+    if isinstance(sentence, Tagged):
+        place, about["keys"] = sentence.at[0], sentence.keys
+    return of_words(sentence.words, spans(sentence.tags), joint=joint, place=place, **about)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tagged:
-    """A sentence with one raw tag per token, whose style can only be detected from the whole file.
+@dataclass(frozen=True)
+class Tagged(Sentence):
+    """A sentence with the tags of its file, of which not every line is a token.
 
-    at: where each token is, such as train.csv:7. about: further fields of `Annotated`.
+    at: where each token is, such as train.csv:7. keys: as in `Annotated`.
     """
 
-    words: Sequence[str]
-    tags: Sequence[str]
-    at: Sequence[str]
-    about: Mapping[str, Any] = field(default_factory=dict)
+    at: Sequence[str] = ()
+    keys: Mapping[str, Any] = field(default_factory=dict)
 
 
-def of_tags(file: Iterable[Tagged | Annotated], options: Options, remarks: Remarks) -> Iterator[Annotated]:
-    """Sentences with the mentions that their tags encode. Sentences that have mentions already stay as they are.
-
-    A string that is no tag is a fault, see `Remarks.fault`. Raises ValueError for a tag with several labels unless
-    `multi_label` is "first".
-    """
-    every = list(file)
-    sentences = [it for it in every if isinstance(it, Tagged)]
-    tags = {tag for sentence in sentences for tag in sentence.tags}
-    several = {tag for tag in tags if len(labels(tag)) > 1}
-    for sentence in sentences if several else ():
-        for tag, place in zip(sentence.tags, sentence.at, strict=True):
-            if tag in several:
-                check_label(tag, place, options.multi_label, remarks)
-    new, remark = respelled(tags, options.tag_style)
-    for it in every:
-        if isinstance(it, Tagged):
-            standard = [new.get(tag, tag) for tag in it.tags]
-            for tag, place in zip(it.tags, it.at, strict=True) if remark else ():
-                if tag in new:
-                    remarks.add(remark, os.path.basename(place))
-            about = {**it.about, "tagged": replace(it, tags=standard)}
-            it = of_words(it.words, _spans(standard, it.at, remarks), **about)
-        yield it
-
-
-def _spans(tags: Sequence[str], at: Sequence[str], remarks: Remarks) -> list[Span]:
-    try:
-        return spans(tags)
-    except ValueError:
-        legal = [*tags]
-        for number, (tag, place) in enumerate(zip(tags, at, strict=True)):
-            try:
-                spans([tag])
-            except ValueError as error:
-                remarks.fault(f"{place}: {error}")
-                legal[number] = "O"
-        return spans(legal)
+def of_tokens(words: Sequence[str], tags: Sequence[str], at: Sequence[str], **about: Any) -> Tagged:
+    return Tagged(intern_all(words), intern_all(tags), at=at, **about)
 
 
 # Sentences of a text
@@ -207,7 +133,7 @@ def _spans(tags: Sequence[str], at: Sequence[str], remarks: Remarks) -> list[Spa
 def of_text(
     text: str,
     mentions: Iterable[Stated],
-    options: Options,
+    options: TextOptions,
     remarks: Remarks,
     *,
     place: str,
@@ -217,13 +143,13 @@ def of_text(
     """The sentences of a text, with their mentions. White space at the ends of a mention does not count.
 
     tokens: the offsets of the tokens of each sentence, if the file has them; those of white space are left out.
-    Dev and test (`options.scored`) have the tokens and sentences that `predict` makes. In train, no sentence ends
+    Dev and test (`options.gold`) have the tokens and sentences that `predict` makes. In train, no sentence ends
     inside a mention, and `options.misaligned` may change tokens and mentions. Faults, see `Remarks.fault`, are mentions
     outside the text, those with another text than the file repeats, and in train those that are misaligned.
     """
     sentences = _sentences(text, options, tokens)
     every = [pair for sentence in sentences for pair in sentence]
-    gold, faulty = _sound(text, [] if options.all_texts else mentions, every, options, remarks)
+    gold, faulty = _sound(text, [] if options.gold == "none" else mentions, every, options, remarks)
     if options.nested:
         gold = _flat(text, gold, every, options.nested, remarks)
     if not every:
@@ -232,7 +158,7 @@ def of_text(
         return
     about = {"place": place, "own_tokens": tokens is not None, **about}
     scored = partial(_scored, text, sentences, gold, faulty, **about)
-    if options.scored:
+    if options.gold != "train":
         yield from scored()
         return
     kept, cuts = _aligned(text, gold, every, options, remarks)
@@ -276,7 +202,9 @@ def _sentence(
     )
 
 
-def _sentences(text: str, options: Options, tokens: Sequence[Sequence[Pair]] | None) -> list[Sequence[Pair]]:
+def _sentences(
+    text: str, options: TextOptions, tokens: Sequence[Sequence[Pair]] | None
+) -> list[Sequence[Pair]]:
     """The offsets of the tokens of each sentence."""
     if tokens is None:
         return [sentence.offsets for sentence in tokenize(text, options.tokens, lines=options.lines)]
@@ -296,7 +224,7 @@ def _is_aligned(tokens: Sequence[Pair], it: Stated) -> bool:
 
 
 def _sound(
-    text: str, mentions: Iterable[Stated], tokens: Sequence[Pair], options: Options, remarks: Remarks
+    text: str, mentions: Iterable[Stated], tokens: Sequence[Pair], options: TextOptions, remarks: Remarks
 ) -> tuple[list[Stated], list[Stated]]:
     """The mentions whose offsets may be right, each once and without white space at its ends, and the others."""
     sound: dict[tuple[int, int, str, bool], Stated] = {}
@@ -310,7 +238,7 @@ def _sound(
             sound.setdefault((it.start, it.end, it.type, it.in_pieces), it)
         elif options.misaligned == "skip":
             faulty.append(it)
-            if not options.scored:
+            if options.gold == "train":
                 remarks.add(f"mentions that {DISAGREE}, skipped", it.place, fault)
         else:
             way_out = ("offsets", "utf16") if _fits_as_utf16(text, it, tokens, options) else SKIP
@@ -346,7 +274,7 @@ def to_characters(text: str, offsets: Offsets) -> Callable[[int], int]:
     return character
 
 
-def _fits_as_utf16(text: str, it: Stated, tokens: Sequence[Pair], options: Options) -> bool:
+def _fits_as_utf16(text: str, it: Stated, tokens: Sequence[Pair], options: TextOptions) -> bool:
     """Whether the offsets of a mention that does not fit would do so in units of UTF-16."""
     if options.offsets == "utf16" or max(text, default="") <= "\uffff":
         return False
@@ -403,7 +331,7 @@ def _reason(tokens: Sequence[Pair], it: Stated) -> str:
 
 
 def _aligned(
-    text: str, mentions: Iterable[Stated], tokens: Sequence[Pair], options: Options, remarks: Remarks
+    text: str, mentions: Iterable[Stated], tokens: Sequence[Pair], options: TextOptions, remarks: Remarks
 ) -> tuple[list[Stated], set[int]]:
     """The mentions of train to keep, and where tokens are to be split for them."""
     kept, cuts = [], set()

@@ -11,11 +11,12 @@ from ner_experiments.data.formats.annotated import (
     SKIP,
     Annotated,
     Characters,
-    Options,
     Stated,
     of_text,
     to_characters,
 )
+from ner_experiments.data.formats.format import Format
+from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.text_files import read_lines, read_text
 from ner_experiments.utils.files import atomic_folder
@@ -44,16 +45,16 @@ def beside(path: Path) -> list[Path]:
     return [path.with_suffix(".ann")]
 
 
-def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of one text.
 
     Faults, see `Remarks.fault`, are lines that are malformed mentions, those of `of_text`, and, unless
-    `options.all_texts`, a text without its .ann, which `options.misaligned` may skip.
+    gold is "none", a text without its .ann, which `options.misaligned` may skip.
     """
     text = "".join(line for _, line in read_text(path, options.encoding))
     mentions = path.with_suffix(".ann")
     annotated = mentions.is_file()
-    if not annotated and not options.all_texts:
+    if not annotated and options.gold != "none":
         if options.misaligned == "skip":
             remarks.add("texts without .ann, left out", str(path))
         else:
@@ -69,7 +70,7 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
     )
 
 
-def _mentions(path: Path, text: str, options: Options, remarks: Remarks) -> Iterator[Stated]:
+def _mentions(path: Path, text: str, options: TextOptions, remarks: Remarks) -> Iterator[Stated]:
     character = to_characters(text, options.offsets)
     for number, line in read_lines(path, options.encoding):
         place = f"{path}:{number}"
@@ -155,3 +156,17 @@ def _joined(sentences: Iterable[Annotated]) -> Document:
         lines.append(f"{_one_line(sentence.text)}\n")
         start += len(lines[-1])
     return Document("".join(lines), mentions)
+
+
+FORMATS = {
+    "brat": Format(
+        about="a folder of BRAT's .txt and .ann",
+        config="brat",
+        read=read,
+        write=write,
+        nested=True,
+        has_tokens=False,
+        files=files,
+        beside=beside,
+    )
+}

@@ -6,7 +6,9 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ner_experiments.data.formats.annotated import Annotated, Options, Tagged, of_tags
+from ner_experiments.data.formats.annotated import Annotated, Tagged, of_tokens
+from ner_experiments.data.formats.format import Claim, Format
+from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.text_files import name_of, read_text
 from ner_experiments.utils.files import atomic_write
@@ -20,16 +22,12 @@ NAMES = {
 """The usual names of each column. For a file with other names, `Options.columns` gives them."""
 
 
-def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged]:
     """Sentences of a file. A sentence starts where its column is neither empty nor equal to the last value.
 
     Raises ValueError, with file and line, for a missing column. A row of another width, and one with an empty word or
     tag, are faults, see `Remarks.fault`.
     """
-    return of_tags(_tagged(path, options, remarks), options, remarks)
-
-
-def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
     rows = csv.reader((line for _, line in read_text(path, options.encoding)), strict=True)
     header = _next(rows, path) or []
     columns = [_column(path, header, name, options) for name in NAMES]
@@ -52,7 +50,7 @@ def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
             continue
         if (sentence and sentence != now) or not line:
             if words:
-                yield Tagged(words=words, tags=tags, at=at, about={"place": at[0], "line": line})
+                yield of_tokens(words, tags, at, line=line)
             words, tags, at, now, line = [], [], [], sentence, rows.line_num
             if sentence and sentence in before:
                 remarks.add(
@@ -65,7 +63,7 @@ def _tagged(path: Path, options: Options, remarks: Remarks) -> Iterator[Tagged]:
         tags.append(tag)
         at.append(place)
     if words:
-        yield Tagged(words=words, tags=tags, at=at, about={"place": at[0], "line": line})
+        yield of_tokens(words, tags, at, line=line)
 
 
 def _next(rows: Iterator[list[str]], path: Path) -> list[str] | None:
@@ -75,11 +73,11 @@ def _next(rows: Iterator[list[str]], path: Path) -> list[str] | None:
         raise ValueError(f"{name_of(path)}:{rows.line_num}: not CSV ({error})") from None  # type: ignore[attr-defined]
 
 
-def _column(path: Path, header: Sequence[str], name: str, options: Options) -> int | None:
+def _column(path: Path, header: Sequence[str], name: str, options: TextOptions) -> int | None:
     """The number of a column; None for that of the tags where a text without them may be read."""
     usual = [options.columns[name]] if name in options.columns else NAMES[name]
     found = next((it for it in usual if it in header), None)
-    if found is None and name == "tag" and options.all_texts:
+    if found is None and name == "tag" and options.gold == "none":
         return None
     if found is None:
         hint = f"data.columns.{name}=NAME states its name; columns that are split at tabs or spaces: --format conll"
@@ -96,3 +94,21 @@ def write(sentences: Iterable[Annotated], path: Path) -> None:
         rows.writerow(("sentence", "word", "tag"))
         for number, sentence in enumerate(sentences, 1):
             rows.writerows((number, *pair) for pair in zip(sentence.words, sentence.tags(), strict=True))
+
+
+def claims(first: str) -> Claim:
+    if all({*first.split(",")} & {*names} for names in NAMES.values()):
+        return "claimed"
+    return "refused" if "\t" in first and "," not in first else ""
+
+
+FORMATS = {
+    "csv": Format(
+        about="a row per token, as Kaggle's",
+        config="csv",
+        read=read,
+        write=write,
+        suffixes=(".csv",),
+        claims=claims,
+    )
+}

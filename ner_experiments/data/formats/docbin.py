@@ -9,7 +9,9 @@ from zlib import decompress
 
 import numpy as np
 
-from ner_experiments.data.formats.annotated import Annotated, Options, Stated, of_text
+from ner_experiments.data.formats.annotated import Annotated, Stated, of_text
+from ner_experiments.data.formats.format import Format
+from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.tags import Span
 from ner_experiments.utils.files import atomic_write
@@ -19,7 +21,7 @@ SPANS = "sc"
 """spaCy's usual key of spans, which may be nested."""
 
 
-def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Annotated]:
     """Sentences of a file with spaCy's tokens: those of a document's `sents` if it has them, else whole documents.
 
     Mentions are the entities and the spans of every key. Raises ValueError for a file that spaCy cannot read, for one
@@ -93,3 +95,16 @@ def write(sentences: Iterable[Annotated], path: Path) -> None:
         written.add(document)
     with atomic_write(path) as part:
         part.write_bytes(written.to_bytes())
+
+
+FORMATS = {
+    "docbin": Format(
+        about="spaCy's DocBin",
+        config="docbin",
+        read=read,
+        write=write,
+        suffixes=(".spacy",),
+        nested=True,
+        package="spacy",
+    )
+}

@@ -8,8 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ner_experiments.data.formats.annotated import Annotated, Options
+from ner_experiments.data.formats.annotated import Annotated, Tagged
+from ner_experiments.data.formats.format import Format
 from ner_experiments.data.formats.jsonl import TAGS, from_records, with_tags
+from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import on_one_line, read_json_object, truncated_repr
@@ -37,7 +39,7 @@ def files(path: Path) -> list[Path]:
     return found
 
 
-def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged | Annotated]:
     """Sentences of a file, whose rows are read as records of JSON lines.
 
     Numbers of tags have the names of their ClassLabel, unless `options.names` has others. Raises ValueError, with the
@@ -110,3 +112,16 @@ def write(sentences: Iterable[Annotated], path: Path) -> None:
     features = Features({key: [Value("string")] for key in ("tokens", "ner_tags")})
     with atomic_write(path) as part:
         parquet.write_table(pyarrow.Table.from_pylist(rows, schema=features.arrow_schema), part)
+
+
+FORMATS = {
+    "hf": Format(
+        about="Parquet or Arrow, by Hugging Face datasets",
+        config="hf",
+        read=read,
+        write=write,
+        suffixes=SUFFIXES,
+        package="datasets",
+        files=files,
+    )
+}

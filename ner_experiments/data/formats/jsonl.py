@@ -17,14 +17,15 @@ from ner_experiments.data.formats.annotated import (
     DISAGREE,
     SKIP,
     Annotated,
-    Options,
     Stated,
     Tagged,
-    of_tags,
     of_text,
+    of_tokens,
     of_words,
     to_characters,
 )
+from ner_experiments.data.formats.format import Claim, Format
+from ner_experiments.data.formats.options import TextOptions
 from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Unreachable
 from ner_experiments.data.tag_styles import check_label
@@ -49,7 +50,7 @@ _REFUSED = ("reject", "ignore")
 """Prodigy's answers other than "accept"."""
 
 
-def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
+def read(path: Path, options: TextOptions, remarks: Remarks) -> Iterator[Tagged | Annotated]:
     """Sentences of a file; the text of a document is split into sentences.
 
     Every record has tokens, with tags or with mentions by tokens, but not both; or it has a text, with mentions by
@@ -59,19 +60,13 @@ def read(path: Path, options: Options, remarks: Remarks) -> Iterator[Annotated]:
 
 
 def from_records(
-    file: Iterable[tuple[str, int, dict[str, Any]]], options: Options, remarks: Remarks
-) -> Iterator[Annotated]:
-    """Sentences of the records of a file, each with its place and line."""
-    return of_tags(_sentences(file, options, remarks), options, remarks)
-
-
-def _sentences(
-    file: Iterable[tuple[str, int, dict[str, Any]]], options: Options, remarks: Remarks
+    file: Iterable[tuple[str, int, dict[str, Any]]], options: TextOptions, remarks: Remarks
 ) -> Iterator[Tagged | Annotated]:
+    """Sentences of the records of a file, each with its place and line."""
     for place, line, item in file:
         try:
             record = _of_label_studio(item, options, remarks, place) if "annotations" in item else item
-            if record is None or (record.get("answer") in _REFUSED and not options.all_texts):
+            if record is None or (record.get("answer") in _REFUSED and options.gold != "none"):
                 remarks.add("records skipped because they are not annotated or were rejected", place)
                 continue
             found = [*_of_record(record, options, remarks, place, line)]
@@ -84,7 +79,7 @@ def _sentences(
 
 
 def _of_record(
-    record: Mapping[str, Any], options: Options, remarks: Remarks, place: str, line: int
+    record: Mapping[str, Any], options: TextOptions, remarks: Remarks, place: str, line: int
 ) -> Iterator[Tagged | Annotated]:
     """Sentences of a record; none if it has no token."""
     keys = {key: value for key, value in record.items() if key not in (*WORDS, *TAGS, *MENTIONS, "text")}
@@ -100,7 +95,7 @@ def _of_record(
                 raise ValueError(rule)
             tags = named(tags, options.names, len(words))
             if words:
-                yield Tagged(words=words, tags=tags, at=[place] * len(words), about=about)
+                yield of_tokens(words, tags, [place] * len(words), keys=keys, line=line)
         elif words:
             mentions, outside = _by_tokens(record, len(words), options, remarks, place)
             yield of_words(words, mentions, unreachable=outside, **about)
@@ -178,7 +173,7 @@ def _as_record(item: Any, place: str, remarks: Remarks) -> dict[str, Any] | None
 
 
 def _of_label_studio(
-    item: dict[str, Any], options: Options, remarks: Remarks, place: str
+    item: dict[str, Any], options: TextOptions, remarks: Remarks, place: str
 ) -> dict[str, Any] | None:
     """The record of a Label Studio task, with the keys `text` and `entities`; None if the task is not annotated.
 
@@ -197,7 +192,7 @@ def _of_label_studio(
     done = [it for it in _listed(item["annotations"]) if isinstance(it, dict) and not it.get("was_cancelled")]
     if len(done) > 1:
         raise ValueError(f"{len(done)} annotations of one text: export one of them")
-    if not done and not options.all_texts:
+    if not done and options.gold != "none":
         return None
     mentions = []
     for result in _listed(done[0].get("result", []), "results") if done else []:
@@ -265,11 +260,11 @@ def _filled(record: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def _by_tokens(
-    record: Mapping[str, Any], count: int, options: Options, remarks: Remarks, place: str
+    record: Mapping[str, Any], count: int, options: TextOptions, remarks: Remarks, place: str
 ) -> tuple[list[Span], tuple[Unreachable, ...]]:
     """The mentions of a record by its tokens, and those outside of these."""
     mentions = mentions_of(record)
-    if mentions is None and options.all_texts:
+    if mentions is None and options.gold == "none":
         return [], ()
     if mentions is None:
         raise ValueError('"tokens" without "ner_tags" or "entities"')
@@ -283,7 +278,7 @@ def _by_tokens(
         fault = f"mention {it} is not within the {count} tokens of its sentence"
         if options.misaligned != "skip":
             remarks.fault(f"{place}: {fault}", [SKIP])
-        elif options.scored:
+        elif options.gold != "train":
             outside.append(Unreachable(type_, ("",), DISAGREE))
         else:
             remarks.add(f"mentions that {DISAGREE}, skipped", place, fault)
@@ -291,7 +286,7 @@ def _by_tokens(
 
 
 def _of_text(
-    record: Mapping[str, Any], options: Options, remarks: Remarks, about: dict[str, Any]
+    record: Mapping[str, Any], options: TextOptions, remarks: Remarks, about: dict[str, Any]
 ) -> Iterator[Annotated]:
     text = record["text"]
     check_string("text", text)
@@ -347,7 +342,7 @@ def _listed(found: Any, what: str = "mentions") -> list[Any]:
     return found
 
 
-def _mention(item: Any, options: Options, remarks: Remarks, place: str) -> Stated:
+def _mention(item: Any, options: TextOptions, remarks: Remarks, place: str) -> Stated:
     parts, written = item, None
     if isinstance(item, dict):
         written = item.get("text") if isinstance(item.get("text"), str) else None
@@ -405,7 +400,30 @@ def as_prodigy(sentence: Annotated) -> dict[str, Any]:
     return {"text": sentence.text, "tokens": tokens, "spans": spans}
 
 
-write = partial(write_lines, with_tags)
-write_text = partial(write_lines, with_characters)
-write_doccano = partial(write_lines, partial(with_characters, key="label"))
-write_prodigy = partial(write_lines, as_prodigy)
+def claims(first: str) -> Claim:
+    return "claimed" if first.startswith(("{", "[{", "[[")) or is_line_of_spacy(first) else ""
+
+
+FORMATS = {
+    "jsonl": Format(
+        about="JSON lines of tokens and tags",
+        read=read,
+        write=partial(write_lines, with_tags),
+        suffixes=(".jsonl", ".json", ".ndjson"),
+        claims=claims,
+        nested=True,
+    ),
+    "jsonl_text": Format(
+        about="JSON lines of texts and [start, end, type]",
+        write=partial(write_lines, with_characters),
+        nested=True,
+        has_tokens=False,
+    ),
+    "doccano": Format(
+        about="Doccano's JSON lines",
+        write=partial(write_lines, partial(with_characters, key="label")),
+        nested=True,
+        has_tokens=False,
+    ),
+    "prodigy": Format(about="Prodigy's JSON lines", write=partial(write_lines, as_prodigy), nested=True),
+}

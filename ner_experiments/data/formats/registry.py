@@ -1,129 +1,40 @@
-"""The formats of annotated text by name. A new format takes a file beside this one and an entry here."""
+"""The formats by name, those of every file of this folder; and the one that a file has, by its name and lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
 
-from ner_experiments.data.formats import brat, conll, conllu_ner, csv_table, docbin, hf, jsonl
-from ner_experiments.data.formats.annotated import Annotated, Options
-from ner_experiments.data.remarks import Remarks
-
-Read = Callable[[Path, Options, Remarks], Iterator[Annotated]]
-Write = Callable[[Iterable[Annotated], Path], None]
-
-
-def one_file(path: Path) -> list[Path]:
-    return [path] if path.is_file() else []
-
-
-def nothing_beside(path: Path) -> list[Path]:
-    return []
-
-
-@dataclass(frozen=True, kw_only=True)
-class Format:
-    """A format: its reader and writer, and what commands need to know about it.
-
-    about: one line for --help. config: the file of conf/data that reads it.
-    read: None for column files, and for formats that the reader of `config` reads.
-    suffixes: suffixes of file names by which it is recognized.
-    nested: whether it can hold nested mentions. has_tokens: whether it states what the tokens are.
-    package: the Python package that it needs, if any.
-    files, beside: the files that a path names, and the files that are read together with one of these.
-    """
-
-    about: str
-    config: str
-    write: Write
-    read: Read | None = None
-    suffixes: tuple[str, ...] = ()
-    nested: bool = False
-    has_tokens: bool = True
-    package: str = ""
-    files: Callable[[Path], list[Path]] = one_file
-    beside: Callable[[Path], list[Path]] = nothing_beside
-
+from ner_experiments.data import formats
+from ner_experiments.data.formats.annotated import Annotated
+from ner_experiments.data.formats.format import Format
+from ner_experiments.data.formats.options import TextOptions
+from ner_experiments.data.text_files import UTF_8, guessed_encoding, is_blank, read_lines
 
 FORMATS: dict[str, Format] = {
-    "conll": Format(
-        about="columns, one token per line",
-        config="conll",
-        write=conll.write,
-        suffixes=(".conll", ".tsv", ".txt", ".bio", ".iob", ".iob2", ".bioes"),
-    ),
-    "jsonl": Format(
-        about="JSON lines of tokens and tags",
-        config="jsonl",
-        read=jsonl.read,
-        write=jsonl.write,
-        suffixes=(".jsonl", ".json", ".ndjson"),
-        nested=True,
-    ),
-    "jsonl_text": Format(
-        about="JSON lines of texts and [start, end, type]",
-        config="jsonl",
-        write=jsonl.write_text,
-        nested=True,
-        has_tokens=False,
-    ),
-    "doccano": Format(
-        about="Doccano's JSON lines", config="jsonl", write=jsonl.write_doccano, nested=True, has_tokens=False
-    ),
-    "prodigy": Format(about="Prodigy's JSON lines", config="jsonl", write=jsonl.write_prodigy, nested=True),
-    "brat": Format(
-        about="a folder of BRAT's .txt and .ann",
-        config="brat",
-        read=brat.read,
-        write=brat.write,
-        nested=True,
-        has_tokens=False,
-        files=brat.files,
-        beside=brat.beside,
-    ),
-    "csv": Format(
-        about="a row per token, as Kaggle's",
-        config="csv",
-        read=csv_table.read,
-        write=csv_table.write,
-        suffixes=(".csv",),
-    ),
-    "conllu_ner": Format(
-        about="CoNLL-U with tags of mentions in MISC, or in a column of CoNLL-U Plus",
-        config="conllu_ner",
-        read=conllu_ner.read,
-        write=conllu_ner.write,
-        suffixes=(".conllu", ".conllup"),
-    ),
-    "docbin": Format(
-        about="spaCy's DocBin",
-        config="docbin",
-        read=docbin.read,
-        write=docbin.write,
-        suffixes=(".spacy",),
-        nested=True,
-        package="spacy",
-    ),
-    "hf": Format(
-        about="Parquet or Arrow, by Hugging Face datasets",
-        config="hf",
-        read=hf.read,
-        write=hf.write,
-        suffixes=hf.SUFFIXES,
-        package="datasets",
-        files=hf.files,
-    ),
+    name: it
+    for module in iter_modules(formats.__path__)
+    if module.name != "registry"
+    for name, it in getattr(import_module(f"{formats.__name__}.{module.name}"), "FORMATS", {}).items()
 }
-
-READABLE = {**{name: it.about for name, it in FORMATS.items()}, "conllu": "CoNLL-U, parts of speech"}
-"""Formats of files that commands read, each with one line about it."""
+WRITABLE = [name for name, it in FORMATS.items() if it.write]
 
 
-def config_of(name: str) -> str:
-    """The file of conf/data that reads a format of `READABLE`."""
-    return FORMATS[name].config if name in FORMATS else name
+def config_of(name: str) -> tuple[str, dict[str, Any]]:
+    """The file of conf/data that reads a format, and the setting by which it does so."""
+    it = FORMATS[name]
+    return it.config, {"format": name} if it.read and it.options is TextOptions else {}
+
+
+def write(name: str, sentences: Iterable[Annotated], path: Path) -> None:
+    """Write sentences in a format of `WRITABLE`. ValueError for what it cannot hold."""
+    writer = FORMATS[name].write
+    assert writer is not None
+    writer(sentences, path)
 
 
 def require(name: str) -> None:
@@ -138,13 +49,43 @@ def format_of(path: Path) -> str:
 
     Raises ValueError for an unknown suffix.
     """
-    if path.is_dir() and hf.files(path):
-        return "hf"
     if path.is_dir() or (not path.suffix and not path.exists()):
-        return "brat"
+        return "hf" if path.is_dir() and FORMATS["hf"].files(path) else "brat"
     name = path.with_suffix("") if path.suffix == ".gz" else path
     for key, it in FORMATS.items():
         if name.suffix.lower() in it.suffixes:
             return key
     known = ", ".join(suffix for it in FORMATS.values() for suffix in it.suffixes)
     raise ValueError(f"{path}: its format is not known by its name (known: {known}); state it")
+
+
+def detect(path: Path, encoding: str | None) -> tuple[str, str]:
+    """The format of a file, and what tells it: "its name", or "its first line".
+
+    Columns are the format of what nothing tells. The encoding of a file that is not in UTF-8 is guessed, unless given;
+    its reader refuses it later.
+    """
+    try:
+        return _detect(path, encoding or UTF_8)
+    except ValueError:
+        if encoding:
+            raise
+        return _detect(path, guessed_encoding([path]))
+
+
+def _detect(path: Path, encoding: str) -> tuple[str, str]:
+    try:
+        named = format_of(path)
+    except ValueError:
+        named = "conll"
+    it = FORMATS[named]
+    if not it.package and path.is_file():
+        first = next((line for _, line in read_lines(path, encoding) if not is_blank(line)), "")
+        if it.chosen:
+            return it.chosen(path, first, encoding)
+        claims = {name: other.claims(first) for name, other in FORMATS.items()}
+        if claims[named] != "claimed" and (others := [name for name in claims if claims[name] == "claimed"]):
+            return others[0], "its first line"
+        if claims[named] == "refused":
+            return "conll", "its first line"
+    return named, "its name" if path.suffix else "its lines"

@@ -127,8 +127,7 @@ class DatasetFolder(ArrowReader):
             name="mine", folder="", files={"train": str(folder)}, format="hf", tag_style="B-ORG"
         )
         try:
-            paths = source.paths().get("train", [])
-            return [sentence for path in paths for sentence in self.shown(source.annotated(path, Remarks()))]
+            return self.shown(iter(source.annotated(Remarks())["train"]))
         except ValueError as error:  # of the folder or one of its files
             raise ValueError(re.sub(rf"^{folder}(/[\w.-]+)?", str(self.path), str(error))) from None
 

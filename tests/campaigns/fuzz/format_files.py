@@ -50,7 +50,7 @@ class AnnotatedReader(Reader):
             columns={"tag": "NER"} if self.format == "conllu_ner" else {},
             misaligned="split",
         )
-        return self.shown(source.annotated(self.path, Remarks()))
+        return self.shown(iter(source.annotated(Remarks())["train"]))
 
     def shown(self, sentences: Iterator[Annotated]) -> Any:
         return [(list(it.words), list(it.mentions)) for it in sentences]
@@ -337,7 +337,7 @@ class Brat(Texts):
         files = {"train": str(self.path.parent)}
         source = AnnotatedFiles(name="mine", folder="", files=files, format="brat", misaligned="split")
         try:
-            return self.shown(source.annotated(self.path.with_suffix(".txt"), Remarks()))
+            return self.shown(iter(source.annotated(Remarks())["train"]))
         except ValueError as error:  # of one of the two files
             raise ValueError(re.sub(r"\binput\.(ann|txt)\b", "input", str(error))) from None
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ner_experiments.data.columns import check_tags, check_width, check_words, split_fields
+from ner_experiments.data.formats.columns import check_tags
+from ner_experiments.data.formats.format import Format
+from ner_experiments.data.formats.layout import fields_of
+from ner_experiments.data.formats.options import Options
+from ner_experiments.data.remarks import Remarks
 from ner_experiments.data.sentence import Sentence, intern_all
 from ner_experiments.data.text_files import Line, PathOrFile, malformed, read_blocks, split_blocks
 from ner_experiments.utils.text import truncated_repr
@@ -17,43 +21,32 @@ _ENTITY = re.compile(r"\*\)?|\([^()*]+(\*|\*?\))")
 _DOCUMENT = ("#begin document", "#end document")
 
 
-def read_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
+def read(path: PathOrFile, options: Options, remarks: Remarks) -> Iterator[Sentence]:
     """Sentences with their named entities as iob2 tags, and part-of-speech tags in `columns["pos"]`.
 
     An entity is bracketed over its tokens: `(PERSON*`, `*`, `*)`, or `(GPE)` for a single token. Words stay
     as the file writes them: `-LRB-` is not turned into a bracket, nor `/.` into a full stop. Raises
     ValueError, with file and line, for fewer than 12 columns, lines of unequal width in a sentence, an empty
-    word, entities that are nested, not closed or not opened, a type that `check_tags` refuses, and bytes that
+    word, entities that are nested, not closed or not opened, a type with an invisible character, and bytes that
     are not UTF-8.
     """
-    for block, rows in _rows(path):
-        tags = intern_all(_iob2([row[_ENTITIES] for row in rows], path, block))
-        check_tags(tags, path, block)
-        yield _sentence(block, rows, tags)
-
-
-def read_untagged_gold_conll(path: PathOrFile) -> Iterator[Sentence]:
-    """Read as `read_gold_conll` does, but ignore the entities: every tag is O."""
-    for block, rows in _rows(path):
-        yield _sentence(block, rows, ("O",) * len(rows))
-
-
-def _rows(path: PathOrFile) -> Iterator[tuple[list[Line], list[list[str]]]]:
-    """The lines of each sentence and their fields."""
     for block in split_blocks(read_blocks(path), lambda line: line.startswith(_DOCUMENT), " document"):
         lines = block.lines
-        rows = [split_fields(line) for _, line in lines]
+        rows = [fields_of(line, "tabs" if "\t" in line else "spaces") for _, line in lines]
         width = len(rows[0])
         if width < _FEWEST_COLUMNS:
             raise malformed(path, lines[0], f"expected at least {_FEWEST_COLUMNS} columns, got {width}")
-        check_width(rows, width, path, lines)
-        check_words([row[_WORD] for row in rows], path, lines)
-        yield lines, rows
-
-
-def _sentence(block: Sequence[Line], rows: Sequence[Sequence[str]], tags: tuple[str, ...]) -> Sentence:
-    words, pos = (intern_all(row[column] for row in rows) for column in (_WORD, _POS))
-    return Sentence(words, tags, {"pos": pos}, line=block[0][0])
+        for row, line in zip(rows, lines, strict=True):
+            if len(row) != width:
+                raise malformed(path, line, f"expected {width} columns, got {len(row)}")
+        words, pos = (intern_all(row[column] for row in rows) for column in (_WORD, _POS))
+        if "" in words:
+            raise malformed(path, lines[words.index("")], "empty word")
+        tags: tuple[str, ...] = ("O",) * len(rows)
+        if options.gold != "none":
+            tags = intern_all(_iob2([row[_ENTITIES] for row in rows], path, lines))
+            check_tags(tags, path, lines)
+        yield Sentence(words, tags, {"pos": pos}, line=lines[0][0])
 
 
 def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> Iterator[str]:
@@ -80,3 +73,14 @@ def _iob2(entities: Sequence[str], path: PathOrFile, block: Sequence[Line]) -> I
             inside = ""
     if inside:
         raise malformed(path, opened, f"entity {truncated_repr(inside)} is not closed in its sentence")
+
+
+FORMATS = {
+    "ontonotes": Format(
+        about="OntoNotes 5 as *_gold_conll files",
+        config="ontonotes5",
+        read=read,
+        options=Options,
+        streams=True,
+    )
+}

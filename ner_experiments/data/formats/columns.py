@@ -6,16 +6,20 @@ The format of CoNLL-2000 and CoNLL-2003, WNUT, Weibo, MSRA and most others. `lay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal
 
 from ner_experiments.data.faults import SKIP, Faults
-from ner_experiments.data.layout import AUTO, Columns, Layout, Survey, columns_of, decide, fields_of
+from ner_experiments.data.formats.annotated import Annotated
+from ner_experiments.data.formats.format import Format
+from ner_experiments.data.formats.layout import AUTO, Columns, Layout, Survey, columns_of, decide, fields_of
+from ner_experiments.data.formats.options import Options
 from ner_experiments.data.remarks import Remarks, place_of
-from ner_experiments.data.sentence import Sentence
+from ner_experiments.data.sentence import Sentence, Task
 from ner_experiments.data.tag_styles import is_of_mention
 from ner_experiments.data.text_files import (
     UTF_8,
@@ -27,6 +31,7 @@ from ner_experiments.data.text_files import (
     read_blocks,
     split_blocks,
 )
+from ner_experiments.utils.files import atomic_write
 from ner_experiments.utils.text import truncated_repr
 
 HINTS = {
@@ -47,23 +52,9 @@ _MENTION = re.compile("[BIMESLU]-.")
 _NUMBER = re.compile(r"-?\d{1,4}", re.ASCII)
 
 
-def read_columns(
-    path: PathOrFile,
-    *,
-    columns: Columns,
-    first_character: bool | Literal["auto"] = False,
-    empty_tag: str | None = None,
-    empty_word: str | None = None,
-    comments: str | None = AUTO,
-    encoding: str = UTF_8,
-    bad_lines: BadLines = "refuse",
-    remarks: Remarks | None = None,
-) -> Iterator[Sentence]:
-    """Yield the sentences of a column file.
-
-    The whole file decides whether fields are separated by single tabs, or by runs of spaces and tabs, and whether its
-    first line is a header (`layout`). No other character is a separator: U+00A0, U+200B and U+3000 belong to tokens. A
-    line of only spaces and tabs ends a sentence. So does a `-DOCSTART-` line (`is_docstart`), which is not a token.
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions(Options):
+    """Options of columns.
 
     columns: the column of "word" and "tag", and of further layers for `Sentence.columns`. If one is given by
         name, the first line is a header; "auto" detects that of the words and that of the tags.
@@ -73,62 +64,54 @@ def read_columns(
     empty_word: the word that an empty field stands for.
     comments: what a comment line starts with; None if there are none; "auto" to detect them.
     bad_lines: what becomes of a line that cannot be read: refuse the file, or skip its sentence.
-    remarks: counts comment lines, the empty fields that were filled, and skipped sentences.
-
-    Tags may be of any scheme. Raises ValueError, with file and line, for a column that the file does not have, a
-    comment line with the tag of a mention, a file in which every tag is empty, and bytes that are not in the encoding.
-    Raises FaultsError, after the sentences before them, for lines of unequal width, an empty word or tag with no value
-    to fill it, and a tag with an invisible character.
     """
-    survey = survey_of(path, comments, encoding)
-    ((survey, layout),) = decide([survey], columns, first_character=first_character)
-    return sentences_of(
-        survey, layout, remarks or Remarks(), empty_tag=empty_tag, empty_word=empty_word, bad_lines=bad_lines
-    )
+
+    columns: Columns
+    task: Task = "mentions"
+    first_character: bool | Literal["auto"] = False
+    empty_tag: str | None = None
+    empty_word: str | None = None
+    comments: str | None = AUTO
+    encoding: str = UTF_8
+    bad_lines: BadLines = "refuse"
 
 
-def read_untagged(
-    path: PathOrFile,
-    *,
-    columns: Columns,
-    first_character: bool | Literal["auto"] = False,
-    empty_word: str | None = None,
-    comments: str | None = AUTO,
-    encoding: str = UTF_8,
-    bad_lines: BadLines = "refuse",
-    remarks: Remarks | None = None,
-) -> Iterator[Sentence]:
-    """Read as `read_columns` does, but without a tag column: every tag is O."""
-    if "word" not in columns or "tag" in columns:
-        raise ValueError(f"columns must name at least word, and not tag, got {', '.join(columns) or 'none'}")
-    return read_columns(
-        path,
-        columns=columns,
-        first_character=first_character,
-        empty_word=empty_word,
-        comments=comments,
-        encoding=encoding,
-        bad_lines=bad_lines,
-        remarks=remarks,
-    )
+def read_columns(path: PathOrFile, options: ColumnOptions, remarks: Remarks) -> Iterator[Sentence]:
+    """Sentences of a column file, with tags of any scheme.
+
+    The whole file decides whether fields are separated by single tabs, or by runs of spaces and tabs, and whether its
+    first line is a header (`layout`). No other character is a separator: U+00A0, U+200B and U+3000 belong to tokens. A
+    line of only spaces and tabs ends a sentence. So does a `-DOCSTART-` line (`is_docstart`), which is not a token.
+
+    Raises ValueError, with file and line, for a column that the file does not have, a comment line with the tag of a
+    mention, a file in which every tag is empty, and bytes that are not in the encoding. Raises FaultsError, after the
+    sentences before them, for lines of unequal width, an empty word or tag with no value to fill it, and a tag with an
+    invisible character.
+    """
+    (layout,) = layouts_of([path], options)
+    return sentences_of(*layout, options, remarks)
 
 
-def survey_of(path: PathOrFile, comments: str | None, encoding: str) -> Survey:
-    """All lines of a column file but those of `-DOCSTART-`."""
-    return Survey(path, split_blocks(read_blocks(path, encoding), is_docstart, _DOCSTART), comments)
+def layouts_of(paths: Sequence[PathOrFile], options: ColumnOptions) -> list[tuple[Survey, Layout]]:
+    """All lines of each of a corpus's files but those of `-DOCSTART-`, and how it is laid out."""
+    surveys = [
+        Survey(
+            path,
+            split_blocks(read_blocks(path, options.encoding), is_docstart, _DOCSTART),
+            options.comments,
+        )
+        for path in paths
+    ]
+    columns = {name: it for name, it in options.columns.items() if name != "tag" or options.gold != "none"}
+    task = "mentions" if options.gold == "none" else options.task
+    return decide(surveys, columns, task=task, first_character=options.first_character)
 
 
 def sentences_of(
-    survey: Survey,
-    layout: Layout,
-    remarks: Remarks,
-    *,
-    empty_tag: str | None = None,
-    empty_word: str | None = None,
-    bad_lines: BadLines = "refuse",
+    survey: Survey, layout: Layout, options: ColumnOptions, remarks: Remarks
 ) -> Iterator[Sentence]:
     """The sentences of a file that is laid out so; with O for every tag if the layout has no column of tags."""
-    reader = _Reader(survey, layout, {"word": empty_word, "tag": empty_tag}, bad_lines, remarks)
+    reader = _Reader(survey, layout, options, remarks)
     for block in chain(survey.blocks, survey.rest or ()):
         if sentence := reader.sentence(block):
             yield sentence
@@ -138,17 +121,10 @@ def sentences_of(
 class _Reader:
     """Reader of the sentences of one file. The first fault ends the sentences, but not the search for faults."""
 
-    def __init__(
-        self,
-        survey: Survey,
-        layout: Layout,
-        fillers: Mapping[str, str | None],
-        bad_lines: BadLines,
-        remarks: Remarks,
-    ) -> None:
-        self.survey, self.path = survey, survey.path
-        self.layout, self.fillers = layout, fillers
-        self.bad_lines, self.remarks = bad_lines, remarks
+    def __init__(self, survey: Survey, layout: Layout, options: ColumnOptions, remarks: Remarks) -> None:
+        self.survey, self.path, self.layout, self.remarks = survey, survey.path, layout, remarks
+        self.fillers = {"word": options.empty_word, "tag": options.empty_tag}
+        self.bad_lines = options.bad_lines
         self.faults = Faults()
         self.further = [it for it in layout.columns.items() if it[0] not in ("word", "tag")]
         self.tokens = self.empty = 0
@@ -241,7 +217,7 @@ class _Reader:
                 rule = f"expected {self.layout.width} columns, got {width}" + (f" ({hint})" if hint else "")
                 is_comment = line[1].startswith("#") and not self._tokens_start_so
                 remedy: dict[str, Any] = {"comments": "#"} if is_comment else SKIP
-                faults.add(str(malformed(self.path, line, rule)), **remedy)
+                faults.add(str(malformed(self.path, line, rule)), remedy=remedy)
 
     @cached_property
     def _tokens_start_so(self) -> bool:
@@ -258,7 +234,7 @@ class _Reader:
         for value, line in zip(values, block.lines, strict=True):
             if not value and filler is None:
                 rule = f"empty {what} (set empty_{what} to the {what} that it stands for)"
-                faults.add(str(malformed(self.path, line, rule)), **{f"empty_{what}": USUAL[what]})
+                faults.add(str(malformed(self.path, line, rule)), remedy={f"empty_{what}": USUAL[what]})
             elif not value:
                 place = place_of(name_of(self.path), line[0])
                 self.remarks.add(f"empty {what}s read as {filler}", place, line[1])
@@ -268,7 +244,7 @@ class _Reader:
         for word, line in zip(words, block.lines, strict=True):
             if len(word) < 2 or word[-1] not in "0123456789":
                 rule = "first_character expects a character and its position, like 中0"
-                faults.add(str(malformed(self.path, line, rule)), first_character=False)
+                faults.add(str(malformed(self.path, line, rule)), remedy={"first_character": False})
         return tuple(word[:1] for word in words)
 
     def _check(self, tags: Sequence[str], block: Block, faults: Faults) -> None:
@@ -277,7 +253,31 @@ class _Reader:
             return
         for tag, line in zip(tags, block.lines, strict=True):
             if not is_visible(tag):
-                faults.add(str(malformed(self.path, line, invisible(tag))), **SKIP)
+                faults.add(str(malformed(self.path, line, invisible(tag))), remedy=SKIP)
+
+
+def write(sentences: Iterable[Annotated], path: Path) -> None:
+    """Write word and IOB2 tag, separated by a tab. ValueError for nested mentions and a word with a tab or line end."""
+    with atomic_write(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        for sentence in sentences:
+            for word, tag in zip(sentence.words, sentence.tags(), strict=True):
+                if any(character in word for character in "\t\r\n"):
+                    raise ValueError(f"{sentence.place}: columns cannot hold the word {truncated_repr(word)}")
+                file.write(f"{word}\t{tag}\n")
+            file.write("\n")
+
+
+FORMATS = {
+    "conll": Format(
+        about="columns, one token per line",
+        config="conll",
+        read=read_columns,
+        write=write,
+        options=ColumnOptions,
+        suffixes=(".conll", ".tsv", ".txt", ".bio", ".iob", ".iob2", ".bioes"),
+        streams=True,
+    )
+}
 
 
 def is_docstart(line: str) -> bool:
@@ -298,31 +298,9 @@ def parse_columns(text: str) -> dict[str, int | str]:
     return named
 
 
-def split_fields(line: str) -> list[str]:
-    """Fields between single tabs, possibly empty, if the line has a tab; else between runs of spaces."""
-    return fields_of(line, "tabs" if "\t" in line else "spaces")
-
-
-def check_width(rows: Sequence[Sequence[str]], width: int, path: PathOrFile, block: Sequence[Line]) -> None:
-    """Raise ValueError at the first row without exactly `width` fields. Rows and lines correspond."""
-    if {*map(len, rows)} == {width}:
-        return
-    for row, line in zip(rows, block, strict=True):
-        if len(row) != width:
-            hint = hint_for(line[1])
-            rule = f"expected {width} columns, got {len(row)}"
-            raise malformed(path, line, f"{rule} ({hint})" if hint else rule)
-
-
 def hint_for(text: str) -> str:
     """The hint for a line or word that cannot be read, by its start; empty if there is none."""
     return next((hint for start, hint in HINTS.items() if text.startswith(start)), "")
-
-
-def check_words(words: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
-    """Raise ValueError at the first empty word."""
-    if "" in words:
-        raise malformed(path, lines[words.index("")], "empty word")
 
 
 def check_tags(tags: Sequence[str], path: PathOrFile, lines: Sequence[Line]) -> None:
